@@ -1,0 +1,52 @@
+# make demo   set up, index the handbook, ask it two questions, explain a hit
+# make test   set up with the test extras; linters, types, tests
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := --index indexes/handbook
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/installed
+	@echo
+	@echo '$$ seewhy index corpora/handbook $(DEMO)'
+	@$(BIN)/seewhy index corpora/handbook $(DEMO) --offline
+	@echo
+	@echo '$$ seewhy query "why is the raw CLS vector a poor sentence embedding" -k 3 $(DEMO)'
+	@$(BIN)/seewhy query "why is the raw CLS vector a poor sentence embedding" -k 3 $(DEMO) --offline -q
+	@echo
+	@echo '$$ seewhy query "how does the search find the same thing said in other words" -k 3 $(DEMO)'
+	@$(BIN)/seewhy query "how does the search find the same thing said in other words" -k 3 $(DEMO) --offline -q
+	@echo
+	@echo 'Each hit is path:line. Why did the first answer get that score?'
+	@echo
+	@echo '$$ seewhy explain "why is the raw CLS vector a poor sentence embedding" 1 $(DEMO)'
+	@$(BIN)/seewhy explain "why is the raw CLS vector a poor sentence embedding" 1 $(DEMO) --offline
+	@echo
+	@echo 'Now index a folder of your own: $(BIN)/seewhy index FOLDER'
+
+test: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/mypy
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	@echo 'Installing, which takes a minute or two ...'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[offline]'
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[offline,dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) indexes/handbook

@@ -1,0 +1,104 @@
+"""Semantic search that shows its working.
+
+The pipeline, one folder a stage; each knows only those before it:
+
+    corpus/      folder -> documents -> passages
+    encoding/    text -> token vectors and embeddings
+    index/       embeddings and metadata -> something searchable on disk
+    query/       question -> ranked hits
+    explaining/  hit -> why
+    render/      hits, explanations -> terminal, JSON
+    library.py   the public `Index`, `similarity`, `explain`, built of these
+    cli/         the command `seewhy`
+
+    import search
+
+    index = search.Index.build("notes/")
+    hits = index.query("how do I rotate the keys?", k=10)
+    why = index.explain("how do I rotate the keys?", hits[0])
+    why.score, why.residual, why.contributions.sum()
+
+Importing this package loads none of its heavy dependencies; names are loaded when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from search.encoding import Encoder, Fingerprint
+    from search.errors import (
+        FingerprintMismatch,
+        IndexDamaged,
+        IndexLocked,
+        IndexNotFound,
+        InputError,
+        ModelError,
+        OptionalDependency,
+        ReadError,
+        SearchError,
+        TextTooLong,
+    )
+    from search.library import Index, explain, similarity
+    from search.records import Explanation, Hit, Progress, Report, Status, Token, TokenVectors
+
+_HOME = {
+    **dict.fromkeys(("Index", "explain", "similarity"), "search.library"),
+    **dict.fromkeys(("Encoder", "Fingerprint"), "search.encoding"),
+    **dict.fromkeys(
+        ("Explanation", "Hit", "Progress", "Report", "Status", "Token", "TokenVectors"), "search.records"
+    ),
+    **dict.fromkeys(
+        (
+            "FingerprintMismatch",
+            "IndexDamaged",
+            "IndexLocked",
+            "IndexNotFound",
+            "InputError",
+            "ModelError",
+            "OptionalDependency",
+            "ReadError",
+            "SearchError",
+            "TextTooLong",
+        ),
+        "search.errors",
+    ),
+}
+
+__version__ = "0.1.0"
+__all__ = [
+    "Encoder",
+    "Explanation",
+    "Fingerprint",
+    "FingerprintMismatch",
+    "Hit",
+    "Index",
+    "IndexDamaged",
+    "IndexLocked",
+    "IndexNotFound",
+    "InputError",
+    "ModelError",
+    "OptionalDependency",
+    "Progress",
+    "ReadError",
+    "Report",
+    "SearchError",
+    "Status",
+    "TextTooLong",
+    "Token",
+    "TokenVectors",
+    "explain",
+    "similarity",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first asked for (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'search' has no attribute '{name}'")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,86 @@
+"""Everything that can go wrong, as one small tree.
+
+    SearchError
+    ├── InputError            an argument is wrong: an empty query, k < 1, a folder that is no folder
+    │   └── TextTooLong       a text does not fit the model and was not allowed to be cut
+    ├── ReadError             one file cannot be read as text; carries a short `reason` to count by
+    ├── ModelError            a model is missing, damaged, or not an encoder
+    ├── IndexNotFound         no index where one was named, or no way to choose one
+    ├── IndexDamaged          an index is there but cannot be trusted
+    ├── IndexLocked           another process is writing this index
+    ├── FingerprintMismatch   two embeddings that cannot be compared
+    └── OptionalDependency    an extra is not installed; the message holds the line that installs it
+
+Each message names the thing, says what is wrong with it, and what to do next. Errors of other
+libraries are turned into one of these where the project calls them.
+"""
+
+from __future__ import annotations
+
+
+class SearchError(Exception):
+    """Root of every error that `search` raises on purpose."""
+
+
+class InputError(SearchError, ValueError):
+    """An argument that cannot be worked with."""
+
+
+class TextTooLong(InputError):
+    """A text has more tokens than the model reads, and cutting it was not allowed."""
+
+    def __init__(self, position: int, n_tokens: int, max_tokens: int) -> None:
+        super().__init__(
+            f"text number {position + 1} has {n_tokens} tokens and the model reads {max_tokens}. "
+            "Shorten it, cut it into passages, or pass truncate=True to drop what does not fit."
+        )
+        self.position, self.n_tokens, self.max_tokens = position, n_tokens, max_tokens
+
+
+class ReadError(SearchError):
+    """One file cannot be used. `reason` is a short phrase that skipped files are counted by."""
+
+    def __init__(self, path: str, reason: str, detail: str = "") -> None:
+        super().__init__(f"{path}: {reason}" + (f" ({detail})" if detail else ""))
+        self.path, self.reason, self.detail = path, reason, detail
+
+
+class ModelError(SearchError):
+    """A model cannot be found, loaded or used."""
+
+
+class IndexNotFound(SearchError):
+    """There is no index where one was asked for."""
+
+
+class IndexDamaged(SearchError):
+    """An index exists but its files contradict each other or cannot be read."""
+
+
+class IndexLocked(SearchError):
+    """Another process is writing to this index."""
+
+
+class FingerprintMismatch(SearchError):
+    """The index was built with one model or setting and is being used with another."""
+
+    def __init__(self, differences: list[tuple[str, str, str]]) -> None:
+        listed = "; ".join(
+            f"{name}: the index has '{built}', you asked for '{asked}'" for name, built, asked in differences
+        )
+        super().__init__(
+            f"embeddings made in different ways cannot be compared ({listed}). "
+            "Leave the option out to use what the index was built with, "
+            "or build a new index with: seewhy index FOLDER --rebuild"
+        )
+        self.differences = differences
+
+
+class OptionalDependency(SearchError):
+    """A package that only an extra installs is missing."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package '{package}'. Install it with: pip install 'seewhy[{extra}]'"
+        )
+        self.package, self.extra = package, extra
