@@ -1,0 +1,75 @@
+"""How the token vectors of a text become one vector.
+
+With h_1 .. h_n the last layer's vectors of the text's n tokens, special tokens included:
+
+    mean           (h_1 + ... + h_n) / n            Reimers & Gurevych 2019, "Sentence-BERT"
+    mean_sqrt_len  (h_1 + ... + h_n) / sqrt(n)
+    max            the largest value of each dimension
+    cls            h_1, the vector of [CLS]
+    pooler         tanh(W h_1 + b), BERT's own layer over [CLS] (Devlin et al. 2018, "BERT")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.errors import InputError, ModelError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+POOLINGS = ("mean", "cls", "pooler", "max", "mean_sqrt_len")
+
+
+def check_pooling(pooling: str) -> str:
+    """Return `pooling` if it is one of POOLINGS, or raise InputError."""
+    if pooling not in POOLINGS:
+        raise InputError(f"pooling '{pooling}' is not known. Choose one of: {', '.join(POOLINGS)}.")
+    return pooling
+
+
+def pool(
+    hidden: NDArray[np.float32], mask: NDArray[np.int64], pooling: str, pooler: NDArray[np.float32] | None
+) -> NDArray[np.float32]:
+    """One vector for each text of a batch.
+
+    Args:
+        hidden: (b, t, d) last hidden states, rows padded to the longest text.
+        mask: (b, t) 1 for a token, 0 for padding; at least one 1 in each row.
+        pooling: one of POOLINGS.
+        pooler: (b, d) output of BERT's pooler, needed for "pooler" only.
+
+    Returns:
+        (b, d) float32, not normalised. Padding has no part in it, whatever its vectors are.
+    """
+    if pooling == "cls":
+        return hidden[:, 0]
+    if pooling == "pooler":
+        if pooler is None:
+            raise ModelError("this model has no pooler layer. Choose another pooling, 'mean' for instance.")
+        return pooler
+    real = mask[:, :, None].astype(bool)
+    if pooling == "max":
+        return np.where(real, hidden, np.float32(-np.inf)).max(axis=1)
+    total = np.where(real, hidden, np.float32(0)).sum(axis=1)
+    count = mask.sum(axis=1, dtype=np.float32)[:, None]
+    return total / (np.sqrt(count) if pooling == "mean_sqrt_len" else count)
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale each row to length 1.
+
+    Raises:
+        ModelError: if a row is all zeros, or holds NaN or infinity: the model, not the text, is at fault.
+    """
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
+    if len(bad):
+        raise ModelError(
+            f"the model returned {'zeros' if lengths.flat[bad[0]] == 0 else 'NaN or infinity'} for "
+            f"{len(bad)} of {len(vectors)} texts. Its weights or this machine's arithmetic are damaged; "
+            "nothing of this batch was stored."
+        )
+    return (vectors / lengths).astype(np.float32, copy=False)

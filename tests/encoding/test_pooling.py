@@ -1,0 +1,120 @@
+"""Poolings against sentence-transformers' own output, against BERT's pooler by hand, and by hand altogether."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search.encoding import Encoder
+from search.encoding.pooling import POOLINGS, pool, unit
+from search.errors import InputError, ModelError
+from tests.conftest import save_modules, save_tiny_bert
+
+TEXTS = [
+    "find the key",
+    "",
+    "a",
+    "time and water and the long way to the other side of the door, which was open",
+    "rotating keys don't turn!",
+    "unknowable \N{SNOWMAN} words",
+]
+
+
+def reference(folder: Path, texts: list[str]) -> np.ndarray:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device="cpu").encode(texts, normalize_embeddings=True)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max", "mean_sqrt_len"])
+def test_tiny_model_equals_sentence_transformers(tmp_path: Path, tiny_model: Path, pooling: str) -> None:
+    folder = save_tiny_bert(tmp_path / "model", pooling=pooling)
+    encoder = Encoder(str(folder))
+    assert encoder.pooling == pooling
+    np.testing.assert_allclose(encoder.encode(TEXTS), reference(folder, TEXTS), atol=1e-5)
+    # an explicit pooling wins over the model's own
+    np.testing.assert_array_equal(
+        Encoder(str(tiny_model), pooling=pooling).encode(TEXTS), encoder.encode(TEXTS)
+    )
+
+
+def test_real_model_equals_sentence_transformers(real: Encoder) -> None:
+    texts = [*TEXTS, "Passages are half-open spans. " * 20, "naïve café 東京 مرحبا"]
+    np.testing.assert_allclose(real.encode(texts), reference(real.files.folder, texts), atol=1e-5)
+
+
+def test_too_long_a_text_is_an_error_and_cut_as_sentence_transformers_cuts_when_asked(real: Encoder) -> None:
+    texts = ["short", "long words " * 300]
+    with pytest.raises(
+        InputError, match=r"text number 2 has 602 tokens and the model reads 256.*truncate=True"
+    ):
+        real.encode(texts)
+    np.testing.assert_allclose(
+        real.encode(texts, truncate=True), reference(real.files.folder, texts), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("which", ["tiny", "real"])
+def test_pooler_is_tanh_of_a_linear_layer_over_cls(which: str, request: pytest.FixtureRequest) -> None:
+    from safetensors.numpy import load_file
+
+    encoder: Encoder = request.getfixturevalue(which)
+    weights = load_file(encoder.files.folder / "model.safetensors")
+    by_hand = []
+    for text in TEXTS:
+        first = encoder.tokens([text])[0].vectors[0].astype(np.float64)
+        by_hand.append(np.tanh(weights["pooler.dense.weight"] @ first + weights["pooler.dense.bias"]))
+    expected = np.array(by_hand) / np.linalg.norm(by_hand, axis=1, keepdims=True)
+    pooled = Encoder(encoder.model, pooling="pooler", offline=True).encode(TEXTS)
+    np.testing.assert_allclose(pooled, expected, atol=1e-5)
+
+
+def test_pooler_without_pooler_weights_is_refused(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "headless", pooler=False)
+    assert Encoder(str(folder)).encode(["water"]).shape == (1, 32)
+    with pytest.raises(ModelError, match="has no trained pooler"):
+        Encoder(str(folder), pooling="pooler").encode(["water"])
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_padding_and_companions_change_nothing(tiny_model: Path, pooling: str) -> None:
+    encoder = Encoder(str(tiny_model), pooling=pooling)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(encoder.encode(TEXTS), alone, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS[::-1]), alone[::-1], atol=1e-6)
+    small = Encoder(str(tiny_model), pooling=pooling, batch_tokens=1)
+    np.testing.assert_allclose(small.encode(TEXTS), alone, atol=1e-6)
+
+
+def test_pool_by_hand() -> None:
+    hidden = np.array([[[1, -2], [3, -4], [99, 99]]], dtype=np.float32)  # the last token is padding
+    mask = np.array([[1, 1, 0]])
+    assert pool(hidden, mask, "mean", None).tolist() == [[2, -3]]
+    assert pool(hidden, mask, "max", None).tolist() == [[3, -2]]  # a padded 0 would beat -2
+    assert pool(hidden, mask, "cls", None).tolist() == [[1, -2]]
+    np.testing.assert_allclose(pool(hidden, mask, "mean_sqrt_len", None), [[4 / 2**0.5, -6 / 2**0.5]])
+    np.testing.assert_allclose(unit(np.array([[3, 4]], dtype=np.float32)), [[0.6, 0.8]])
+
+
+@pytest.mark.parametrize(("value", "word"), [(0.0, "zeros"), (np.nan, "NaN"), (np.inf, "infinity")])
+def test_a_vector_without_direction_is_an_error(value: float, word: str) -> None:
+    with pytest.raises(ModelError, match=word):
+        unit(np.array([[1, 2], [value, value]], dtype=np.float32))
+
+
+def test_unknown_pooling_and_limit(tiny_model: Path) -> None:
+    with pytest.raises(InputError, match=r"pooling 'avg' is not known. Choose one of: mean, cls"):
+        Encoder(str(tiny_model), pooling="avg")
+    with pytest.raises(InputError, match="reads between 3 and 64"):
+        Encoder(str(tiny_model), max_tokens=65)
+
+
+def test_plain_checkpoint_pools_by_the_mean_and_says_so(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "plain", pooling=None)
+    plain = Encoder(str(folder))
+    assert plain.pooling == "mean"
+    assert len(plain.notes) == 1
+    assert "mean pooling is used" in plain.notes[0]
+    save_modules(folder, "mean")
+    assert Encoder(str(folder)).notes == ()
+    np.testing.assert_array_equal(plain.encode(TEXTS), Encoder(str(folder)).encode(TEXTS))
