@@ -1,0 +1,13 @@
+"""Embeddings and metadata -> something searchable on disk.
+
+    layout.py    where indexes live, and which one a name or folder means
+    schema.py    the tables of index.db, as named migrations
+    database.py  connections; a reader's transaction; the key-value table `meta`
+    lock.py      one writer at a time
+    vectors.py   the FAISS file: written whole, checked by its hash, rebuilt from index.db
+    snapshot.py  reading: nearest passages and their text, from one consistent state
+    writer.py    writing: one batch of documents, one transaction
+    update.py    a folder and an index -> the index of that folder as it is now
+
+The format is described byte by byte in indexes/README.md.
+"""

@@ -1,0 +1,118 @@
+"""Connections to index.db.
+
+The journal is SQLite's rollback journal, not WAL: readers then need no write access and leave no files
+behind, and the WAL-reset bug of SQLite 3.7.0 to 3.51.2 (a commit lost when a checkpoint and a write
+overlap) cannot occur. Readers and the writer wait for each other only while one transaction is
+written, which is milliseconds: no lock is held while a model runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from search.errors import IndexDamaged, IndexNotFound
+
+SCHEMA_VERSION = 1
+_WAIT_SECONDS = 60.0
+
+
+def connect_to_read(database: Path) -> sqlite3.Connection:
+    """A connection that cannot write.
+
+    Raises:
+        IndexNotFound: there is no such file.
+        IndexDamaged: the file is no database of this program.
+    """
+    if not database.is_file():
+        raise IndexNotFound(f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER")
+    connection = _connect(database, "ro")
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        if isinstance(error, sqlite3.OperationalError):
+            connection = _connect(database, "rw")  # a killed writer's journal must be rolled back first
+            with translated(database):
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        else:
+            raise _damaged(database, error) from None
+    connection.execute("PRAGMA query_only = 1")
+    return connection
+
+
+def connect_to_write(database: Path) -> sqlite3.Connection:
+    """The writer's connection; transactions are begun and ended by hand. Hold the lock first."""
+    connection = _connect(database, "rwc")
+    with translated(database):
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the folder after the journal is gone
+        connection.execute("PRAGMA foreign_keys = 1")
+    return connection
+
+
+@contextmanager
+def reading(database: Path) -> Iterator[sqlite3.Connection]:
+    """One read transaction: everything in it sees the same state of the index."""
+    with closing(connect_to_read(database)) as connection, translated(database):
+        connection.execute("BEGIN")
+        yield connection
+        connection.execute("COMMIT")
+
+
+def read_meta(database: Path) -> dict[str, Any]:
+    """The key-value pairs that describe an index, after checking that this program can read it."""
+    with reading(database) as connection:
+        return meta_of(connection, database)
+
+
+def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
+    """As `read_meta`, within a transaction that is already open."""
+    try:
+        meta = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
+    except sqlite3.OperationalError:
+        raise IndexDamaged(
+            f"'{database}' is a database, but not of this program: it has no table 'meta'."
+        ) from None
+    version = meta.get("schema_version")
+    if not isinstance(version, int) or version > SCHEMA_VERSION:
+        raise IndexDamaged(
+            f"the index in '{database.parent}' has format {version} and this version of seewhy reads up to "
+            f"{SCHEMA_VERSION}. Update seewhy, or build the index again with: seewhy index FOLDER --rebuild"
+        )
+    return meta
+
+
+def _connect(database: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{database.resolve().as_uri()}?mode={mode}"
+    try:
+        return sqlite3.connect(
+            uri, uri=True, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        raise _damaged(database, error) from None
+
+
+@contextmanager
+def translated(database: Path) -> Iterator[None]:
+    """SQLite's errors as this program's, with the path and the way out."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _damaged(database, error) from error
+
+
+def _damaged(database: Path, error: Exception) -> IndexDamaged:
+    if "full" in str(error) or "readonly" in str(error):
+        return IndexDamaged(
+            f"'{database}' cannot be written ({error}). The index is as it was after the last batch; "
+            "make room or get the right to write there, and run again."
+        )
+    return IndexDamaged(
+        f"'{database}' cannot be read ({error}). If this lasts, keep the file and build the index again with: "
+        "seewhy index FOLDER --rebuild"
+    )

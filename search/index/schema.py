@@ -1,0 +1,74 @@
+"""The tables of index.db, as named migrations.
+
+SQLite is the only truth: what is not in these tables can be rebuilt from them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from sqlite_utils import Database, Migrations
+
+from search.index.database import SCHEMA_VERSION
+
+_migrations = Migrations("seewhy")
+
+
+@_migrations()
+def m001_first(db: Database) -> None:
+    """Files, their documents, the documents' passages, the passages' embeddings."""
+    for statement in (
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+        """CREATE TABLE files (
+            id INTEGER PRIMARY KEY,
+            path BLOB NOT NULL UNIQUE,
+            size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
+            sha256 TEXT,
+            status TEXT NOT NULL CHECK (status IN ('indexed', 'partial', 'skipped'))
+        ) STRICT""",
+        """CREATE TABLE skipped (
+            path BLOB NOT NULL, record INTEGER NOT NULL,
+            stage TEXT NOT NULL CHECK (stage IN ('walk', 'read')),
+            reason TEXT NOT NULL, detail TEXT NOT NULL,
+            PRIMARY KEY (path, record, stage)
+        ) STRICT""",
+        """CREATE TABLE documents (
+            id INTEGER PRIMARY KEY,
+            file INTEGER NOT NULL REFERENCES files (id) ON DELETE CASCADE,
+            record INTEGER NOT NULL,
+            kind TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL, encoding TEXT NOT NULL,
+            sha256 TEXT NOT NULL,
+            UNIQUE (file, record)
+        ) STRICT""",
+        """CREATE TABLE passages (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            document INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+            start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+            line_start INTEGER NOT NULL, line_end INTEGER NOT NULL,
+            heading TEXT NOT NULL, context TEXT NOT NULL, text TEXT NOT NULL,
+            n_tokens INTEGER NOT NULL
+        ) STRICT""",
+        "CREATE INDEX passages_document ON passages (document)",
+        """CREATE TABLE embeddings (
+            passage INTEGER PRIMARY KEY REFERENCES passages (id) ON DELETE CASCADE,
+            vector BLOB NOT NULL,
+            checksum INTEGER NOT NULL,
+            content BLOB NOT NULL
+        ) STRICT""",
+        "CREATE INDEX embeddings_content ON embeddings (content)",
+        """CREATE TABLE ann (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            generation INTEGER NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL,
+            watermark INTEGER NOT NULL, count INTEGER NOT NULL, deleted INTEGER NOT NULL
+        ) STRICT""",
+    ):
+        db.execute(statement)
+
+
+def migrate(connection: sqlite3.Connection) -> Database:
+    """Bring a writer's connection to the newest schema."""
+    db = Database(connection, execute_plugins=False)
+    if _migrations.pending(db):
+        _migrations.apply(db)
+        db.table("meta").upsert({"key": "schema_version", "value": str(SCHEMA_VERSION)}, pk="key")
+    return db

@@ -1,0 +1,153 @@
+"""Reading: passages and facts of an index, each call from one consistent state."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from search.encoding.fingerprint import Fingerprint
+from search.errors import InputError
+from search.index.database import meta_of, reading
+from search.index.layout import DATABASE
+from search.index.vectors import LoadedVectors, nearest, read_ann
+from search.records import SkippedGroup, Status
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class StoredPassage:
+    """A passage as it lies in the index, with what is known of its document."""
+
+    id: int
+    path: str
+    document: str
+    title: str
+    heading: str
+    context: str
+    text: str
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+    metadata: dict[str, Any]
+
+
+def nearest_passages(
+    index: Path, loaded: LoadedVectors, query: NDArray[np.float32], k: int
+) -> list[tuple[StoredPassage, float]]:
+    """The k passages nearest to a query's embedding and their cosines, best first."""
+    with reading(index / DATABASE) as connection:
+        ranked = nearest(connection, loaded, query, k)
+        stored = _passages(connection, [id_ for id_, _ in ranked])
+        return [(stored[id_], cosine) for id_, cosine in ranked]
+
+
+def passage(index: Path, id_: int) -> tuple[StoredPassage, NDArray[np.float32]]:
+    """One passage and its stored embedding, (d,).
+
+    Raises:
+        InputError: the index has no passage of that id.
+    """
+    with reading(index / DATABASE) as connection:
+        found = _passages(connection, [id_])
+        if id_ not in found:
+            raise InputError(
+                f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
+            )
+        blob = connection.execute("SELECT vector FROM embeddings WHERE passage = ?", (id_,)).fetchone()[0]
+        return found[id_], np.frombuffer(blob, dtype="<f4")
+
+
+def status(index: Path) -> Status:
+    """What an index is and holds."""
+    database = index / DATABASE
+    with reading(database) as connection:
+        meta = meta_of(connection, database)
+        fingerprint = Fingerprint.from_dict(meta["fingerprint"])
+        documents, passages, tokens = counts(connection)
+        ann = read_ann(connection)
+        partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
+        skipped = skipped_groups(connection)
+    held = f"FAISS flat, {ann.count - ann.deleted} of {passages} passages" if ann else "no FAISS file"
+    return Status(
+        name=index.name,
+        index=str(index),
+        folder=meta["root"],
+        model=fingerprint.model,
+        pooling=fingerprint.pooling,
+        dimension=int(fingerprint.dimension),
+        max_tokens=int(fingerprint.max_tokens),
+        documents=documents,
+        passages=passages,
+        tokens=tokens,
+        bytes=sum(path.stat().st_size for path in index.rglob("*") if path.is_file()),
+        updated=meta.get("updated", ""),
+        vectors=held,
+        skipped=skipped,
+        fingerprint=fingerprint.as_dict(),
+        complete=bool(meta.get("complete")) and partial is None,
+    )
+
+
+def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Documents, passages and tokens in the index."""
+    documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+    passages, tokens = connection.execute(
+        "SELECT count(*), coalesce(sum(n_tokens), 0) FROM passages"
+    ).fetchone()
+    return documents, passages, tokens
+
+
+def skipped_groups(connection: sqlite3.Connection) -> tuple[SkippedGroup, ...]:
+    """What was left out, by reason, the most frequent first."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for path, record, reason, detail in connection.execute(
+        "SELECT path, record, reason, detail FROM skipped ORDER BY path, record"
+    ):
+        name = os.fsdecode(path) + (f"#{record}" if record else "")
+        groups[reason].append(f"{name} ({detail})" if detail else name)
+    return tuple(
+        SkippedGroup(reason, len(names), tuple(names[:_EXAMPLES]))
+        for reason, names in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+
+
+def _passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, StoredPassage]:
+    root = Path(json.loads(connection.execute("SELECT value FROM meta WHERE key = 'root'").fetchone()[0]))
+    rows: Iterable[tuple[Any, ...]] = connection.execute(
+        """SELECT passages.id, files.path, documents.record, documents.title, documents.metadata,
+                  heading, context, text, start, "end", line_start, line_end
+           FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
+           WHERE passages.id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    found = {}
+    for id_, path, record, title, metadata, heading, context, text, start, end, first, last in rows:
+        name = os.fsdecode(path)
+        found[id_] = StoredPassage(
+            id=id_,
+            path=str(root / name),
+            document=f"{name}#{record}" if record else name,
+            title=title,
+            heading=heading,
+            context=context,
+            text=text,
+            start=start,
+            end=end,
+            line_start=first,
+            line_end=last,
+            metadata=json.loads(metadata),
+        )
+    return found

@@ -1,0 +1,170 @@
+"""The FAISS file: a cache of the embeddings in index.db, in a form that is quick to search.
+
+It is immutable. A new one is written beside it, forced to disk, hashed, and only then named in index.db;
+a reader checks the hash before FAISS parses a byte, because FAISS trusts what it is given.
+Inner products of unit vectors are cosines, and a flat index is exact.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ROWS_AT_ONCE = 8192
+
+
+@dataclass(frozen=True)
+class Ann:
+    """The row of table `ann`: which FAISS file belongs to this state of the index.
+
+    Attributes:
+        watermark: the file holds the passages with ids up to this one, as they were then.
+        count: how many it holds; `deleted` of them have been deleted since.
+    """
+
+    generation: int
+    file: str
+    sha256: str
+    watermark: int
+    count: int
+    deleted: int
+
+
+def read_ann(connection: sqlite3.Connection) -> Ann | None:
+    row = connection.execute(
+        "SELECT generation, file, sha256, watermark, count, deleted FROM ann WHERE id = 1"
+    ).fetchone()
+    return Ann(*row) if row else None
+
+
+def embeddings(
+    connection: sqlite3.Connection, dimension: int, after: int = 0
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Blocks of (passage ids, vectors (n, d)) with ids above `after`, in the order of ids."""
+    rows = connection.execute(
+        "SELECT passage, vector FROM embeddings WHERE passage > ? ORDER BY passage", (after,)
+    )
+    while block := rows.fetchmany(_ROWS_AT_ONCE):
+        ids = np.array([row[0] for row in block], dtype=np.int64)
+        yield ids, np.frombuffer(b"".join(row[1] for row in block), dtype="<f4").reshape(-1, dimension)
+
+
+def write_file(connection: sqlite3.Connection, dimension: int, index: Path, generation: int) -> Ann | None:
+    """Write all embeddings to a new FAISS file under `index/ann`; None when there are none.
+
+    The file is on disk, whole, when this returns; naming it in index.db is the caller's transaction.
+    """
+    import faiss
+
+    flat = faiss.IndexIDMap(faiss.IndexFlatIP(dimension))
+    watermark = 0
+    for ids, vectors in embeddings(connection, dimension):
+        flat.add_with_ids(vectors, ids)
+        watermark = int(ids[-1])
+    if not flat.ntotal:
+        return None
+    temporary = index / "tmp" / f"g{generation}.faiss"
+    temporary.parent.mkdir(exist_ok=True)
+    (index / "ann").mkdir(exist_ok=True)
+    data = faiss.serialize_index(flat).tobytes()
+    with temporary.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    digest = hashlib.sha256(data).hexdigest()
+    name = f"ann/g{generation}-{digest[:16]}.faiss"
+    temporary.replace(index / name)
+    _sync_folder(index / "ann")
+    return Ann(generation, name, digest, watermark, int(flat.ntotal), 0)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable. Windows has no such call and does not need it."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class LoadedVectors:
+    """The FAISS file in memory, loaded again when index.db names another one. Safe between threads."""
+
+    def __init__(self, index: Path) -> None:
+        self._index = index
+        self._lock = threading.Lock()
+        self._sha256 = ""
+        self._loaded: Any = None
+        self.problem = ""
+
+    def get(self, ann: Ann) -> Any | None:
+        """The FAISS index that `ann` names; None, and `problem` says why, when it cannot be trusted."""
+        with self._lock:
+            if ann.sha256 != self._sha256:
+                self._loaded, self.problem = self._load(ann)
+                self._sha256 = ann.sha256
+            return self._loaded
+
+    def _load(self, ann: Ann) -> tuple[Any, str]:
+        advice = "Queries are exact without it, only slower. Mend it with: seewhy index FOLDER"
+        try:
+            data = (self._index / ann.file).read_bytes()
+        except OSError as error:
+            return None, f"the file '{ann.file}' of the index cannot be read ({error.strerror}). {advice}"
+        if hashlib.sha256(data).hexdigest() != ann.sha256:
+            return None, f"the file '{ann.file}' of the index is damaged (its hash is wrong). {advice}"
+        import faiss
+
+        return faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8)), ""
+
+
+def nearest(
+    connection: sqlite3.Connection, loaded: LoadedVectors, query: NDArray[np.float32], k: int
+) -> list[tuple[int, float]]:
+    """The k passages with the highest cosine, best first, as (passage id, cosine). Exact.
+
+    Args:
+        query: (d,) unit length.
+        k: at least 1; fewer come back only if the index holds fewer passages.
+
+    Searches the FAISS file, asking for as many more as it holds deleted passages, and everything newer
+    one by one. Equal cosines are ordered by passage id.
+    """
+    found: list[tuple[int, float]] = []
+    ann = read_ann(connection)
+    flat = loaded.get(ann) if ann else None
+    after = 0
+    if ann and flat is not None:
+        after = ann.watermark
+        scores, ids = flat.search(query[None, :], min(k + ann.deleted, ann.count))
+        found = list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
+        if ann.deleted:
+            alive = _existing(connection, [id_ for id_, _ in found])
+            found = [(id_, score) for id_, score in found if id_ in alive]
+    for ids, vectors in embeddings(connection, len(query), after):
+        scores = vectors @ query
+        best = np.argsort(-scores, kind="stable")[:k]
+        found += zip(ids[best].tolist(), scores[best].tolist(), strict=True)
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def _existing(connection: sqlite3.Connection, ids: list[int]) -> set[int]:
+    """Those of the ids that are in the index."""
+    rows = connection.execute(
+        "SELECT passage FROM embeddings WHERE passage IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+    )
+    return {row[0] for row in rows}

@@ -1,0 +1,360 @@
+"""Bringing an index up to date: what is encoded, kept, forgotten, and what is refused."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from search import FingerprintMismatch, Index, IndexLocked, InputError, Report
+from search.encoding import Encoder
+from search.index.database import reading
+from search.index.layout import DATABASE
+from search.index.lock import writer_lock
+from search.index.update import PassageSettings, Source, update
+from search.index.vectors import read_ann
+
+
+def build(folder: Path, model: Path, **options: Any) -> Report:
+    report = Index.build(folder, model=str(model), **options).report
+    assert report is not None
+    return report
+
+
+def content(index: Path) -> list[tuple[Any, ...]]:
+    """Everything that a query could return, without ids."""
+    with reading(index / DATABASE) as connection:
+        return connection.execute(
+            """SELECT files.path, record, title, metadata, start, "end", line_start, line_end,
+                      heading, context, text, n_tokens, vector
+               FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
+               JOIN embeddings ON passage = passages.id ORDER BY 1, 2, 5"""
+        ).fetchall()
+
+
+def assert_same_as_rebuilt(folder: Path, model: Path, index: Path, other: Path) -> None:
+    build(folder, model, index=str(other))
+    mine, fresh = content(index), content(other)
+    assert [row[:-1] for row in mine] == [row[:-1] for row in fresh]
+    for one, two in zip(mine, fresh, strict=True):
+        np.testing.assert_allclose(np.frombuffer(one[-1], "<f4"), np.frombuffer(two[-1], "<f4"), atol=1e-6)
+
+
+def test_first_run_and_second_run(notes: Path, tiny_model: Path) -> None:
+    first = build(notes, tiny_model)
+    assert (first.added, first.changed, first.removed, first.unchanged) == (3, 0, 0, 0)
+    assert (first.documents, first.passages) == (4, 5)
+    assert first.encoded == first.passages
+    assert first.truncated_tokens == 0
+    second = build(notes, tiny_model)
+    assert second.nothing_changed
+    assert (second.unchanged, second.encoded, second.documents, second.passages) == (3, 0, 4, 5)
+
+
+def test_stored_passages_are_those_of_the_files(notes: Path, tiny_model: Path) -> None:
+    report = build(notes, tiny_model)
+    for path, record, *_, start, end, first, last, _heading, _context, text, n_tokens, _ in content(
+        Path(report.index)
+    ):
+        source = (notes / os.fsdecode(path)).read_text(encoding="utf-8")
+        assert text in "\n".join(source.split("\n")[first - 1 : last])
+        assert n_tokens <= 64
+        if not record:
+            assert source[start:end] == text
+
+
+def test_edits_and_removals_equal_a_clean_rebuild(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    index = Path(build(notes, tiny_model).index)
+    (notes / "keys.md").write_text("# Keys\n\n## New\n\nMore words.\n\n## Find\n\nThe key is in the water.\n")
+    (notes / "deep" / "time.txt").unlink()
+    (notes / "new.txt").write_text("Some people come and go.")
+    report = build(notes, tiny_model)
+    assert (report.added, report.changed, report.removed, report.unchanged) == (1, 1, 1, 1)
+    assert report.encoded == 2  # the new section and the new file; the old section is known already
+    assert report.reused == 1
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "fresh")
+
+
+def test_one_changed_record_of_a_table_is_encoded_alone(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    index = Path(build(notes, tiny_model).index)
+    (notes / "table.csv").write_text(
+        "name,text\nfirst,the first side of the door\nsecond,a new sound\nthird,word\n"
+    )
+    report = build(notes, tiny_model)
+    assert (report.changed, report.encoded, report.documents) == (1, 2, 5)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "fresh")
+
+
+def test_a_renamed_file_keeps_its_embeddings(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    index = Path(build(notes, tiny_model).index)
+    (notes / "keys.md").rename(notes / "moved.md")
+    report = build(notes, tiny_model)
+    assert (report.added, report.removed, report.encoded, report.reused) == (1, 1, 0, 2)
+    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "fresh")
+
+
+def test_a_new_time_stamp_alone_changes_nothing(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model)
+    os.utime(notes / "keys.md", ns=(1, 1))
+    assert build(notes, tiny_model).nothing_changed
+    assert build(notes, tiny_model).unchanged == 3
+
+
+def test_equal_files_are_both_found_and_encoded_once(tmp_path: Path, tiny_model: Path) -> None:
+    folder = tmp_path / "twins"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+        (folder / name / "same.txt").write_text("The key is in the water.")
+    built = Index.build(folder, model=str(tiny_model))
+    assert built.report is not None
+    assert (built.report.encoded, built.report.reused, built.report.passages) == (1, 1, 2)
+    assert sorted(hit.document for hit in built.query("key")) == ["a/same.txt", "b/same.txt"]
+
+
+def test_a_file_that_becomes_ignored_is_forgotten(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model)
+    (notes / ".gitignore").write_text("deep/\n")
+    report = build(notes, tiny_model)
+    assert (report.removed, report.documents) == (1, 3)
+    assert {group.reason for group in report.skipped} == {"ignored", "hidden"}
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs an account that can be denied")
+def test_what_cannot_be_read_is_kept(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model)
+    (notes / "deep").chmod(0)
+    try:
+        report = build(notes, tiny_model)
+    finally:
+        (notes / "deep").chmod(0o755)
+    assert (report.removed, report.documents) == (0, 4)
+
+
+def test_an_unlisted_folder_loses_nothing() -> None:
+    import sqlite3
+
+    from search.corpus import Skipped, SourceFile
+    from search.corpus.reasons import UNREADABLE_FOLDER
+    from search.index.plan import compare
+
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE files (path, size, mtime_ns, inode, sha256, status)")
+    for path in (b"a.txt", b"deep/b.txt", b"deeper.txt"):
+        connection.execute("INSERT INTO files VALUES (?, 1, 1, 1, 'x', 'indexed')", (path,))
+    plan = compare(
+        connection,
+        [SourceFile("a.txt", Path("a.txt"), 1, 1, 1)],
+        [Skipped("deep", UNREADABLE_FOLDER, is_folder=True)],
+    )
+    assert (plan.gone, plan.changed, plan.unchanged) == (["deeper.txt"], [], 1)
+
+
+def test_a_vanished_or_empty_root_deletes_nothing(notes: Path, tiny_model: Path) -> None:
+    index = Path(build(notes, tiny_model, index="kept").index)
+    before = content(index)
+    shutil.rmtree(notes)
+    with pytest.raises(InputError, match="does not exist"):
+        build(notes, tiny_model, index="kept")
+    notes.mkdir()
+    with pytest.raises(InputError, match=r"it is empty\. The index was left as it is"):
+        build(notes, tiny_model, index="kept")
+    assert content(index) == before
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop_after(n: int) -> Callable[[Sequence[str]], None]:
+    calls = 0
+
+    def hook(texts: Sequence[str]) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > n:
+            raise Stopped
+
+    return hook
+
+
+def test_a_stopped_run_goes_on_where_it_was(
+    tmp_path: Path, tiny: Encoder, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.index.update.PASSAGES_IN_A_BATCH", 4)
+    folder = tmp_path / "records"
+    folder.mkdir()
+    lines = [json.dumps({"text": f"word {i} of many"}) for i in range(30)]
+    (folder / "all.jsonl").write_text("\n".join(lines))
+    (folder / "b.txt").write_text("open the door")
+    index = tmp_path / "index"
+
+    class Stopping(Encoder):
+        hook = staticmethod(stop_after(3))
+
+        def encode(self, texts: Sequence[str], **options: Any) -> Any:
+            self.hook(texts)
+            return super().encode(texts, **options)
+
+    options: dict[str, Any] = {"settings": PassageSettings(), "source": Source()}
+    with pytest.raises(Stopped):
+        update(folder, index, Stopping(str(tiny_model)), **options)
+    assert len(content(index)) == 12  # three batches were committed
+    opened = Index.open(index)
+    assert len(opened.query("word", k=100)) == 12  # and answer, without a FAISS file
+    assert not opened.status().complete
+
+    report = update(folder, index, tiny, **options)
+    assert (report.encoded, report.documents) == (19, 31)
+    assert opened.status().complete
+    assert_same_as_rebuilt(folder, tiny_model, index, tmp_path / "fresh")
+
+
+def test_another_model_or_pooling_is_refused_with_both_named(
+    notes: Path, tiny_model: Path, other_model: Path
+) -> None:
+    build(notes, tiny_model)
+    for attempt in (
+        lambda: Index.build(notes, model=str(other_model)),
+        lambda: Index.open(notes, model=str(other_model)),
+    ):
+        with pytest.raises(FingerprintMismatch) as caught:
+            attempt()
+        assert str(tiny_model) in str(caught.value)
+        assert str(other_model) in str(caught.value)
+    with pytest.raises(FingerprintMismatch, match="the index has 'mean', you asked for 'cls'"):
+        Index.open(notes, pooling="cls")
+
+
+def test_rebuild_puts_another_model_in_place(notes: Path, tiny_model: Path, other_model: Path) -> None:
+    index = Path(build(notes, tiny_model).index)
+    with reading(index / DATABASE) as connection:
+        old = read_ann(connection)
+    report = build(notes, other_model, rebuild=True)
+    assert (report.added, report.encoded) == (3, 5)
+    opened = Index.open(notes)
+    assert opened.encoder.model == str(other_model)
+    assert opened.query("key")
+    assert opened.notes == ()
+    with reading(index / DATABASE) as connection:
+        new = read_ann(connection)
+    assert old is not None
+    assert new is not None
+    assert new.generation == old.generation + 1
+    assert [path.name for path in (index / "ann").iterdir()] == [Path(new.file).name]
+
+
+def test_a_rebuild_that_fails_leaves_the_old_index(notes: Path, tiny: Encoder, tmp_path: Path) -> None:
+    class Broken(Encoder):
+        def encode(self, *args: Any, **options: Any) -> Any:
+            raise Stopped
+
+    options: dict[str, Any] = {"settings": PassageSettings(), "source": Source()}
+    index = tmp_path / "index"
+    update(notes, index, tiny, **options)
+    before = content(index)
+    with pytest.raises(Stopped):
+        update(notes, index, Broken(tiny.model), rebuild=True, **options)
+    assert content(index) == before
+    assert update(notes, index, tiny, **options).nothing_changed
+
+
+def test_options_of_the_first_run_are_remembered(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model, pooling="max", include=["*.md"], max_tokens=32)
+    again = Index.build(notes)
+    assert again.report is not None
+    assert again.report.nothing_changed
+    assert (again.report.documents, again.encoder.pooling, again.encoder.max_tokens) == (1, "max", 32)
+    more = Index.build(notes, include=["*.md", "*.txt"])
+    assert more.report is not None
+    assert more.report.added == 1
+
+
+def test_a_second_writer_is_told_who_writes(notes: Path, tiny_model: Path) -> None:
+    index = Path(build(notes, tiny_model).index)
+    expected = rf"process {os.getpid()} on .* is writing"
+    with writer_lock(index), pytest.raises(IndexLocked, match=expected), writer_lock(index):
+        pass
+    assert build(notes, tiny_model).nothing_changed
+
+
+def test_nothing_to_index(tmp_path: Path, tiny_model: Path) -> None:
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    with pytest.raises(InputError, match="it is empty"):
+        build(folder, tiny_model, index=str(tmp_path / "index"))
+    (folder / "a.png").write_bytes(b"\x89PNG")
+    (folder / "b.txt").write_bytes(b"\x00\x01\x02" * 50)
+    with pytest.raises(InputError, match=r"everything was left out \(2 binary\)"):
+        build(folder, tiny_model, index=str(tmp_path / "index"))
+    assert not (tmp_path / "index").exists()
+    with pytest.raises(InputError, match="is a file, not a folder"):
+        build(folder / "a.png", tiny_model)
+
+
+def test_an_index_is_never_made_among_other_things(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "full" / "tmp").mkdir(parents=True)
+    (tmp_path / "full" / "thesis.doc").write_text("precious")
+    (tmp_path / "full" / "tmp" / "precious").write_text("too")
+    with pytest.raises(InputError, match=r"holds other things \(thesis.doc\)"):
+        build(notes, tiny_model, index=str(tmp_path / "full"))
+    assert (tmp_path / "full" / "tmp" / "precious").read_text() == "too"
+
+
+def test_an_index_inside_its_folder_does_not_index_itself(notes: Path, tiny_model: Path) -> None:
+    report = build(notes, tiny_model, index=str(notes / "deep" / "index"))
+    again = build(notes, tiny_model, index=str(notes / "deep" / "index"))
+    assert again.nothing_changed
+    assert report.skipped == again.skipped == ()
+
+
+def test_an_index_of_another_folder_is_not_taken_over(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    build(notes, tiny_model, index="mine")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("a word")
+    with pytest.raises(InputError, match="is of the folder"):
+        build(other, tiny_model, index="mine")
+
+
+def test_progress_goes_from_nothing_to_all(notes: Path, tiny_model: Path) -> None:
+    seen = []
+    build(notes, tiny_model, progress=seen.append)
+    assert [state.done for state in seen] == sorted(state.done for state in seen)
+    assert seen[-1].stage == "saving"
+    assert seen[-1].done == seen[-1].total == sum(p.stat().st_size for p in notes.rglob("*") if p.is_file())
+    assert seen[-1].passages == 5
+
+
+def test_the_faiss_file_is_renewed_when_a_tenth_is_out_of_date(tmp_path: Path, tiny_model: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for i in range(40):
+        (folder / f"{i}.txt").write_text(f"word {i}")
+    index = Path(build(folder, tiny_model).index)
+
+    def ann() -> Any:
+        with reading(index / DATABASE) as connection:
+            return read_ann(connection)
+
+    first = ann()
+    (folder / "0.txt").unlink()
+    (folder / "new.txt").write_text("something new")
+    build(folder, tiny_model)
+    assert (ann().file, ann().deleted) == (first.file, 1)
+    assert {hit.document for hit in Index.open(folder).query("new", k=100)} == {
+        p.name for p in folder.iterdir()
+    }
+    for i in range(1, 6):
+        (folder / f"{i}.txt").unlink()
+    build(folder, tiny_model)
+    assert (ann().generation, ann().deleted, ann().count) == (first.generation + 1, 0, 35)
+    assert {hit.document for hit in Index.open(folder).query("new", k=100)} == {
+        p.name for p in folder.iterdir()
+    }

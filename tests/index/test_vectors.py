@@ -1,0 +1,114 @@
+"""The FAISS file and exact search, against brute force."""
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search.index.database import connect_to_write
+from search.index.schema import migrate
+from search.index.vectors import Ann, LoadedVectors, nearest, write_file
+from search.index.writer import Writer
+
+D = 8
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> tuple[Path, sqlite3.Connection, np.ndarray]:
+    """An index of 300 random unit vectors, passage i + 1 being row i; some equal."""
+    connection = connect_to_write(tmp_path / "index.db")
+    migrate(connection)
+    vectors = np.random.default_rng(0).normal(size=(300, D)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[40] = vectors[200] = vectors[3]
+    connection.execute("INSERT INTO files VALUES (1, x'61', 0, 0, 0, '', 'indexed')")
+    connection.execute("INSERT INTO documents VALUES (1, 1, 0, 'text', '', '{}', 'utf-8', '')")
+    add(connection, vectors)
+    return tmp_path, connection, vectors
+
+
+def add(connection: sqlite3.Connection, vectors: np.ndarray) -> None:
+    for vector in vectors:
+        id_ = connection.execute(
+            "INSERT INTO passages VALUES (NULL, 1, 0, 1, 1, 1, '', '', 'x', 3)"
+        ).lastrowid
+        connection.execute("INSERT INTO embeddings VALUES (?, ?, 0, x'00')", (id_, vector.tobytes()))
+
+
+def brute_force(ids: list[int], vectors: np.ndarray, query: np.ndarray, k: int) -> list[int]:
+    cosines = {id_: float(np.float32(vectors[id_ - 1] @ query)) for id_ in ids}
+    return sorted(ids, key=lambda id_: (-round(cosines[id_], 6), id_))[:k]
+
+
+def queries(n: int) -> np.ndarray:
+    found = np.random.default_rng(1).normal(size=(n, D)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors: np.ndarray) -> LoadedVectors:
+    loaded = LoadedVectors(folder)
+    for query in [*queries(20), vectors[3]]:
+        for k in (1, 7, 1000):
+            found = nearest(connection, loaded, query, k)
+            assert [id_ for id_, _ in found] == brute_force(ids, vectors, query, k)
+            for id_, cosine in found:
+                assert cosine == pytest.approx(float(vectors[id_ - 1] @ query), abs=1e-6)
+    return loaded
+
+
+def test_without_a_file(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
+    folder, connection, vectors = filled
+    check(folder, connection, list(range(1, 301)), vectors)
+
+
+def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
+    folder, connection, vectors = filled
+    ann = write_file(connection, D, folder, 1)
+    assert ann is not None
+    Writer(connection).name_vectors(ann)
+    assert (ann.watermark, ann.count) == (300, 300)
+    loaded = check(folder, connection, list(range(1, 301)), vectors)
+    assert loaded.problem == ""
+
+    more = queries(30)[::-1].copy()
+    add(connection, more)
+    gone = [*range(1, 300, 7), 305]
+    connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
+    connection.execute("UPDATE ann SET deleted = ?", (len(gone) - 1,))
+    ids = [id_ for id_ in range(1, 331) if id_ not in gone]
+    check(folder, connection, ids, np.concatenate([vectors, more]))
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "flipped"])
+def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray], damage: str
+) -> None:
+    folder, connection, vectors = filled
+    ann = write_file(connection, D, folder, 1)
+    assert ann is not None
+    Writer(connection).name_vectors(ann)
+    file = folder / ann.file
+    data = bytearray(file.read_bytes())
+    if damage == "missing":
+        file.unlink()
+    elif damage == "truncated":
+        file.write_bytes(data[:-5])
+    else:
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+    loaded = check(folder, connection, list(range(1, 301)), vectors)
+    assert ann.file in loaded.problem
+    assert "seewhy index" in loaded.problem
+
+
+def test_file_names_carry_generation_and_hash(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
+    import hashlib
+
+    folder, connection, _ = filled
+    ann = write_file(connection, D, folder, 7)
+    assert isinstance(ann, Ann)
+    data = (folder / ann.file).read_bytes()
+    assert ann.sha256 == hashlib.sha256(data).hexdigest()
+    assert ann.file == f"ann/g7-{ann.sha256[:16]}.faiss"
+    assert list((folder / "tmp").iterdir()) == []
