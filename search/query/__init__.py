@@ -1,0 +1,5 @@
+"""Question -> ranked hits."""
+
+from search.query.rank import dense
+
+__all__ = ["dense"]

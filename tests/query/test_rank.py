@@ -1,0 +1,97 @@
+"""Dense ranking against brute force, through the public `Index`."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search import Index, InputError
+from search.encoding import Encoder
+from search.encoding.encoder import with_context
+
+
+def test_ranking_is_exact(notes: Path, tiny: Encoder, tiny_model: Path) -> None:
+    index = Index.build(notes, model=str(tiny_model))
+    everything = index.query("find the key", k=100)
+    passages = {hit.passage_id: with_context(hit.context, hit.text) for hit in everything}
+    (query,) = tiny.encode(["find the key"])
+    cosines = dict(zip(passages, tiny.encode(list(passages.values())) @ query, strict=True))
+    assert [hit.passage_id for hit in everything] == sorted(cosines, key=lambda id_: -cosines[id_])
+    for rank, hit in enumerate(everything, start=1):
+        assert hit.rank == rank
+        assert hit.score == hit.cosine == pytest.approx(float(cosines[hit.passage_id]), abs=1e-6)
+        assert (hit.lexical, hit.mode) == (None, "dense")
+    assert index.query("find the key", k=2) == everything[:2]
+
+
+def test_hits_carry_place_title_heading_and_metadata(notes: Path, tiny_model: Path) -> None:
+    hits = {hit.text: hit for hit in Index.build(notes, model=str(tiny_model)).query("a", k=100)}
+    hit = hits["## Find\n\nThe key is in the water."]
+    assert (hit.path, hit.document) == (str(notes / "keys.md"), "keys.md")
+    assert (hit.title, hit.heading, hit.line_start, hit.line_end) == ("Keys", "Keys > Find", 7, 9)
+    record = hits["a long sound"]
+    assert (record.document, record.title, record.line_start) == ("table.csv#2", "second", 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "k", "message"), [("", 1, "query is empty"), (" \n", 1, "query is empty"), ("a", 0, "k is 0")]
+)
+def test_questions_that_cannot_be_asked(
+    notes: Path, tiny_model: Path, text: str, k: int, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Index.build(notes, model=str(tiny_model)).query(text, k=k)
+
+
+def test_explaining_a_hit_adds_up_to_its_score(notes: Path, tiny_model: Path) -> None:
+    index = Index.build(notes, model=str(tiny_model))
+    for hit in index.query("turn the lock", k=100):
+        why = index.explain("turn the lock", hit)
+        assert why.score == hit.score
+        assert why.contributions.sum() == pytest.approx(hit.cosine, abs=1e-6)
+        assert index.explain("turn the lock", hit.passage_id).score == pytest.approx(hit.score, abs=1e-6)
+        assert index.hit("turn the lock", hit.passage_id).score == pytest.approx(hit.score, abs=1e-6)
+    with pytest.raises(InputError, match="no passage 999"):
+        index.explain("turn the lock", 999)
+
+
+def test_pooler_ranks_but_has_no_addends(notes: Path, tiny_model: Path) -> None:
+    index = Index.build(notes, model=str(tiny_model), pooling="pooler")
+    hit = index.query("key")[0]
+    with pytest.raises(InputError, match="no exact addends"):
+        index.explain("key", hit)
+
+
+def test_threads_share_an_index(notes: Path, tiny_model: Path) -> None:
+    Index.build(notes, model=str(tiny_model))
+    index = Index.open(notes)
+    expected = index.query("find the key", k=5)
+    found, errors = [], []
+
+    def ask() -> None:
+        try:
+            for _ in range(5):
+                found.append(index.query("find the key", k=5))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(found) == 20
+    for hits in found:
+        assert [hit.passage_id for hit in hits] == [hit.passage_id for hit in expected]
+        np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=1e-6)
+
+
+def test_an_open_index_sees_updates(notes: Path, tiny_model: Path) -> None:
+    Index.build(notes, model=str(tiny_model))
+    index = Index.open(notes)
+    before = {hit.document for hit in index.query("water", k=100)}
+    (notes / "new.txt").write_text("water over water")
+    Index.build(notes)
+    assert {hit.document for hit in index.query("water", k=100)} == before | {"new.txt"}
