@@ -1,0 +1,67 @@
+"""The commands, the way out for errors, exit codes.
+
+Exit codes: 0 success, also with no hit; 1 a failure, with one line that says what to do; 2 wrong
+usage; 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from search import __version__
+from search.cli.explain import explain
+from search.cli.index import index
+from search.cli.query import query
+from search.cli.status import list_indexes, status
+from search.errors import SearchError
+from search.render.escape import escape
+
+app = typer.Typer(
+    name="seewhy",
+    help="Semantic search over a folder of text that shows its working.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(index)
+app.command()(query)
+app.command()(explain)
+app.command()(status)
+app.command("list")(list_indexes)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"seewhy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; every expected failure ends in one line on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character
+    try:
+        app()
+    except SearchError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename or 'input or output'}: {error.strerror or error}")
+
+
+def _fail(message: str) -> None:
+    print(f"seewhy: {escape(message)}", file=sys.stderr)
+    sys.exit(1)

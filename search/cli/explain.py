@@ -1,0 +1,63 @@
+"""seewhy explain"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from search.cli.options import (
+    Colour,
+    ColourOption,
+    IndexOption,
+    JsonOption,
+    OfflineOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+)
+
+Text = Annotated[str, typer.Argument(help="The query.", show_default=False)]
+Which = Annotated[
+    str, typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812).")
+]
+
+
+def explain(
+    text: Text,
+    which: Which = "1",
+    index: IndexOption = None,
+    offline: OfflineOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Say why a passage has its score for TEXT: the addends that sum to it."""
+    from search.errors import InputError
+    from search.library import Index
+    from search.render import json, why
+
+    wanted = re.fullmatch(r"(p?)(\d+)", which.strip())
+    if wanted is None or int(wanted[2]) < 1:
+        raise InputError(
+            f"'{which}' is no hit. Give a rank, such as 1, or a passage as it is listed, such as p812."
+        )
+    opened = Index.open(index, offline=offline)
+    number = int(wanted[2])
+    if wanted[1]:
+        hit = opened.hit(text, number)
+    else:
+        hits = opened.query(text, k=number)
+        if len(hits) < number:
+            raise InputError(f"there is no rank {number}: the index holds {len(hits)} passages.")
+        hit = hits[-1]
+    found = opened.explain(text, hit)
+    if as_json:
+        echo(json.explanation(found, hit))
+    else:
+        echo(why.explanation(found, hit, width=page_width(), colour=colour_on(color)))
+    for problem in opened.notes:
+        note(f"note: {problem}", quiet)

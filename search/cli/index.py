@@ -1,0 +1,106 @@
+"""seewhy index"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from search.cli.options import (
+    Colour,
+    ColourOption,
+    JsonOption,
+    ModelOption,
+    OfflineOption,
+    PoolingOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+)
+
+Folder = Annotated[Path, typer.Argument(help="The folder to index, with its subfolders.", show_default=False)]
+Place = Annotated[
+    str | None,
+    typer.Option(
+        "--index", "-i", metavar="NAME|PATH", help="Where to keep the index. Default: your data folder."
+    ),
+]
+Include = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="GLOB", help="Index only files like this; may be repeated."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="GLOB", help="Leave out files like this; may be repeated."),
+]
+TextField = Annotated[
+    str | None,
+    typer.Option("--text-field", metavar="NAME", help="Column or key of records that holds the text."),
+]
+TitleField = Annotated[
+    str | None,
+    typer.Option("--title-field", metavar="NAME", help="Column or key of records that holds the title."),
+]
+Rebuild = Annotated[
+    bool, typer.Option("--rebuild", help="Encode everything anew, in place of the old index.")
+]
+
+
+@contextmanager
+def stopped_gently(quiet: bool) -> Iterator[None]:
+    """Ctrl-C: say that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("seewhy: stopped. What was done is kept; the same command goes on from there.", quiet)
+        raise
+
+
+def index(
+    folder: Folder,
+    place: Place = None,
+    model: ModelOption = None,
+    pooling: PoolingOption = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    text_field: TextField = None,
+    title_field: TitleField = None,
+    rebuild: Rebuild = False,
+    offline: OfflineOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Index a folder of text, or bring its index up to date.
+
+    Only what is new or changed is encoded. A run that is stopped keeps what it has done; the next one goes
+    on from there.
+    """
+    from search.cli.progress import progress_bar
+    from search.library import Index
+    from search.render import json, terminal
+
+    with stopped_gently(quiet), progress_bar(quiet) as progress:
+        report = Index.build(
+            folder,
+            index=place,
+            model=model,
+            pooling=pooling,
+            include=include,
+            exclude=exclude,
+            text_field=text_field,
+            title_field=title_field,
+            rebuild=rebuild,
+            offline=offline,
+            progress=progress,
+        ).report
+    assert report is not None
+    if as_json:
+        echo(json.document(report))
+    elif not quiet:
+        echo(terminal.report(report, width=page_width(), colour=colour_on(color)))

@@ -1,0 +1,78 @@
+"""A progress bar on stderr, for a person who waits.
+
+On a terminal it is drawn anew; elsewhere (a log file, a pipe) a line is written now and then.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from search.records import Progress
+
+_SECONDS_BETWEEN_LINES = 15.0
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """A callback for `Index.build`; None when nothing is to be shown."""
+    if quiet:
+        yield None
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines()
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    started = time.monotonic()
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("looking", total=None, rate="")
+
+        def show(state: Progress) -> None:
+            bar.update(
+                task,
+                description=f"{state.stage} {state.passages:,} passages",
+                completed=state.done,
+                total=max(state.total, 1),
+                rate=_rate(state, started),
+            )
+
+        yield show
+
+
+def _lines() -> Callable[[Progress], None]:
+    started = last = time.monotonic()
+
+    def show(state: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < _SECONDS_BETWEEN_LINES or not state.total:
+            return
+        last = now
+        share = state.done / state.total
+        left = (now - started) * (1 - share) / share if share > 0 else 0.0
+        print(
+            f"{share:4.0%}  {state.passages:,} passages  {_rate(state, started)}  about {left:,.0f} s left",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return show
+
+
+def _rate(state: Progress, started: float) -> str:
+    seconds = time.monotonic() - started
+    return f"{state.tokens / seconds:,.0f} tokens/s" if state.tokens and seconds > 0 else ""

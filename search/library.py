@@ -1,0 +1,266 @@
+"""What a program imports: `Index`, `similarity` and `explain`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from search.encoding import Encoder, Fingerprint
+from search.encoding.models import DEFAULT_MODEL
+from search.errors import InputError
+from search.explaining import explain_pair, similarity_layer
+from search.index.database import read_meta
+from search.index.layout import DATABASE, find_index, is_index, place_for
+from search.index.snapshot import passage as stored_passage
+from search.index.snapshot import status
+from search.index.update import PassageSettings, Source, update
+from search.index.vectors import LoadedVectors
+from search.query import dense
+from search.query.rank import check_query
+from search.records import Explanation, Hit, Progress, Report, Status
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Index:
+    """An index that is open for reading. Make one with `Index.build` or `Index.open`.
+
+    Safe to share between threads. Nothing is loaded until the first query; every query reads one
+    consistent state of the index, so an update by another process is seen by the next query.
+
+    Attributes:
+        path: the folder of the index.
+        report: what `build` changed; None for an index that was opened.
+    """
+
+    def __init__(
+        self, path: Path, encoder: Encoder | None, offline: bool, report: Report | None = None
+    ) -> None:
+        self.path = path
+        self.report = report
+        self._offline = offline
+        self._encoder = encoder
+        self._lock = threading.Lock()
+        self._vectors = LoadedVectors(path)
+
+    @classmethod
+    def build(
+        cls,
+        folder: str | Path,
+        *,
+        index: str | None = None,
+        model: str | None = None,
+        pooling: str | None = None,
+        max_tokens: int | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        text_field: str | None = None,
+        title_field: str | None = None,
+        rebuild: bool = False,
+        offline: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Index:
+        """Index a folder, or bring its index up to date; only what changed is encoded.
+
+        Args:
+            folder: what to index; its subfolders are included.
+            index: a name or path for the index; None keeps it under the user's data folder.
+            model, pooling, max_tokens: as for `Encoder`. None takes what the index was made with,
+                and for a new index what the model's own configuration says.
+            include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
+            text_field, title_field: the column or key of CSV and JSONL records that holds the text and
+                the title; None finds them.
+            rebuild: encode everything anew. The old index answers until the new one is whole.
+            offline: never call out to the Hugging Face hub.
+            progress: called often with how far the work is.
+
+        Raises:
+            InputError: no such folder, or nothing in it can be indexed.
+            ModelError: the model cannot be found or used.
+            FingerprintMismatch: the index was made with another model or other settings.
+            IndexLocked: another process is writing to the index.
+        """
+        root = Path(folder).expanduser()
+        if not root.is_dir():
+            what = "is a file, not a folder. Name the folder it is in" if root.is_file() else "does not exist"
+            raise InputError(f"the folder '{folder}' {what}.")
+        place = place_for(root, index)
+        settings, source = PassageSettings(), Source()
+        if is_index(place) and not rebuild:
+            meta = read_meta(place / DATABASE)
+            made = Fingerprint.from_dict(meta["fingerprint"])
+            model, pooling = model or made.model, pooling or made.pooling
+            max_tokens = max_tokens or int(made.max_tokens)
+            source = Source.from_dict(meta["source"])
+        source = Source(
+            include=source.include if include is None else tuple(include),
+            exclude=source.exclude if exclude is None else tuple(exclude),
+            text_field=text_field or source.text_field,
+            title_field=title_field or source.title_field,
+        )
+        encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, max_tokens=max_tokens, offline=offline)
+        report = update(
+            root, place, encoder, settings=settings, source=source, rebuild=rebuild, progress=progress
+        )
+        return cls(place, encoder, offline, report)
+
+    @classmethod
+    def open(
+        cls,
+        what: str | Path | None = None,
+        *,
+        model: str | None = None,
+        pooling: str | None = None,
+        offline: bool = False,
+    ) -> Index:
+        """Open an index for reading.
+
+        Args:
+            what: an indexed folder, the path of an index, or its name. None means `$SEEWHY_INDEX`, the
+                index whose folder contains the current one, or the only index there is.
+            model, pooling: only to make sure; None takes what the index was made with.
+
+        Raises:
+            IndexNotFound: there is no such index; the message says what there is.
+            FingerprintMismatch: `model` or `pooling` is not what the index was made with.
+        """
+        path = find_index(what)
+        meta = read_meta(path / DATABASE)
+        encoder = None
+        if model or pooling:
+            made = Fingerprint.from_dict(meta["fingerprint"])
+            encoder = _same_encoder(made, offline, model, pooling)
+        return cls(path, encoder, offline)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that the index was made with, found at first use."""
+        with self._lock:
+            if self._encoder is None:
+                made = Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
+                self._encoder = _same_encoder(made, self._offline)
+            return self._encoder
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is wrong with the index though it answers; empty when all is well."""
+        return (self._vectors.problem,) if self._vectors.problem else ()
+
+    def query(self, text: str, k: int = 10) -> list[Hit]:
+        """The k passages that are nearest in meaning to a text, best first.
+
+        Args:
+            text: a question or description in natural language, at most the model's `max_tokens`.
+            k: how many hits, at least 1; fewer come back only if the index holds fewer passages.
+
+        Raises:
+            InputError: an empty text, k < 1, or a text that is too long for the model.
+            FingerprintMismatch: the model found under the index's name has other weights now.
+        """
+        check_query(text, k)
+        return dense(self.path, self._vectors, self.encoder.encode([text], role="query")[0], k)
+
+    def explain(self, query: str, hit: Hit | int) -> Explanation:
+        """Why a passage has its score for a query.
+
+        Args:
+            query: as it was given to `query`.
+            hit: one of the hits, whose score is then explained exactly, or a passage id.
+        """
+        check_query(query, 1)
+        encoder = self.encoder
+        layer = similarity_layer(encoder.n_layers)
+        (asked,) = encoder.tokens([query], role="query", layers=[layer, -1])
+        if isinstance(hit, Hit):
+            text, context, cosine, score, mode = hit.text, hit.context, hit.cosine, hit.score, hit.mode
+        else:
+            stored, vector = stored_passage(self.path, hit)
+            text, context, mode = stored.text, stored.context, "dense"
+            cosine = score = float(vector @ asked.embedding)
+        (found,) = encoder.tokens([text], contexts=[context], role="document", layers=[layer, -1])
+        return explain_pair(
+            asked, found, pooling=encoder.pooling, layer=layer, cosine=cosine, score=score, mode=mode
+        )
+
+    def hit(self, query: str, passage_id: int) -> Hit:
+        """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
+        check_query(query, 1)
+        stored, vector = stored_passage(self.path, passage_id)
+        cosine = float(vector @ self.encoder.encode([query], role="query")[0])
+        known = {name: value for name, value in vars(stored).items() if name != "id"}
+        return Hit(
+            rank=0, score=cosine, cosine=cosine, lexical=None, mode="dense", passage_id=passage_id, **known
+        )
+
+    def status(self) -> Status:
+        """What the index is and holds."""
+        return status(self.path)
+
+
+def similarity(
+    texts: Sequence[str],
+    others: Sequence[str] | None = None,
+    *,
+    model: str | Encoder = DEFAULT_MODEL,
+    pooling: str | None = None,
+    truncate: bool = False,
+) -> NDArray[np.float32]:
+    """Cosines of the embeddings of sentences.
+
+    Args:
+        texts: n sentences.
+        others: m sentences; None compares `texts` with themselves.
+        model: a name, a folder, or an Encoder that is already loaded.
+        truncate: drop what does not fit the model instead of raising TextTooLong.
+
+    Returns:
+        (n, m) float32 in [-1, 1], (n, n) without `others`.
+    """
+    encoder = _encoder_of(model, pooling)
+    rows = encoder.encode(texts, truncate=truncate)
+    columns = rows if others is None else encoder.encode(others, truncate=truncate)
+    return (rows @ columns.T).clip(-1, 1)
+
+
+def explain(
+    query: str, passage: str, *, model: str | Encoder = DEFAULT_MODEL, pooling: str | None = None
+) -> Explanation:
+    """Why two free texts have their cosine; as `Index.explain`, without an index."""
+    encoder = _encoder_of(model, pooling)
+    layer = similarity_layer(encoder.n_layers)
+    asked, found = encoder.tokens([query, passage], layers=[layer, -1])
+    return explain_pair(asked, found, pooling=encoder.pooling, layer=layer)
+
+
+def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
+    if not isinstance(model, Encoder):
+        return _loaded_encoder(str(model), pooling)
+    if pooling and pooling != model.pooling:
+        raise InputError(f"the encoder pools by '{model.pooling}', but '{pooling}' was asked for.")
+    return model
+
+
+@lru_cache(maxsize=1)
+def _loaded_encoder(model: str, pooling: str | None) -> Encoder:
+    """The encoder of the last call, so that calls in a row do not load the model again."""
+    return Encoder(model, pooling=pooling)
+
+
+def _same_encoder(
+    made: Fingerprint, offline: bool, model: str | None = None, pooling: str | None = None
+) -> Encoder:
+    """The encoder that an index was made with, or FingerprintMismatch if what is found is another."""
+    encoder = Encoder(
+        model or made.model,
+        pooling=pooling or made.pooling,
+        max_tokens=int(made.max_tokens) if model is None else None,
+        offline=offline,
+    )
+    made.require_equal(replace(encoder.fingerprint, passages=made.passages))
+    return encoder

@@ -1,0 +1,213 @@
+"""Hits, reports and lists, for a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from search.records import Hit, Report, SkippedGroup, Status
+from search.render.escape import escape, one_line
+
+_SNIPPET = 320
+_UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
+
+
+def canvas(width: int, colour: bool) -> Console:
+    """A console that draws into a string; `drawn` gives it."""
+    return Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+
+
+def drawn(console: Console) -> str:
+    """What was drawn, without spaces at line ends."""
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def hits(found: Sequence[Hit], *, width: int = 80, colour: bool = False) -> str:
+    """Ranked hits: score, place, headings, the beginning of the text."""
+    if not found:
+        return "No hits: the index holds no passages."
+    console = canvas(width, colour)
+    for hit in found:
+        head = Text(f"{hit.rank:>2}  ", style="bold")
+        head.append(f"{hit.score:.3f}", style="bold green")
+        head.append(f"  {where(hit)}", style="cyan")
+        head.append(f"  p{hit.passage_id}", style="dim")
+        console.print(head, soft_wrap=True)
+        title = headings(hit)
+        if title:
+            console.print(Padding(Text(title, style="bold"), (0, 0, 0, 4)))
+        console.print(Padding(Text(snippet(hit)), (0, 0, 0, 4)))
+        console.print()
+    return drawn(console).rstrip("\n")
+
+
+def where(hit: Hit) -> str:
+    """`path:line` of a hit, relative to the current folder where that is shorter."""
+    lines = str(hit.line_start) if hit.line_start == hit.line_end else f"{hit.line_start}-{hit.line_end}"
+    return f"{escape(shown_path(hit.path))}:{lines}"
+
+
+def shown_path(path: str) -> str:
+    try:
+        relative = os.path.relpath(path)
+    except (ValueError, OSError):  # another drive on Windows; the current folder is gone
+        return path
+    return path if relative.startswith("..") else relative
+
+
+def headings(hit: Hit) -> str:
+    """Title and heading trail, the title not twice."""
+    trail = [hit.title, *(hit.heading.split(" > ") if hit.heading else [])]
+    if len(trail) > 1 and trail[0] == trail[1]:
+        trail = trail[1:]
+    return one_line(" > ".join(part for part in trail if part))
+
+
+def snippet(hit: Hit) -> str:
+    """The beginning of a passage after its own heading; an ellipsis says that there is more."""
+    body = hit.text
+    first, _, rest = hit.text.partition("\n")
+    if rest.strip() and hit.heading and first.strip(" #\r") == hit.heading.rpartition(" > ")[2]:
+        body = _UNDERLINE.sub("", rest.lstrip())
+    flat = one_line(body)
+    return flat if len(flat) <= _SNIPPET else flat[:_SNIPPET].rsplit(" ", 1)[0] + " …"
+
+
+def report(done: Report, *, width: int = 80, colour: bool = False) -> str:
+    """What a run of indexing did."""
+    console = canvas(width, colour)
+    if done.nothing_changed:
+        console.print(f"Nothing changed in {escape(shown_path(done.folder))}.", style="bold", soft_wrap=True)
+    else:
+        changes = [
+            f"{count:,} {word}"
+            for count, word in ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"))
+            if count
+        ]
+        several = "" if done.added + done.changed + done.removed == 1 else "s"
+        head = f"Indexed {escape(shown_path(done.folder))}: {', '.join(changes)} file{several}."
+        console.print(head, style="bold", soft_wrap=True)
+    table = _facts()
+    table.add_row("index", escape(shown_path(done.index)))
+    table.add_row("documents", f"{done.documents:,}")
+    table.add_row("passages", f"{done.passages:,}{_work(done)}")
+    table.add_row("tokens", f"{done.tokens:,} (truncated: {done.truncated_tokens:,})")
+    table.add_row("skipped", skipped_line(done.skipped))
+    rate = f", {done.encoded_tokens / done.seconds:,.0f} tokens/s" if done.encoded and done.seconds else ""
+    table.add_row("time", f"{duration(done.seconds)}{rate}")
+    console.print(table)
+    _draw_skipped(console, done.skipped)
+    for note in done.notes:
+        console.print(f"note: {escape(note)}", style="yellow", soft_wrap=True)
+    return drawn(console)
+
+
+def _work(done: Report) -> str:
+    if done.nothing_changed:
+        return ""
+    reused = f", {done.reused:,} known already" if done.reused else ""
+    return f" ({done.encoded:,} encoded{reused})"
+
+
+def status(found: Status, *, width: int = 80, colour: bool = False) -> str:
+    """What one index is and holds."""
+    console = canvas(width, colour)
+    table = _facts()
+    for name, value in (
+        ("index", escape(found.index)),
+        ("folder", escape(found.folder) + ("" if Path(found.folder).is_dir() else "  (not there now)")),
+        ("model", f"{escape(found.model)}, {found.pooling} pooling, {found.dimension} dimensions"),
+        ("passages of", f"at most {found.max_tokens} tokens"),
+        ("documents", f"{found.documents:,}"),
+        ("passages", f"{found.passages:,}"),
+        ("tokens", f"{found.tokens:,}"),
+        ("vectors", found.vectors),
+        ("size", size(found.bytes)),
+        ("updated", found.updated or "never finished"),
+        ("skipped", skipped_line(found.skipped)),
+    ):
+        table.add_row(name, value)
+    console.print(table)
+    _draw_skipped(console, found.skipped)
+    if not found.complete:
+        console.print(
+            "The last run was stopped before its end. Go on with: seewhy index FOLDER", style="yellow"
+        )
+    return drawn(console)
+
+
+def index_list(found: Sequence[Status], *, width: int = 80, colour: bool = False) -> str:
+    """One line for each index."""
+    if not found:
+        return "No index has been made yet. Make one with: seewhy index FOLDER"
+    console = canvas(width, colour)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("name", "folder", "model"):
+        table.add_column(name, overflow="fold")
+    for name in ("documents", "passages", "size"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for item in found:
+        table.add_row(
+            escape(item.name),
+            escape(shown_path(item.folder)),
+            f"{escape(item.model)}, {item.pooling}",
+            f"{item.documents:,}",
+            f"{item.passages:,}",
+            size(item.bytes),
+        )
+    console.print(table)
+    return drawn(console)
+
+
+def _facts() -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def skipped_line(groups: Sequence[SkippedGroup]) -> str:
+    total = sum(group.count for group in groups)
+    if not total:
+        return "nothing"
+    return f"{total:,} ({', '.join(f'{group.count:,} {group.reason}' for group in groups)})"
+
+
+def _draw_skipped(console: Console, groups: Sequence[SkippedGroup]) -> None:
+    for group in groups:
+        names = ", ".join(escape(name) for name in group.examples)
+        more = f" and {group.count - len(group.examples):,} more" if group.count > len(group.examples) else ""
+        console.print(Padding(Text(f"{group.reason}: {names}{more}", style="dim"), (0, 0, 0, 2)))
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def size(n_bytes: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"

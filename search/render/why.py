@@ -1,0 +1,177 @@
+"""An explanation, drawn for a terminal.
+
+Four parts: the sum that makes the score; what each query word added; the passage with its words marked by
+what they added; and which word is like which. The first three rest on the contribution matrix, the
+last on the similarity matrix, and they say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from search.records import Explanation, Hit, Word, WordMatrices
+from search.render.escape import escape, one_line
+from search.render.terminal import canvas, drawn, headings, where
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_BAR = 18
+_PAIRS = 12
+_MATCHES = 3
+_NAMES = {
+    "special": "[CLS] and [SEP]",
+    "prompt": "the model's prompt",
+    "context": "title and headings",
+    "punctuation": "punctuation",
+}
+
+
+def explanation(why: Explanation, hit: Hit | None = None, *, width: int = 80, colour: bool = False) -> str:
+    """The whole picture, `width` characters wide; readable without colour too."""
+    console = canvas(width, colour)
+    words = why.words()
+    _draw_head(console, why, hit)
+    _draw_sum(console, why)
+    _draw_query_words(console, words)
+    _draw_passage(console, why, words, colour)
+    _draw_alignment(console, why)
+    return drawn(console)
+
+
+def _draw_head(console: Console, why: Explanation, hit: Hit | None) -> None:
+    console.print(Text.assemble(("query    ", "dim"), (one_line(why.query), "bold")))
+    if hit is not None:
+        rank = f"rank {hit.rank}, " if hit.rank else ""
+        console.print(
+            Text.assemble(
+                ("passage  ", "dim"), (where(hit), "cyan"), (f"  ({rank}p{hit.passage_id})", "dim")
+            ),
+            soft_wrap=True,
+        )
+        console.print(Padding(Text(headings(hit), style="bold"), (0, 0, 0, 9)))
+    console.print()
+
+
+def _draw_sum(console: Console, why: Explanation) -> None:
+    pairs = why.contributions.size
+    console.print(
+        Text.assemble(
+            "score ",
+            (f"{why.score:.6f}", "bold green"),
+            f" = {float(why.contributions.sum()):.6f}, the sum of {pairs:,} token pairs, ",
+            f"and a residual of {why.residual:.1e}",
+        )
+    )
+    console.print(
+        f"({len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens, {why.pooling} pooling)",
+        style="dim",
+    )
+    console.print()
+
+
+def _draw_query_words(console: Console, words: WordMatrices) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Each query word added")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("most of it with", overflow="fold")
+    rows = _query_rows(words)
+    largest = max(abs(added) for _, added, _ in rows) or 1.0
+    for name, added, matches in rows:
+        table.add_row(name, f"{added:+.4f}", _bar(added, largest), matches)
+    table.add_row("sum", f"{float(words.contributions.sum()):+.4f}", "", "", style="bold")
+    console.print(table)
+    console.print()
+
+
+def _query_rows(words: WordMatrices) -> list[tuple[str, float, str]]:
+    """(name, addend, best partners) of every query word; special tokens and the like in one line a kind."""
+    rows = []
+    grouped: dict[str, float] = {}
+    for word, addends in zip(words.query, words.contributions, strict=True):
+        if word.kind != "word":
+            grouped[word.kind] = grouped.get(word.kind, 0.0) + float(addends.sum())
+            continue
+        rows.append((one_line(word.text), float(addends.sum()), _matches(words.passage, addends)))
+    return rows + [(_NAMES[kind], added, "") for kind, added in grouped.items()]
+
+
+def _matches(passage: Sequence[Word], addends: Sequence[float]) -> str:
+    """The passage words that this query word's addends are largest with; equal words taken together."""
+    total: dict[str, float] = {}
+    for word, added in zip(passage, addends, strict=True):
+        if word.kind in ("word", "context"):
+            name = one_line(word.text).lower()
+            total[name] = total.get(name, 0.0) + float(added)
+    best = sorted(total.items(), key=lambda item: -item[1])[:_MATCHES]
+    return ", ".join(f"{name} {added:.3f}" for name, added in best if added > 0)
+
+
+def _bar(value: float, largest: float) -> Text:
+    length = round(_BAR * abs(value) / largest)
+    return Text("█" * length, style="green") if value >= 0 else Text("░" * length, style="red")
+
+
+def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colour: bool) -> None:
+    """The passage's own text, its strongest words marked: by colour, or by brackets where there is none."""
+    added = words.contributions.sum(axis=0)
+    own = [
+        (word, float(added[j]))
+        for j, word in enumerate(words.passage)
+        if word.kind in ("word", "punctuation")
+    ]
+    strongest = max((value for _, value in own), default=0.0)
+    console.print(Text("What each passage word added", style="bold"))
+    text, at = Text(), 0
+    for word, value in own:
+        text.append(escape(why.passage[at : word.start]))
+        share = value / strongest if strongest > 0 else 0.0
+        shown = escape(why.passage[word.start : word.end])
+        if word.kind == "word" and share >= 0.25:
+            marks = ("[[", "]]") if share >= 0.6 else ("[", "]")
+            text.append(shown if colour else f"{marks[0]}{shown}{marks[1]}", style=_shade(share))
+        else:
+            text.append(shown, style="red" if value < 0 else "")
+        at = word.end
+    text.append(escape(why.passage[at:]))
+    console.print(Padding(text, (0, 0, 0, 2)))
+    for kind in ("context", "prompt", "special"):
+        rest = [float(added[j]) for j, word in enumerate(words.passage) if word.kind == kind]
+        if rest:
+            console.print(f"  {_NAMES[kind]}: {sum(rest):+.4f}", style="dim")
+    legend = "shaded" if colour else "[[word]] at least 60 %, [word] at least 25 %"
+    console.print(f"  ({legend} of the strongest word's {strongest:.4f})", style="dim")
+    console.print()
+
+
+def _shade(share: float) -> str:
+    if share >= 0.6:
+        return "bold black on green"
+    return "bold green" if share >= 0.4 else "green"
+
+
+def _draw_alignment(console: Console, why: Explanation) -> None:
+    console.print(Text("Which word is like which", style="bold"))
+    pairs = sorted(why.alignment(), key=lambda pair: -pair.similarity)
+    for pair in pairs[:_PAIRS]:
+        bar = "█" * round(_BAR * max(pair.similarity, 0))
+        console.print(
+            Text.assemble(
+                f"  {one_line(pair.query.text):>16}  ~  {one_line(pair.passage.text):<16}  {pair.similarity:.3f} ",
+                (bar, "blue"),
+            )
+        )
+    if not pairs:
+        console.print("  no pair of words is each other's best match", style="dim")
+    more = f"; {len(pairs) - _PAIRS} weaker pairs left out" if len(pairs) > _PAIRS else ""
+    console.print(
+        f"  (cosines of token vectors at layer {why.similarity_layer}, mutual best matches; "
+        f"these do not add up to the score{more})",
+        style="dim",
+    )

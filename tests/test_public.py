@@ -1,0 +1,109 @@
+"""The public names, what importing them costs, and which stage may know which."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import search
+from tests.conftest import REPOSITORY
+
+HEAVY = (
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "faiss",
+    "openvino",
+    "numpy",
+    "sqlite_utils",
+    "docutils",
+)
+STAGES = [
+    "errors", "records", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluation",
+    "library", "render", "cli",
+]  # fmt: skip
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*(m for m in {HEAVY!r} if m in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
+
+
+def test_importing_search_loads_nothing_heavy() -> None:
+    assert loaded_after("import search") == set()
+
+
+def test_the_library_loads_nothing_heavy_but_numpy() -> None:
+    assert loaded_after("import search; search.Index; search.Encoder; search.similarity") <= {
+        "numpy",
+        "sqlite_utils",
+    }
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "import search.cli.app as a\ntry: a.app(['--help'])\nexcept SystemExit: pass"
+    assert loaded_after(code) == set()
+
+
+def test_public_names() -> None:
+    assert sorted(search.__all__) == [
+        "Encoder", "Explanation", "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged",
+        "IndexLocked", "IndexNotFound", "InputError", "ModelError", "OptionalDependency", "Progress",
+        "ReadError", "Report", "SearchError", "Status", "TextTooLong", "Token", "TokenVectors", "explain",
+        "similarity",
+    ]  # fmt: skip
+    for name in search.__all__:
+        assert getattr(search, name).__doc__, f"{name} has no docstring"
+    assert callable(search.explain)
+    assert callable(search.similarity)
+    assert set(search.__all__) <= set(dir(search))
+
+
+def modules() -> list[Path]:
+    return sorted((REPOSITORY / "search").rglob("*.py"))
+
+
+def stage_of(name: str) -> str | None:
+    parts = name.split(".")
+    return parts[1] if parts[0] == "search" and len(parts) > 1 else None
+
+
+def test_imports_go_one_way() -> None:
+    """Each stage knows only those before it; `render` sees records alone."""
+    for path in modules():
+        relative = path.relative_to(REPOSITORY / "search")
+        mine = relative.parts[0].removesuffix(".py")
+        if mine in ("__init__", "__main__"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                continue
+            for theirs in filter(None, map(stage_of, names)):
+                assert STAGES.index(theirs) <= STAGES.index(mine), f"{relative} imports search.{theirs}"
+                if mine == "render":
+                    assert theirs in ("records", "render"), f"{relative} imports search.{theirs}"
+
+
+def test_only_the_command_line_prints() -> None:
+    for path in modules():
+        if "cli" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in ("print", "exit", "input"), f"{path} calls {node.func.id}"
+
+
+def test_every_public_error_is_in_the_tree_drawn_above_them() -> None:
+    from search import errors
+
+    for name, value in vars(errors).items():
+        if isinstance(value, type) and issubclass(value, Exception):
+            assert issubclass(value, errors.SearchError)
+            assert name in (errors.__doc__ or "")
