@@ -55,7 +55,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character
     try:
-        app()
+        app(prog_name="seewhy")
     except SearchError as error:
         _fail(str(error))
     except OSError as error:

@@ -20,7 +20,7 @@ from search.cli.options import (
     page_width,
 )
 
-Text = Annotated[str, typer.Argument(help="The query.", show_default=False)]
+Text = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]
 Which = Annotated[
     str, typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812).")
 ]

@@ -23,7 +23,10 @@ from search.cli.options import (
     page_width,
 )
 
-Folder = Annotated[Path, typer.Argument(help="The folder to index, with its subfolders.", show_default=False)]
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", help="The folder to index, with its subfolders.", show_default=False),
+]
 Place = Annotated[
     str | None,
     typer.Option(

@@ -47,8 +47,8 @@ ColourOption = Annotated[
 
 def colour_on(choice: Colour) -> bool:
     """Whether stdout gets colours."""
-    if choice is not Colour.auto:
-        return choice is Colour.always
+    if choice != Colour.auto:
+        return choice == Colour.always
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -60,7 +60,7 @@ def page_width() -> int:
 def echo(text: str) -> None:
     """A result, to stdout."""
     if text:
-        typer.echo(text)
+        typer.echo(text, color=True)  # whether there are colours was decided when it was rendered
 
 
 def note(text: str, quiet: bool = False) -> None:

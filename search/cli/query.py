@@ -22,7 +22,9 @@ from search.cli.options import (
     page_width,
 )
 
-Text = Annotated[str, typer.Argument(help="What to look for, in your own words.", show_default=False)]
+Text = Annotated[
+    str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.", show_default=False)
+]
 TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of hits.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say of the best hit why it has its score.")]
 

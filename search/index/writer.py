@@ -173,14 +173,14 @@ def _put_file(connection: sqlite3.Connection, work: Work) -> int:
         connection.execute("DELETE FROM skipped WHERE path = ? AND stage = 'read'", (path,))
         connection.executemany(
             "INSERT OR REPLACE INTO skipped VALUES (?, ?, 'read', ?, ?)",
-            ((path, _record_of(skip), skip.reason, skip.detail) for skip in work.skipped),
+            ((path, _record_of(skip, work.file), skip.reason, skip.detail) for skip in work.skipped),
         )
     return int(row[0])
 
 
-def _record_of(skip: Skipped) -> int:
-    _, _, record = skip.path.rpartition("#")
-    return int(record) if record.isdigit() else 0
+def _record_of(skip: Skipped, file: SourceFile) -> int:
+    """Which record of the file was left out; 0 for the file itself."""
+    return 0 if skip.path == file.path else int(skip.path.rpartition("#")[2])
 
 
 def _put_document(

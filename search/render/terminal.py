@@ -135,7 +135,8 @@ def status(found: Status, *, width: int = 80, colour: bool = False) -> str:
     for name, value in (
         ("index", escape(found.index)),
         ("folder", escape(found.folder) + ("" if Path(found.folder).is_dir() else "  (not there now)")),
-        ("model", f"{escape(found.model)}, {found.pooling} pooling, {found.dimension} dimensions"),
+        ("model", escape(found.model)),
+        ("embeddings", f"{found.pooling} pooling, {found.dimension} dimensions, unit length"),
         ("passages of", f"at most {found.max_tokens} tokens"),
         ("documents", f"{found.documents:,}"),
         ("passages", f"{found.passages:,}"),

@@ -1,0 +1,74 @@
+"""Which column of a table, or key of a JSONL file, is the text and which is the title."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from search.corpus import reasons
+from search.errors import ReadError
+
+# In order of preference, in any case of letters.
+_TEXTS = (
+    "text body content contents abstract passage paragraph sentence document article description summary"
+    " post message comment review tweet note notes context full_text"
+)
+_TITLES = "title name subject headline heading"
+
+# Rows that are looked at to find the column with the most text.
+LOOKED_AT = 100
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that hold the text and the title; None for no title."""
+
+    text: str
+    title: str | None
+
+
+def chosen(
+    path: str,
+    names: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    text_field: str | None,
+    title_field: str | None,
+) -> Columns:
+    """The columns to use: those asked for, else well-known names, else (for text) the fullest one.
+
+    Args:
+        path: named in the error.
+        names: all columns, at least one.
+        rows: the first rows, to measure the columns by.
+        text_field, title_field: what the caller asked for.
+
+    Raises:
+        ReadError: "no such column", with the columns that there are.
+    """
+    for option, name in (("text_field", text_field), ("title_field", title_field)):
+        if name is not None and name not in names:
+            listed = ", ".join(f"'{known}'" for known in names)
+            raise ReadError(path, reasons.NO_SUCH_COLUMN, f"{option} '{name}' is not one of {listed}")
+    title = title_field or _known(_TITLES, names, taken=text_field)
+    text = text_field or _known(_TEXTS, names, taken=title_field)
+    if text is None:
+        others = [name for name in names if name != title] or list(names)
+        text = max(others, key=lambda name: sum(len(as_text(row.get(name))) for row in rows))
+    return Columns(text, title if title != text else None)
+
+
+def _known(known: str, names: Sequence[str], taken: str | None) -> str | None:
+    by_lower = {name.strip().lower(): name for name in reversed(names) if name != taken}
+    return next((by_lower[name] for name in known.split() if name in by_lower), None)
+
+
+def as_text(value: Any) -> str:
+    """A value as text to search: strings as they are, lists of strings as lines, nothing as ""."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(as_text, value)))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return ""

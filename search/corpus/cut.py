@@ -1,0 +1,233 @@
+"""Cut documents into passages, the unit that is embedded and ranked.
+
+A passage is a half-open character span [start, end) of its document, so document.text[start:end] is
+always exactly the passage's text. Passages do not cross headings, and together with its context each
+of them fits the model: that is counted, for every one, with the model's own tokenizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from search.corpus import reasons
+from search.corpus.blocks import Block, blocks
+from search.corpus.context import Contexts
+from search.corpus.source import file_name, file_stem
+from search.corpus.windows import Splitter, safe_stop, spans
+from search.errors import InputError, ReadError
+from search.records import Document, Passage
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+# A context takes at most one part in three of what the model reads, however long the headings are.
+_PARTS = 3
+
+# Characters in a window for each token of a passage, four times what English needs.
+_WINDOW = 20
+
+# Passages this short give up their context, rather than being cut again, if both do not fit together.
+_SHORT = 32
+
+# A single character can be several tokens (bytes, or letters once it is normalised).
+_FEWEST_TOKENS = 8
+
+# Texts given to the tokenizer at a time: enough for all cores, and not all of a long file in memory.
+_AT_ONCE = 512
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A span that becomes a passage once it is known to fit."""
+
+    start: int
+    end: int
+    trail: tuple[str, ...]
+    context: str
+
+
+class Cutter:
+    """Cuts documents for one model. Safe to share between threads.
+
+    Args:
+        tokenizer: the model's. A copy is used, without truncation and padding.
+        max_tokens: what the model reads, special tokens included.
+        passage_tokens: the most tokens of a passage's own text.
+        context_tokens: the most tokens of its context: the title and headings that are encoded with it.
+        overlap: the most tokens that a passage shares with the one before it, within a section.
+        heading_context: whether passages have a context at all.
+
+    Raises:
+        InputError: a number is out of its range.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        max_tokens: int,
+        passage_tokens: int = 200,
+        context_tokens: int = 48,
+        overlap: int = 0,
+        heading_context: bool = True,
+    ) -> None:
+        from tokenizers import Tokenizer
+
+        self._tokenizer = Tokenizer.from_str(tokenizer.to_str())
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        # What is left for context and text.
+        self._room = max_tokens - self._tokenizer.num_special_tokens_to_add(False)
+        if self._room < _FEWEST_TOKENS:
+            raise InputError(
+                f"max_tokens={max_tokens} leaves {self._room} tokens for text besides the special ones; "
+                f"use a model that leaves at least {_FEWEST_TOKENS}"
+            )
+        if passage_tokens < 1:
+            raise InputError(f"passage_tokens={passage_tokens}, but a passage has at least 1 token")
+        if not 0 <= overlap < passage_tokens:
+            raise InputError(
+                f"overlap={overlap} with passage_tokens={passage_tokens}; it must be at least 0 and smaller"
+            )
+        if context_tokens < 0:
+            raise InputError(f"context_tokens={context_tokens}; use 0 for no context")
+        self.max_tokens = max_tokens
+        self._passage_tokens = min(passage_tokens, self._room)
+        self._context_tokens = min(context_tokens, self._room // _PARTS) if heading_context else 0
+        self._overlap = overlap
+        self._splitters: dict[tuple[bool, int], Splitter] = {}
+
+    def cut(self, document: Document) -> list[Passage]:
+        """The passages of a document, in order.
+
+        Every character of its sections that is no whitespace is in a passage, without overlap in
+        exactly one. No passage begins or ends with whitespace. What is to be encoded is
+        `context + "\\n" + text`, or `text` if there is no context; its tokens, special ones included,
+        are `n_tokens`, at most `max_tokens`.
+
+        Raises:
+            ReadError: "indivisible" if one character alone has more tokens than the model reads.
+        """
+        pieces = list(self._pieces(document))
+        counts = self._counts((_encoded(document, piece) for piece in pieces), special=True)
+        passages: list[Passage] = []
+        for piece, n_tokens in zip(pieces, counts, strict=True):
+            fitting = [(piece, n_tokens)] if n_tokens <= self.max_tokens else self._halved(document, piece)
+            passages += (_passage(document, *fit) for fit in fitting)
+        return passages
+
+    def _pieces(self, document: Document) -> Iterator[_Piece]:
+        """The spans that should fit, stripped of whitespace at their ends, with their contexts."""
+        text = document.text
+        found = list(blocks(document))
+        window = _WINDOW * self._passage_tokens
+        # Most blocks are short enough to be a passage as they are, which is quickly told.
+        short = [block for block in found if block.end - block.start <= window]
+        counts = self._counts(text[block.start : block.end] for block in short)
+        lengths = dict(zip(short, counts, strict=True))
+        title = (
+            "" if document.title in (file_name(document.path), file_stem(document.path)) else document.title
+        )
+        contexts = Contexts(title, self._context_tokens, self._count)  # a file's name is no heading
+        for block in found:
+            first, later = contexts.of(block.trail, block.shown), contexts.of(block.trail)
+            context_cost = max(contexts.cost(first), contexts.cost(later))
+            capacity = min(self._passage_tokens, self._room - context_cost)
+            cuts: Iterable[tuple[int, int]] = [(block.start, block.end)]
+            if lengths.get(block, capacity + 1) > capacity:
+                cuts = self._cut(document, block, capacity, window)
+            for start, end in cuts:
+                context = first if start == block.start else later
+                start, end = _stripped(text, start, end)
+                if start < end:
+                    yield _Piece(start, end, block.trail, context)
+
+    def _cut(self, document: Document, block: Block, capacity: int, window: int) -> Iterator[tuple[int, int]]:
+        """The spans of a block that is too long for one passage. Its headings stay with the first."""
+        text, body = document.text, block.body
+        n_heading = self._count(text[block.start : body])
+        if n_heading > capacity // 2:
+            body, n_heading = block.start, 0
+        splitter = self._splitter(document.kind == "markdown", capacity - n_heading)
+        found = spans(splitter, text, body, block.end, window)
+        _, end = next(found, (body, block.end))
+        yield block.start, end
+        yield from found
+
+    def _splitter(self, markdown: bool, capacity: int) -> Splitter:
+        from semantic_text_splitter import MarkdownSplitter, TextSplitter
+
+        # A splitter holds its own copy of the tokenizer, so there are only as many as sixteen of a kind.
+        step = max(1, self._passage_tokens // 16)
+        capacity = max(capacity // step * step, 1)
+        if (markdown, capacity) not in self._splitters:
+            kind = MarkdownSplitter if markdown else TextSplitter
+            overlap = min(self._overlap, capacity // 2)
+            self._splitters[markdown, capacity] = kind.from_huggingface_tokenizer(
+                self._tokenizer, capacity, overlap=overlap
+            )
+        return self._splitters[markdown, capacity]
+
+    def _count(self, text: str) -> int:
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _counts(self, texts: Iterable[str], special: bool = False) -> Iterator[int]:
+        remaining = iter(texts)
+        while batch := list(islice(remaining, _AT_ONCE)):
+            for encoding in self._tokenizer.encode_batch_fast(batch, add_special_tokens=special):
+                yield len(encoding.ids)
+
+    def _halved(self, document: Document, piece: _Piece) -> Iterator[tuple[_Piece, int]]:
+        """A piece that does not fit after all, cut in two until its parts do, in order.
+
+        A tokenizer may make more tokens of context and text together than of each alone, or of a
+        part than the splitter thought. It is rare, so where to cut need not be chosen well.
+        """
+        todo = [piece]
+        while todo:
+            piece = todo.pop()
+            n_tokens = next(self._counts([_encoded(document, piece)], special=True))
+            length = piece.end - piece.start
+            if n_tokens <= self.max_tokens:
+                yield piece, n_tokens
+            elif piece.context and length <= _SHORT:
+                todo.append(replace(piece, context=""))
+            elif length > 1:
+                middle = safe_stop(document.text, piece.start, piece.start + max(1, length * 2 // 3))
+                for start, end in ((middle, piece.end), (piece.start, middle)):
+                    start, end = _stripped(document.text, start, end)
+                    if start < end:
+                        todo.append(replace(piece, start=start, end=end))
+            else:
+                line, _ = document.lines.span(piece.start, piece.end)
+                detail = f"line {line}: one character is {n_tokens} tokens; the model reads {self.max_tokens}"
+                raise ReadError(document.name, reasons.INDIVISIBLE, detail)
+
+
+def _encoded(document: Document, piece: _Piece) -> str:
+    text = document.text[piece.start : piece.end]
+    return f"{piece.context}\n{text}" if piece.context else text
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without the whitespace at its ends; start == end if there is nothing else."""
+    span = text[start:end]
+    end -= len(span) - len(span.rstrip())
+    return min(start + len(span) - len(span.lstrip()), end), end
+
+
+def _passage(document: Document, piece: _Piece, n_tokens: int) -> Passage:
+    line_start, line_end = document.lines.span(piece.start, piece.end)
+    return Passage(
+        start=piece.start,
+        end=piece.end,
+        text=document.text[piece.start : piece.end],
+        heading=" > ".join(piece.trail),
+        context=piece.context,
+        line_start=line_start,
+        line_end=line_end,
+        n_tokens=n_tokens,
+    )

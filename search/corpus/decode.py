@@ -1,0 +1,184 @@
+"""Bytes to characters, strictly: a file is decoded without a single replacement, or refused.
+
+In this order, the first that decodes every byte wins: a byte order mark; UTF-16 or UTF-32 without a
+mark, if there are NUL bytes; ISO-2022 escape sequences (pure ASCII bytes, so UTF-8 would take them
+too); UTF-8; the encoding that the file itself declares (HTML, XML, a coding cookie); chardet's guess.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from search.corpus import reasons
+from search.errors import ReadError
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A file's characters, without the byte order mark, and the encoding they were read from."""
+
+    text: str
+    encoding: str
+
+
+# UTF-32's little-endian mark begins with UTF-16's, so it has to be tried first.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+_DECLARATIONS = (
+    re.compile(rb"""\A\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.:-]+)"""),
+    re.compile(rb"""<meta\s[^>]{0,500}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE),
+    re.compile(rb"\A(?:[^\r\n]*(?:\r\n|\r|\n))?[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([\w.-]+)"),  # PEP 263
+)
+_DECLARED_WITHIN = 2048
+
+# Python codecs that are no character sets, or that turn ASCII into something else behind one's back.
+_NOT_DECLARABLE = "utf-7 unicode-escape unicode_escape raw-unicode-escape idna punycode undefined mbcs oem"
+
+_ISO_2022 = re.compile(rb"\x1b(?:\$[@AB]|\$\([@ABCD]|\([BIJ]|\$\)[ACG])")
+_ISO_2022_CODECS = (
+    "iso2022_jp",
+    "iso2022_kr",
+    "iso2022_jp_2",
+    "iso2022_jp_3",
+    "iso2022_jp_2004",
+    "iso2022_jp_ext",
+)
+
+_PRIVATE_KEY = re.compile(
+    rb"\s*(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d+:)"
+)
+
+# Allowed in text: tab, line ends, form feed, vertical tab, backspace (overstruck manual pages) and
+# escape (terminal colours in logs). U+0085 is a line end in some old encodings.
+_CONTROLS = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
+_MOST_CONTROLS = 0.05
+_SAMPLE = 2**16
+
+
+def decode(path: str, raw: bytes) -> Decoded:
+    """The text in `raw`, the bytes of the file at `path`.
+
+    Raises:
+        ReadError: "secret" for a private key, "empty" for nothing but whitespace, "binary" for bytes
+            that are no text, "undecodable" for text in no encoding that could be told.
+    """
+    if _PRIVATE_KEY.match(_without_mark(raw[:200])):
+        raise ReadError(path, reasons.SECRET, "it begins with a private key")
+    decoded = _marked(raw)
+    if decoded is None and b"\0" in raw:
+        # Before UTF-8, to which NUL is a character like any other.
+        decoded = _wide(raw)
+        if decoded is None:
+            raise ReadError(path, reasons.BINARY, "it holds NUL bytes")
+    if decoded is None:
+        decoded = _escaped(raw) or _strictly(raw, "utf-8") or _declared(raw) or _guessed(path, raw)
+    _check(path, decoded.text)
+    return decoded
+
+
+def _check(path: str, text: str) -> None:
+    if not text.replace("\ufeff", "").strip():
+        raise ReadError(path, reasons.EMPTY)
+    if "\0" in text:
+        raise ReadError(path, reasons.BINARY, "it holds NUL characters")
+    sample = text[:_SAMPLE]
+    if len(_CONTROLS.findall(sample)) > _MOST_CONTROLS * len(sample):
+        raise ReadError(path, reasons.BINARY, "it holds many control characters")
+
+
+def _strictly(raw: bytes, encoding: str) -> Decoded | None:
+    try:
+        return Decoded(raw.decode(encoding), encoding)
+    except (UnicodeError, LookupError):
+        return None
+
+
+def _without_mark(raw: bytes) -> bytes:
+    return raw.removeprefix(codecs.BOM_UTF8)
+
+
+def _marked(raw: bytes) -> Decoded | None:
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            decoded = _strictly(raw[len(mark) :], encoding)
+            if decoded is not None:
+                return decoded
+    return None
+
+
+def _escaped(raw: bytes) -> Decoded | None:
+    if b"\x1b" not in raw or not _ISO_2022.search(raw):
+        return None
+    for encoding in _ISO_2022_CODECS:
+        decoded = _strictly(raw, encoding)
+        # A codec that does not know an escape sequence may hand it on as it stands.
+        if decoded is not None and "\x1b" not in decoded.text:
+            return decoded
+    return None
+
+
+def _declared(raw: bytes) -> Decoded | None:
+    head = _without_mark(raw[:_DECLARED_WITHIN])
+    for declaration in _DECLARATIONS:
+        found = declaration.search(head)
+        if found is None:
+            continue
+        try:
+            encoding = codecs.lookup(found[1].decode("ascii", "replace")).name
+        except LookupError:
+            continue
+        if encoding not in _NOT_DECLARABLE.split() and not encoding.startswith(("utf-16", "utf-32")):
+            return _strictly(raw, encoding)
+    return None
+
+
+def _wide(raw: bytes) -> Decoded | None:
+    """UTF-16 or UTF-32 without a mark: told from binary data by what the characters are."""
+    for encoding, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
+        if len(raw) % width == 0:
+            decoded = _strictly(raw, encoding)
+            if decoded is not None and _is_plausible(decoded.text[:_SAMPLE]):
+                return decoded
+    return None
+
+
+def _is_plausible(text: str) -> bool:
+    """Every character is assigned, none is a control, and there are spaces or ASCII letters between.
+
+    Random bytes fail: about one in seven UTF-16 code units is unassigned or for private use. Text
+    read in the wrong byte order fails: its spaces and line ends become U+2000 and U+0A00.
+    """
+    for character in text:
+        if unicodedata.category(character) in ("Cc", "Cn", "Co", "Cs") and character not in "\t\n\v\f\r":
+            return False
+    common = sum(character.isspace() or character.isascii() for character in text)
+    return common * 40 >= len(text)
+
+
+def _guessed(path: str, raw: bytes) -> Decoded:
+    import chardet
+
+    # chardet's own names, not the supersets it offers: on the 425 files of its test set the former
+    # give the text that the file's maker meant 416 times, the latter 373 times.
+    guess = chardet.detect(raw)
+    if guess["encoding"] is None:
+        if guess.get("mime_type") not in (None, "text/plain"):
+            raise ReadError(path, reasons.BINARY, str(guess.get("mime_type")))
+        raise ReadError(path, reasons.UNDECODABLE, "no encoding fits its bytes")
+    names = [guess["encoding"]]
+    # The guess rests on the first 200 kB; what follows may need the larger set of the same family.
+    names.append(str(chardet.detect(raw, prefer_superset=True)["encoding"]))
+    for name in names:
+        decoded = _strictly(raw, name)
+        if decoded is not None:
+            return Decoded(decoded.text, codecs.lookup(name).name)
+    raise ReadError(path, reasons.UNDECODABLE, f"it begins like {names[0]}, but some bytes are not")

@@ -1,0 +1,249 @@
+"""HTML: the text that a reader sees, in paragraphs, with each piece's line in the source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from search.corpus import reasons
+from search.corpus.decode import Decoded
+from search.corpus.lines import unix_lines
+from search.corpus.outline import Heading, one_line, sections
+from search.corpus.source import file_stem
+from search.errors import ReadError
+from search.records import Document, LineMap
+
+if TYPE_CHECKING:
+    from justhtml import Node, Text
+
+
+def _names(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+# Not shown to a reader. What browsers show only when something else fails is not shown either.
+_UNSEEN = _names(
+    "script style template noscript svg iframe noembed noframes object audio video canvas datalist annotation"
+    " annotation-xml"
+)
+# What begins and ends with a blank line, what with a new line. Everything else runs on in its line.
+_SPACED = _names(
+    "address article aside blockquote center details dialog dir div dl fieldset figure footer form"
+    " h1 h2 h3 h4 h5 h6 header hgroup hr main menu nav ol p pre listing search section table ul"
+)
+_STACKED = _names("caption dd dt figcaption legend li option optgroup summary tr")
+_CELLS = _names("td th")
+_VERBATIM = _names("pre listing textarea xmp plaintext")
+_HEADINGS = _names("h1 h2 h3 h4 h5 h6")
+_METADATA = _names("description author keywords")
+
+# HTML collapses these; a no-break space stays one.
+_VERBATIM_PIECE = re.compile(r"[^\n]+|\n")
+_WORD = re.compile(r"[^ \t\n\f\r]+")
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+
+
+def document(path: str, decoded: Decoded) -> Document:
+    """One HTML file. Its title is the title element's text, else the first h1, else the file's stem.
+
+    Raises:
+        ReadError: "no text" if a reader would see none.
+    """
+    from justhtml import JustHTML
+
+    source = unix_lines(decoded.text)
+    page = _Page(source)
+    _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
+    text, headings = page.text(), page.headings
+    if not text.strip():
+        raise ReadError(path, reasons.NO_TEXT, "its HTML shows no text")
+    return Document(
+        path=path,
+        kind="html",
+        text=text,
+        title=page.title or next((h.words for h in headings if h.level == 1), "") or file_stem(path),
+        lines=page.lines(),
+        sections=sections(headings, 0, len(text)),
+        metadata=page.metadata,
+        encoding=decoded.encoding,
+    )
+
+
+class _Page:
+    """The visible text as it grows, and which line of the source each piece of it stands on."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.title = ""
+        self.metadata: dict[str, Any] = {}
+        self.headings: list[Heading] = []
+        self._pieces: list[str] = []
+        self._length = 0
+        # What is to stand before the next piece: this many line ends, or if none, this space or tab.
+        self._line_ends, self._space = 0, ""
+        self._offsets, self._lines = [0], [1]
+
+    @property
+    def line(self) -> int:
+        """The line of the source that the last piece stands on."""
+        return self._lines[-1]
+
+    def space(self, space: str = " ") -> None:
+        """Whatever comes next is apart from what came; a tab between cells beats a space."""
+        self._space = max(self._space, space, key=("", " ", "\t").index)
+
+    def line_ends(self, least: int) -> None:
+        """Whatever comes next stands at least this many lines further down."""
+        self._line_ends = max(self._line_ends, least)
+
+    def line_break(self) -> None:
+        """A <br>: a second one makes a blank line, further ones nothing."""
+        self._line_ends = min(self._line_ends + 1, 2)
+
+    def verbatim_line_end(self) -> None:
+        """A line end that counts wherever it stands, as in <pre>."""
+        self._line_ends += 1
+
+    def add(self, piece: str, line: int) -> None:
+        """A piece of text without collapsible whitespace, and the line of the source it begins on."""
+        separator = self._separator()
+        self._line_ends, self._space = 0, ""
+        start = self._length + len(separator)
+        if line != self._lines[-1]:
+            if start == 0:
+                self._lines[0] = line
+            else:
+                self._offsets.append(start)
+                self._lines.append(line)
+        self._pieces += (separator, piece)
+        self._length = start + len(piece)
+
+    def mark(self) -> tuple[int, int]:
+        """Where the next piece will stand, if no more line ends are asked for: its offset and number."""
+        return self._length + len(self._separator()), len(self._pieces)
+
+    def end_heading(self, mark: tuple[int, int], level: int) -> None:
+        """What has been added since `mark` is a heading, if it has any words."""
+        start, first = mark
+        words = one_line("".join(self._pieces[first:]))
+        if words:
+            self.headings.append(Heading(start, level, words))
+
+    def text(self) -> str:
+        """All that has been added."""
+        return "".join(self._pieces)
+
+    def lines(self) -> LineMap:
+        """The lines of `text`."""
+        return LineMap(tuple(self._offsets), tuple(self._lines))
+
+    def _separator(self) -> str:
+        return ("\n" * self._line_ends or self._space) if self._length else ""
+
+
+def _visit(root: Node, page: _Page) -> None:
+    """Add what is visible beneath `root`, with a stack of its own: pages may nest without limit."""
+    from justhtml import Text
+
+    todo: list[tuple[Node | Text, bool] | Callable[[], None]] = [(root, False)]
+    while todo:
+        item = todo.pop()
+        if callable(item):
+            item()
+            continue
+        node, verbatim = item
+        if isinstance(node, Text):
+            _add_text(node, verbatim, page)
+        elif node.name in ("title", "meta"):
+            _note(node, page)
+        elif _is_seen(node):
+            leave = _enter(node, page)
+            if leave is not None:
+                todo.append(leave)
+            inside = verbatim or node.name in _VERBATIM
+            todo += [(child, inside) for child in reversed(node.children or ())]
+
+
+def _is_seen(node: Node) -> bool:
+    if node.name in _UNSEEN or node.name in ("#comment", "!doctype"):
+        return False
+    attributes = node.attrs or {}
+    # hidden="until-found" is the exception: browsers search such text and show what they find.
+    if "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found":
+        return False
+    return not _HIDDEN_STYLE.search(attributes.get("style") or "")
+
+
+def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
+    """Ask for what stands before an element's contents; what is to be done after them, if anything."""
+    name = node.name
+    if name == "br":
+        page.line_break()
+    elif name in _CELLS:
+        page.space("\t")
+        return partial(page.space, "\t")
+    elif name in _HEADINGS:
+        page.line_ends(2)
+        mark = page.mark()
+
+        def leave() -> None:
+            page.end_heading(mark, int(name[1]))
+            page.line_ends(2)
+
+        return leave
+    elif name in _SPACED or name in _STACKED:
+        least = 2 if name in _SPACED else 1
+        page.line_ends(least)
+        return partial(page.line_ends, least)
+    return None
+
+
+def _add_text(node: Text, verbatim: bool, page: _Page) -> None:
+    data, line = node.data or "", _first_line(node, page)
+    if verbatim:
+        for piece in _VERBATIM_PIECE.findall(data):
+            if piece == "\n":
+                page.verbatim_line_end()
+                line += 1
+            else:
+                page.add(piece, line)
+        return
+    end = 0
+    for word in _WORD.finditer(data):
+        if word.start() > end:
+            page.space()
+        line += data.count("\n", end, word.start())
+        end = word.end()
+        page.add(word[0], line)
+    if len(data) > end:
+        page.space()
+
+
+def _first_line(node: Text, page: _Page) -> int:
+    """The line of the source that a text's first character stands on."""
+    if node.origin_line is None:
+        return page.line
+    at = node.origin_offset or 0
+    # The parser drops a line end right after <pre>, but says that the text begins with it.
+    parent = node.parent
+    dropped = (
+        parent is not None
+        and parent.name in ("pre", "listing", "textarea")
+        and page.source[at : at + 1] == "\n"
+        and (parent.children or [None])[0] is node
+    )
+    return node.origin_line + dropped
+
+
+def _note(node: Node, page: _Page) -> None:
+    """Keep what the page says about itself: its title, and the metadata that is about its content."""
+    if node.name == "title":
+        words = "".join(child.data or "" for child in node.children or () if child.name == "#text")
+        page.title = page.title or one_line(words)
+        return
+    attributes = node.attrs or {}
+    name, content = (attributes.get("name") or "").lower(), one_line(attributes.get("content") or "")
+    if name in _METADATA and content:
+        page.metadata.setdefault(name, content)

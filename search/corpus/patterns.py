@@ -1,0 +1,169 @@
+"""The patterns of .gitignore, with git's meaning, for one file or folder at a time.
+
+The walk asks about each folder before it asks about what is in it, as git does, so a pattern has to
+say whether it names this entry and not whether it names something above it. pathspec answers the
+second question only: given "*", "!*/" and "!*.txt", which keeps the text files of all folders, it
+reports every folder as ignored. Hence this file. Its tests compare it with git itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_POSIX_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \\t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t\\n\\r\\f\\v",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
+_NOTHING = "(?!)"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One line of an ignore file.
+
+    Attributes:
+        regex: matches the whole of an entry's path, or of its name if `by_name`.
+        by_name: the line has no slash but maybe at its end, so it counts in every folder.
+        negated: it began with "!", and takes back what earlier lines say.
+        folders_only: it ended with a slash.
+    """
+
+    regex: re.Pattern[str]
+    by_name: bool
+    negated: bool
+    folders_only: bool
+
+
+class Patterns:
+    """The lines of one ignore file; paths are relative to its folder, and folders end with a slash."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        parsed = [pattern for pattern in map(parse, lines) if pattern is not None]
+        self._from_last = parsed[::-1]
+        # Nearly all entries match no line at all, which one regular expression tells at once.
+        self._any_name = _any(pattern for pattern in parsed if pattern.by_name)
+        self._any_path = _any(pattern for pattern in parsed if not pattern.by_name)
+
+    def verdict(self, path: str) -> bool | None:
+        """Whether the last line that matches `path` itself ignores it; None if no line matches."""
+        is_folder = path.endswith("/")
+        path = path[:-1] if is_folder else path
+        name = path.rpartition("/")[2]
+        if not self._any_name.fullmatch(name) and not self._any_path.fullmatch(path):
+            return None
+        for pattern in self._from_last:
+            if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(
+                name if pattern.by_name else path
+            ):
+                return not pattern.negated
+        return None
+
+    def cover(self, path: str) -> bool:
+        """Whether `path` or a folder above it is matched; the nearest one that a line matches decides."""
+        while path:
+            verdict = self.verdict(path)
+            if verdict is not None:
+                return verdict
+            path = path[: path.rstrip("/").rfind("/") + 1]
+        return False
+
+
+def parse(line: str) -> Pattern | None:
+    """The pattern in a line without its line end; None if it is blank, a comment or can match nothing."""
+    while line.endswith(" ") and not _is_escaped(line, len(line) - 1):
+        line = line[:-1]
+    if line.startswith("#"):
+        return None
+    negated = line.startswith("!")
+    line = line.removeprefix("!") if negated else line
+    folders_only = line.endswith("/")
+    line = line[:-1] if folders_only else line
+    by_name = "/" not in line
+    line = line.removeprefix("/")
+    if not line:
+        return None
+    regex = "".join(_translated(line))
+    return Pattern(re.compile(regex, re.DOTALL), by_name, negated, folders_only)
+
+
+def _is_escaped(line: str, at: int) -> bool:
+    backslashes = at - len(line[:at].rstrip("\\"))
+    return backslashes % 2 == 1
+
+
+def _any(patterns: Iterable[Pattern]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{p.regex.pattern})" for p in patterns) or _NOTHING, re.DOTALL)
+
+
+def _translated(glob: str) -> Iterator[str]:
+    """The parts of a regular expression for a glob; no wildcard but "**" between slashes matches a slash."""
+    at = 0
+    while at < len(glob):
+        character = glob[at]
+        if character == "*":
+            stars = len(glob[at:]) - len(glob[at:].lstrip("*"))
+            after = glob[at + stars : at + stars + 1]
+            if stars == 2 and glob[at - 1 : at] in ("", "/") and after == "/":
+                yield "(?:.*/)?"
+                at += 3
+                continue
+            whole_rest = stars == 2 and glob[at - 1 : at] == "/" and not after
+            yield ".*" if whole_rest else "[^/]*"
+            at += stars
+        elif character == "?":
+            yield "[^/]"
+            at += 1
+        elif character == "[":
+            part, at = _bracket(glob, at + 1)
+            yield part
+        elif character == "\\":
+            yield re.escape(glob[at + 1]) if at + 1 < len(glob) else _NOTHING
+            at += 2
+        else:
+            yield re.escape(character)
+            at += 1
+
+
+def _bracket(glob: str, at: int) -> tuple[str, int]:
+    """The regular expression for a bracket expression that begins at `at`, and where it ends."""
+    negated = glob[at : at + 1] in ("!", "^")
+    at += negated
+    parts: list[str] = []
+    first = at
+    while at < len(glob) and (glob[at] != "]" or at == first):
+        posix = re.compile(r"\[:(\w*):\]").match(glob, at)
+        if posix:
+            if posix[1] not in _POSIX_CLASSES:
+                return _NOTHING, len(glob)
+            parts.append(_POSIX_CLASSES[posix[1]])
+            at = posix.end()
+            continue
+        low, at = _member(glob, at)
+        if glob[at : at + 1] == "-" and glob[at + 1 : at + 2] not in ("", "]"):
+            high, at = _member(glob, at + 1)
+            if low <= high:
+                parts.append(f"{re.escape(low)}-{re.escape(high)}")
+        else:
+            parts.append(re.escape(low))
+    if at >= len(glob):
+        return _NOTHING, at
+    members = "".join(parts)
+    if not members:
+        return ("[^/]" if negated else _NOTHING), at + 1
+    return f"(?!/)[{'^' * negated}{members}]", at + 1
+
+
+def _member(glob: str, at: int) -> tuple[str, int]:
+    """A character of a bracket expression, maybe behind a backslash, and where the next one starts."""
+    if glob[at] == "\\" and at + 1 < len(glob):
+        return glob[at + 1], at + 2
+    return glob[at], at + 1

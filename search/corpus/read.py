@@ -1,0 +1,101 @@
+"""From a file to its documents: load the bytes, decode them, hand the text to the parser for its kind."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from search.corpus import html, jsonl, markdown, reasons, rst, table
+from search.corpus.decode import Decoded, decode
+from search.corpus.lines import line_map
+from search.corpus.source import Contents, Skipped, SourceFile, file_name
+from search.corpus.suffixes import kind_of
+from search.errors import ReadError
+from search.records import Document, Section
+
+
+def read(
+    file: SourceFile, *, text_field: str | None = None, title_field: str | None = None
+) -> Iterator[Document | Skipped]:
+    """The documents in a file: `load` and `documents` in one."""
+    return documents(file, load(file), text_field=text_field, title_field=title_field)
+
+
+def load(file: SourceFile) -> Contents:
+    """The file's bytes and their hash.
+
+    Raises:
+        ReadError: "vanished", "permission denied" or "unreadable file".
+    """
+    try:
+        raw = file.absolute.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise ReadError(file.path, reasons.VANISHED) from None
+    except PermissionError:
+        raise ReadError(file.path, reasons.PERMISSION_DENIED) from None
+    except OSError as error:
+        raise ReadError(file.path, reasons.UNREADABLE_FILE, error.strerror or "") from error
+    return Contents(raw, hashlib.sha256(raw).hexdigest())
+
+
+def documents(
+    file: SourceFile,
+    contents: Contents,
+    *,
+    text_field: str | None = None,
+    title_field: str | None = None,
+) -> Iterator[Document | Skipped]:
+    """The documents in a file that has been loaded: one, or one for each record of a table.
+
+    Args:
+        file: where the contents come from; its name decides how they are parsed.
+        contents: from `load`.
+        text_field: the CSV column or JSONL key that is searched. By default a well-known name
+            ("text", "body", "abstract", ...), else the one with the most characters.
+        title_field: likewise for the title.
+
+    Yields:
+        Documents, and for each record that gives none a `Skipped` named `path#record`: "empty" or
+        "damaged".
+
+    Raises:
+        ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or
+            "no such column". Raised while iterating; "no text" after the last record.
+    """
+    decoded = decode(file.path, contents.raw)
+    kind = kind_of(file.path)
+    if kind == "csv":
+        yield from _some(file.path, table.documents(file.path, decoded, text_field, title_field))
+    elif kind == "jsonl":
+        yield from _some(file.path, jsonl.documents(file.path, decoded, text_field, title_field))
+    else:
+        document = _PARSERS.get(kind, _plain)(file.path, decoded)
+        if not any(document.text[part.start : part.end].strip() for part in document.sections):
+            raise ReadError(file.path, reasons.NO_TEXT, "there is nothing below its header")
+        yield document
+
+
+def _plain(path: str, decoded: Decoded) -> Document:
+    return Document(
+        path=path,
+        kind=kind_of(path),
+        text=decoded.text,
+        title=file_name(path),
+        lines=line_map(decoded.text),
+        sections=(Section(0, len(decoded.text)),),
+        encoding=decoded.encoding,
+    )
+
+
+_PARSERS = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
+
+
+def _some(path: str, found: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
+    """`found` as it is, unless there is no document in it: then the file is no use, and says so."""
+    n_records, n_documents = 0, 0
+    for item in found:
+        n_records += 1
+        n_documents += isinstance(item, Document)
+        yield item
+    if n_documents == 0:
+        raise ReadError(path, reasons.NO_TEXT, f"none of its {n_records} records holds text")

@@ -1,0 +1,101 @@
+"""What a file's name alone says: its kind, and whether it is worth or safe to open."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from search.corpus import reasons
+
+
+def _listed(names: str) -> tuple[str, ...]:
+    return tuple(names.split())
+
+
+_KINDS = {
+    "markdown": _listed(".md .markdown .mdx .mdown .mkd"),
+    "rst": _listed(".rst .rest"),
+    "html": _listed(".html .htm .xhtml"),
+    "csv": _listed(".csv .tsv"),
+    "jsonl": _listed(".jsonl .ndjson"),
+    "code": _listed("""
+        .adb .ads .asm .awk .bash .bat .bzl .c .cc .cjs .clj .cljs .cmake .cmd .coffee .cpp .cs .css .cu .cuh
+        .cxx .d .dart .diff .el .elm .erl .ex .exs .f .f90 .f95 .fish .for .fs .fsi .fsx .go .gradle .graphql
+        .groovy .h .hh .hpp .hrl .hs .hxx .ino .java .jl .js .jsx .kt .kts .less .lisp .lua .m .make .mjs .mk
+        .ml .mli .mm .nim .nix .pas .patch .php .pl .pm .pp .proto .ps1 .psm1 .pxd .py .pyi .pyx .r .rake .rb
+        .rkt .rs .s .sass .scala .scm .scss .sh .sol .sql .sv .svelte .swift .tcl .tf .thrift .ts .tsx .v .vb
+        .vhd .vhdl .vim .vue .wgsl .zig .zsh
+    """),
+}
+_KIND_OF_SUFFIX = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
+
+_CODE_NAMES = frozenset(
+    _listed("""
+        makefile gnumakefile dockerfile containerfile jenkinsfile vagrantfile rakefile gemfile brewfile
+        procfile justfile cmakelists.txt sconstruct sconscript build.bazel workspace meson.build
+    """)
+)
+
+_DOCUMENT_FORMATS = frozenset(
+    _listed("""
+        .pdf .doc .docx .docm .dot .dotx .ppt .pptx .pptm .pps .ppsx .xls .xlsx .xlsm .xlsb .odt .ods .odp
+        .epub .mobi .azw3 .rtf .pages .numbers .djvu .ps .eps .msg
+    """)
+)
+
+# Pictures, sound, film and fonts; archives and disc images; programs and what compilers leave; data,
+# models and encrypted files.
+_BINARIES = frozenset(
+    _listed("""
+        .png .jpg .jpeg .gif .bmp .svg .ico .icns .tif .tiff .webp .avif .heic .heif .jxl .psd .ai .xcf .cr2 .nef
+        .dng .mp3 .wav .flac .ogg .oga .opus .m4a .aac .wma .aiff .mid .midi .mp4 .m4v .mov .avi .mkv .webm
+        .wmv .flv .mpg .mpeg .3gp .ttf .otf .woff .woff2 .eot
+
+        .zip .gz .tgz .bz2 .tbz2 .xz .txz .zst .lz4 .lzma .br .7z .rar .tar .jar .war .ear .whl .egg .deb
+        .rpm .apk .cab .iso .dmg .img .qcow2 .vmdk .vdi .crx .xpi .gem .nupkg .snap
+
+        .exe .dll .so .dylib .a .o .obj .lib .ko .elf .bin .class .pyc .pyo .pyd .wasm .pdb .beam .dex
+
+        .db .sqlite .sqlite3 .db3 .mdb .accdb .dbf .parquet .feather .arrow .avro .orc .npy .npz .pkl
+        .pickle .joblib .h5 .hdf5 .rds .rdata .pt .pth .ckpt .safetensors .onnx .tflite .gguf .ggml .faiss
+        .gpg .age .blend .fbx .glb .stl .dwg .swf .mo .lmdb .mmdb .pcap
+    """)
+)
+
+# Names that hold keys and passwords by convention. A search index is a copy of what it holds, often
+# in a less guarded place, so these are left out even where no ignore file names them. "*.key" is also
+# a suffix of Apple's slides; a wrong guess costs one file that could not have been read anyway.
+_SECRETS = _listed("""
+    .env .env.* .env-* .env_* .envrc *.env *.pem *.key *.p8 *.p12 *.pfx *.pkcs12 *.jks *.keystore *.kdbx *.kdb
+    *.ppk id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk .netrc _netrc .pgpass pgpass.conf
+    .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg .boto .s3cfg .vault-token kubeconfig
+    credentials .credentials credentials.json credentials.csv credentials.ini credentials.toml
+    credentials.yaml credentials.yml credentials.xml secrets.json secrets.toml secrets.yaml secrets.yml
+    secrets.ini client_secret*.json service-account*.json service_account*.json
+""")
+
+
+def kind_of(path: str) -> str:
+    """The kind of document that the name promises; "text" for every name that promises nothing.
+
+    Example:
+        >>> kind_of("docs/Guide.MD"), kind_of("src/Makefile"), kind_of("LICENSE")
+        ('markdown', 'code', 'text')
+    """
+    name = path.rpartition("/")[2].lower()
+    if name in _CODE_NAMES:
+        return "code"
+    return _KIND_OF_SUFFIX.get(PurePosixPath(name).suffix, "text")
+
+
+def is_secret(name: str) -> bool:
+    """Whether keys, passwords or tokens are kept under such names, in any case of letters."""
+    return any(fnmatchcase(name.lower(), pattern) for pattern in _SECRETS)
+
+
+def unreadable_as_text(name: str) -> str | None:
+    """Why a file of this name is not opened: "document format", "binary", or None to open it."""
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix in _DOCUMENT_FORMATS:
+        return reasons.DOCUMENT_FORMAT
+    return reasons.BINARY if suffix in _BINARIES else None

@@ -1,0 +1,190 @@
+"""Find the files of a folder, in a fixed order, and say why each of the others is left out."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from search.corpus import reasons
+from search.corpus.ignore import IGNORE_FILES, Rules, built_in_rules, with_file
+from search.corpus.patterns import Patterns, parse
+from search.corpus.source import Skipped, SourceFile
+from search.corpus.suffixes import is_secret, unreadable_as_text
+from search.errors import InputError
+
+
+def walk(
+    root: Path,
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    max_bytes: int = 64 * 2**20,
+) -> Iterator[SourceFile | Skipped]:
+    """Every file beneath `root`, or the reason why it is left out.
+
+    The order is the same on every run and system: names sorted by their bytes, files and folders
+    mixed, a folder's contents where its name stands. Symbolic links are never followed, except that
+    `root` may be one. A folder that is not entered yields one `Skipped` with `is_folder`.
+
+    Args:
+        root: the folder.
+        include: patterns as in .gitignore; if any are given, other files are "excluded".
+        exclude: patterns as in .gitignore; matching files and folders are "excluded". Beats `include`.
+        max_bytes: larger files are "too large".
+
+    Raises:
+        InputError: `root` is no folder or cannot be listed, or a pattern is not valid. Raised at the
+            call, before the first item is asked for.
+    """
+    root = Path(os.path.abspath(root))  # noqa: PTH100 (resolve() would follow links)
+    filters = _Filters(_patterns("include", include), _patterns("exclude", exclude), max_bytes)
+    return _walk(str(root), _listed_root(root), filters)
+
+
+class _Filters:
+    """What the caller wants, apart from what the folder's own ignore files say."""
+
+    def __init__(self, include: Patterns | None, exclude: Patterns | None, max_bytes: int) -> None:
+        self.include, self.exclude, self.max_bytes = include, exclude, max_bytes
+
+    def excludes(self, path: str) -> bool:
+        """Whether a file, or a folder (with a slash at the end), is not wanted."""
+        if self.exclude is not None and self.exclude.verdict(path):
+            return True
+        # A folder that no include pattern names may still hold files that one does.
+        return self.include is not None and not path.endswith("/") and not self.include.cover(path)
+
+
+def _patterns(option: str, globs: Sequence[str]) -> Patterns | None:
+    if isinstance(globs, str):
+        raise InputError(f"{option} must be a list of patterns, not the string '{globs}'; write ['{globs}']")
+    for glob in globs:
+        if parse(glob) is None:
+            raise InputError(f"{option} pattern '{glob}' matches nothing; write it as in .gitignore: '*.md'")
+    return Patterns(globs) if globs else None
+
+
+def _listed_root(root: Path) -> list[os.DirEntry[str]]:
+    try:
+        return _listed(str(root))
+    except FileNotFoundError:
+        raise InputError(f"{root} does not exist; check the spelling, or mount the drive it is on") from None
+    except NotADirectoryError:
+        raise InputError(f"{root} is not a folder; name the folder that holds it, '{root.parent}'") from None
+    except PermissionError:
+        raise InputError(f"{root} cannot be listed: permission denied; check its permissions") from None
+    except OSError as error:
+        raise InputError(f"{root} cannot be listed ({error.strerror}); check the drive it is on") from error
+
+
+def _listed(folder: str) -> list[os.DirEntry[str]]:
+    """All entries or an error, never half of them: what is missing from a list counts as deleted."""
+    with os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: os.fsencode(entry.name))
+
+
+def _walk(root: str, entries: list[os.DirEntry[str]], filters: _Filters) -> Iterator[SourceFile | Skipped]:
+    rules = built_in_rules()
+    try:
+        rules = with_file(rules, "", Path(root, ".git", "info", "exclude"))
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        yield Skipped(".git/info/exclude", reasons.PERMISSION_DENIED, _unread(error))
+    # One level a folder, so that no depth of folders meets Python's recursion limit.
+    levels = [_Level("", entries, rules)]
+    yield from levels[-1].problems
+    while levels:
+        entry = next(levels[-1].remaining, None)
+        if entry is None:
+            levels.pop()
+            continue
+        found = _judged(entry, levels[-1], filters)
+        if found is not None:
+            yield found
+            continue
+        path = levels[-1].folder + entry.name
+        try:
+            listed = _listed(entry.path)
+        except FileNotFoundError:
+            yield Skipped(path, reasons.VANISHED, is_folder=True)
+        except OSError as error:
+            yield Skipped(path, reasons.UNREADABLE_FOLDER, error.strerror or "", is_folder=True)
+        else:
+            levels.append(_Level(path + "/", listed, levels[-1].rules))
+            yield from levels[-1].problems
+
+
+class _Level:
+    """A folder that is being walked: what of it remains, and the rules that hold in it."""
+
+    def __init__(self, folder: str, entries: list[os.DirEntry[str]], outer: Rules) -> None:
+        self.folder, self.rules = folder, outer
+        self.problems: list[Skipped] = []
+        # Sorted by name they come weakest first: .gitignore, .ignore, .seewhyignore.
+        for entry in entries:
+            try:
+                if entry.name in IGNORE_FILES and entry.is_file(follow_symlinks=False):
+                    self.rules = with_file(self.rules, folder, Path(entry.path))
+            except OSError as error:
+                self.problems.append(Skipped(folder + entry.name, reasons.PERMISSION_DENIED, _unread(error)))
+        reported = {problem.path for problem in self.problems}
+        self.remaining = iter([entry for entry in entries if folder + entry.name not in reported])
+
+
+def _unread(error: OSError) -> str:
+    return f"its patterns are not applied: {error.strerror}"
+
+
+def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> SourceFile | Skipped | None:
+    """The verdict on one entry; None for a folder that is to be entered."""
+    path = level.folder + entry.name
+    try:
+        # os.lstat rather than entry.stat, which knows no inode on Windows.
+        status = os.lstat(entry.path)
+    except FileNotFoundError:
+        return Skipped(path, reasons.VANISHED)
+    except PermissionError:
+        return Skipped(path, reasons.PERMISSION_DENIED)
+    except OSError as error:
+        return Skipped(path, reasons.UNREADABLE_FILE, error.strerror or "")
+    if stat.S_ISLNK(status.st_mode) or _is_junction(status):
+        return Skipped(path, reasons.SYMBOLIC_LINK)
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if not is_folder and not stat.S_ISREG(status.st_mode):
+        return Skipped(path, reasons.NOT_REGULAR)
+    reason = _unwanted(path + "/" if is_folder else path, entry.name, level.rules, filters)
+    if reason is not None:
+        return Skipped(path, reason, _MORE.get(reason, ""), is_folder)
+    if is_folder:
+        return None
+    if status.st_size > filters.max_bytes:
+        return Skipped(
+            path, reasons.TOO_LARGE, f"{status.st_size:,} bytes; the limit is {filters.max_bytes:,}"
+        )
+    return SourceFile(path, Path(entry.path), status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+_MORE = {reasons.DOCUMENT_FORMAT: "not supported yet"}
+
+
+def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> str | None:
+    """The first reason that speaks against a path (a folder with a slash at the end), or None."""
+    is_file = not path.endswith("/")
+    if is_file and is_secret(name):
+        return reasons.SECRET
+    if rules.ignores(path):
+        return reasons.IGNORED
+    if name.startswith("."):
+        return reasons.HIDDEN
+    if filters.excludes(path):
+        return reasons.EXCLUDED
+    return unreadable_as_text(name) if is_file else None
+
+
+def _is_junction(status: os.stat_result) -> bool:
+    """Windows' other kind of link between folders, which does not count as a symbolic link."""
+    tag = getattr(status, "st_reparse_tag", 0)
+    return bool(tag) and tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)

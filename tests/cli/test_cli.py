@@ -1,0 +1,177 @@
+"""The command line: results on stdout, the rest on stderr, exit codes, messages."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search.cli.app import app, main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
+
+    def command(*args: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture
+def indexed(run: Run, notes: Path, tiny_model: Path) -> Path:
+    code, out, _ = run("index", notes, "--model", tiny_model)
+    assert code == 0
+    assert "3 added files" in out
+    return notes
+
+
+def test_index_says_what_it_did_and_then_that_nothing_changed(run: Run, indexed: Path) -> None:
+    code, out, err = run("index", indexed)
+    assert (code, err) == (0, "")
+    assert "Nothing changed in" in out
+    assert "truncated: 0" in out
+    code, out, _ = run("index", indexed, "--json")
+    assert (code, json.loads(out)["unchanged"]) == (0, 3)
+    assert run("index", indexed, "-q")[:2] == (0, "")
+
+
+def test_query(run: Run, indexed: Path) -> None:
+    code, out, err = run("query", "find the key")
+    assert code == 0
+    assert re.search(r"^ 1  -?\d\.\d{3}  .*:\d", out)
+    assert "Why the first?" in err
+    assert run("query", "find the key", "-q")[2] == ""
+    code, out, err = run("query", "find the key", "-k", "2", "--json")
+    hits = json.loads(out)
+    assert (code, err, [hit["rank"] for hit in hits]) == (0, "", [1, 2])
+    assert Path(hits[0]["path"]).is_file()
+    code, out, _ = run("query", "find the key", "--jsonl")
+    assert [json.loads(line)["rank"] for line in out.splitlines()] == [1, 2, 3, 4, 5]
+    code, out, _ = run("query", "find the key", "--explain")
+    assert "the sum of" in out
+
+
+def test_explain(run: Run, indexed: Path) -> None:
+    code, out, _ = run("explain", "find the key", 2)
+    assert code == 0
+    assert "rank 2" in out
+    code, out, _ = run("explain", "find the key", "p1", "--json")
+    found = json.loads(out)
+    assert (code, found["hit"]["passage_id"]) == (0, 1)
+    assert sum(map(sum, found["contributions"])) == pytest.approx(found["score"], abs=1e-6)
+
+
+def test_status_and_list(run: Run, indexed: Path, tiny_model: Path) -> None:
+    code, out, _ = run("status")
+    assert code == 0
+    for expected in (str(indexed), str(tiny_model), "mean pooling", "32 dimensions"):
+        assert expected in out.replace("\n             ", "")
+    assert json.loads(run("status", "--json")[1])["passages"] == 5
+    assert json.loads(run("list", "--json")[1])[0]["name"] == "notes"
+    assert "notes" in run("list")[1]
+
+
+def test_list_without_indexes(run: Run) -> None:
+    assert run("list", "--json")[:2] == (0, "[]\n")
+    assert "No index has been made yet" in run("list")[1]
+
+
+def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in run("query", "key")[1]
+    assert "\x1b[" in run("query", "key", "--color", "always")[1]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("query", "key")[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["index", "no-such-folder"], 1, "the folder 'no-such-folder' does not exist"),
+        (["index", "EMPTY"], 1, "it is empty. Name a folder with text"),
+        (["index", "BINARIES"], 1, "everything was left out (2 binary)"),
+        (["query", "key", "--index", "nope"], 1, "there is no index 'nope'. Choose with --index one of: notes"),
+        (["query", "key", "--index", "no/such/place"], 1, "there is no index 'no/such/place'"),
+        (["index", "NOTES", "--index", "new", "--model", "no-such-model", "--offline"], 1, "no model 'no-such-model'"),
+        (["query", "key", "--model", "no-such-model", "--offline"], 1, "no model 'no-such-model'"),
+        (["query", "key", "-k", "0"], 2, "Invalid value for '--top-k' / '-k'"),
+        (["query", ""], 1, "the query is empty"),
+        (["query", "   "], 1, "the query is empty"),
+        (["query", "word " * 300], 1, "has 302 tokens and the model reads 64"),
+        (["query"], 2, "Missing argument 'TEXT'"),
+        (["explain", "key", "99"], 1, "there is no rank 99"),
+        (["explain", "key", "p999"], 1, "the index has no passage 999"),
+        (["explain", "key", "first"], 1, "'first' is no hit"),
+        (["explain", "key", "0"], 1, "'0' is no hit"),
+        (["query", "key", "--pooling", "cls"], 1, "the index has 'mean', you asked for 'cls'"),
+        (["index", "NOTES", "--pooling", "avg"], 1, "pooling 'avg' is not known"),
+        (["quary", "key"], 2, "No such command 'quary'"),
+    ],
+)  # fmt: skip
+def test_failures_name_the_thing_and_the_way_out(
+    run: Run, indexed: Path, tmp_path: Path, args: list[str], code: int, message: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "binaries").mkdir()
+    (tmp_path / "binaries" / "a.png").write_bytes(b"\x89PNG")
+    (tmp_path / "binaries" / "b.txt").write_bytes(bytes(range(256)))
+    places = {"EMPTY": tmp_path / "empty", "BINARIES": tmp_path / "binaries", "NOTES": indexed}
+    found, out, err = run(*(places.get(arg, arg) for arg in args))
+    assert found == code
+    assert out == ""
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_every_command_and_option_has_help(run: Run) -> None:
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]  # type: ignore[union-attr]
+    code, out, _ = run("--help")
+    assert code == 0
+    for name in names:
+        assert name in out
+        code, text, _ = run(name, "--help")
+        assert code == 0
+        options = re.findall(
+            r"^  +(?:-\w, )?(--[\w-]+|\w+).*?(?:  +(\S.*))?$", text.split("Options:")[1], re.M
+        )
+        for option, first in options:
+            if option.startswith("--"):
+                assert first or re.search(rf"{option}.*\n +\S", text), f"{name} {option} has no help"
+    assert re.fullmatch(r"seewhy \d+\.\d+\.\d+\n", run("--version")[1])
+
+
+def test_ctrl_c_keeps_what_was_done(
+    run: Run, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from search.encoding import Encoder
+
+    def stop(*args: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Encoder, "encode", stop)
+        code, _, err = run("index", notes, "--model", tiny_model)
+    assert code == 130
+    assert "stopped. What was done is kept" in err
+    assert run("index", notes, "--model", tiny_model)[0] == 0
+
+
+def test_a_damaged_vector_file_is_mentioned_once(run: Run, indexed: Path, own_home: Path) -> None:
+    (file,) = (own_home / "indexes" / "notes" / "ann").iterdir()
+    file.write_bytes(b"x")
+    code, out, err = run("query", "key", "--json")
+    assert (code, len(json.loads(out))) == (0, 5)
+    assert err.count("damaged") == 1

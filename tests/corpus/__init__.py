@@ -1,0 +1,1 @@
+"""Tests of search.corpus, one file for each of its files."""

@@ -1,0 +1,113 @@
+"""Tokenizers small enough to count by hand, and a writer of small folders."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from search.corpus import SourceFile, documents, load
+from search.records import Document
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+
+
+def shared(*parts: str) -> Path:
+    """A folder of the public development data; the test is skipped where it is absent."""
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"development data is not here: {path}")
+    return path
+
+
+def word_piece() -> Tokenizer:
+    """Lower-cases, one token a letter after the first, [UNK] for what is not ASCII; 2 special tokens."""
+    letters = string.ascii_lowercase + string.digits + string.punctuation
+    words = [
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[PAD]",
+        *letters,
+        *("##" + letter for letter in letters),
+        "the",
+        "heading",
+    ]
+    vocabulary = {word: number for number, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    tokenizer.enable_truncation(4)
+    tokenizer.enable_padding(length=64, pad_id=3, pad_token="[PAD]")
+    return tokenizer
+
+
+def byte_pairs() -> Tokenizer:
+    """GPT-2's kind with nothing merged but a few pairs: nearly one token a byte; no special tokens."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=270, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(["the then there\nthe\nthe heading of the text"] * 4, trainer)
+    return tokenizer
+
+
+def unigram() -> Tokenizer:
+    """SentencePiece's kind: spaces and line ends belong to the tokens around them; 1 special token."""
+    pieces = [("<unk>", 0.0), ("</s>", 0.0), ("▁", -2.0), ("▁the", -1.0), ("the", -1.5), ("\n", -3.0)]
+    pieces += [(letter, -4.0) for letter in string.ascii_letters + string.digits + ".,#=-é漢"]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0))
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return tokenizer
+
+
+TOKENIZERS = {"word_piece": word_piece(), "byte_pairs": byte_pairs(), "unigram": unigram()}
+
+
+@pytest.fixture(params=sorted(TOKENIZERS))
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    """Each of the three kinds of tokenizer in turn."""
+    return TOKENIZERS[request.param]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
+    """Writes files by relative path, without touching line ends, and returns their folder."""
+
+    def write(files: Mapping[str, str | bytes]) -> Path:
+        for name, content in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return tmp_path
+
+    return write
+
+
+def source_file(path: Path) -> SourceFile:
+    """The file as the walk would hand it on, were it alone in its folder."""
+    status = path.stat()
+    return SourceFile(path.name, path, status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def parsed(folder: Path, name: str, content: str | bytes) -> Document:
+    """The one document in a file of this name and content."""
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    (document,) = documents(source_file(path), load(source_file(path)))
+    assert isinstance(document, Document)
+    return document
+
+
+def outline(document: Document) -> list[tuple[tuple[str, ...], str]]:
+    """Each section's trail and text."""
+    return [(section.trail, document.text[section.start : section.end]) for section in document.sections]

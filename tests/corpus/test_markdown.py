@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from .conftest import outline, parsed
+
+GUIDE = """\
+---
+title: "The: guide"
+date: 2024-01-02
+tags: [a, b]
+---
+Intro.
+
+# A `code` *and* [link][1]
+
+Setext **two
+lines**
+===
+```
+# fenced
+```
+    # indented
+> # quoted
+
+- # listed
+
+#hashtag
+
+Sub
+---
+### Deep ###
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+[1]: http://example.org
+# Ünïcode 🚀
+"""
+TRAILS = [
+    (),
+    ("A code and link",),
+    ("Setext two lines",),
+    ("Setext two lines", "Sub"),
+    ("Setext two lines", "Sub", "Deep"),
+    ("Ünïcode 🚀",),
+]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_headings_front_matter_and_lines(tmp_path: Path, line_end: str) -> None:
+    source = GUIDE.replace("\n", line_end)
+    document = parsed(tmp_path, "guide.md", source)
+    assert (document.kind, document.title, document.text) == ("markdown", "The: guide", source)
+    assert document.metadata == {"title": "The: guide", "date": "2024-01-02", "tags": ["a", "b"]}
+    assert [section.trail for section in document.sections] == TRAILS
+    starts = [document.lines.span(section.start, section.start + 1)[0] for section in document.sections]
+    assert starts == [6, 8, 10, 23, 25, 32]
+    assert document.sections[0].start == source.index("Intro.")
+    assert "".join(text for _, text in outline(document)) == source[source.index("Intro.") :]
+
+
+def test_title_without_front_matter(tmp_path: Path) -> None:
+    assert parsed(tmp_path, "a.md", "## Two\n\n# One\n").title == "One"
+    assert parsed(tmp_path, "my notes.md", "## Two\n").title == "my notes"
+    assert parsed(tmp_path, "b.md", "---\ntitle: 2024\n---\n# One\n").title == "2024"
+
+
+def test_toml_front_matter(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.md", "+++\ntitle = 'T'\nday = 2024-05-06\n+++\nText\n")
+    assert document.metadata == {"title": "T", "day": datetime.date(2024, 5, 6).isoformat()}
+    assert outline(document) == [((), "Text\n")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "---\nno closing: fence\n",
+        "---\n: [broken\n---\ntext\n",
+        "---\njust words\n---\ntext\n",
+        "---\n---\ntext\n",
+        "---\n" + "a: &a [" * 3000 + "\n---\ntext\n",
+        "text\n---\ntitle: late\n---\n",
+    ],
+)
+def test_what_is_no_front_matter_stays_text(tmp_path: Path, source: str) -> None:
+    document = parsed(tmp_path, "a.md", source)
+    assert document.metadata == {}
+    assert "".join(text for _, text in outline(document)) == source
+
+
+def test_a_yaml_bomb_stays_text(tmp_path: Path) -> None:
+    levels = "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
+    document = parsed(tmp_path, "a.md", f"---\na0: &a0 [lol]\n{levels}---\ntext\n")
+    assert document.metadata == {}
+    assert document.sections[0].start == 0

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from search.corpus import SourceFile, read, walk
+from search.records import Document
+
+from .conftest import outline, parsed, shared
+
+MANUAL = """\
+.. A comment
+
+=========
+The Title
+=========
+
+:Author: Ada
+:Date: 2020-01-01
+   or later
+
+Intro.
+
+First ``part``
+--------------
+Text \x0c with \u2028 false line ends.
+
+.. include:: /etc/passwd
+.. note::
+
+   Not a title
+   -----------
+
+Third level
+~~~~~~~~~~~
+Deep.
+
+Second *part*
+-------------
+End."""
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_sections_fields_and_lines(tmp_path: Path, line_end: str) -> None:
+    source = MANUAL.replace("\n", line_end)
+    document = parsed(tmp_path, "manual.rst", source)
+    assert (document.kind, document.title, document.text) == ("rst", "The Title", source)
+    assert document.metadata == {"Author": "Ada", "Date": "2020-01-01 or later"}
+    assert [section.trail for section in document.sections] == [
+        (),
+        ("The Title",),
+        ("The Title", "First part"),
+        ("The Title", "First part", "Third level"),
+        ("The Title", "Second part"),
+    ]
+    starts = [document.lines.span(section.start, section.start + 1)[0] for section in document.sections]
+    assert starts == [1, 10, 13, 23, 27]
+    texts = [text.strip() for _, text in outline(document)]
+    assert texts[:2] == [".. A comment", "Intro."]
+    assert document.sections[-1].end == len(source)
+
+
+PEP = """\
+PEP: 8
+Title: Style Guide
+Author: Guido,
+        Barry
+Author: Alyssa
+
+Introduction
+============
+Text.
+"""
+
+
+def test_rfc_2822_header(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "pep-0008.rst", PEP)
+    assert document.title == "PEP 8: Style Guide"
+    assert document.metadata == {"PEP": "8", "Title": "Style Guide", "Author": "Guido, Barry\nAlyssa"}
+    assert outline(document) == [((), "\n"), (("Introduction",), "Introduction\n============\nText.\n")]
+
+
+def test_prose_with_a_colon_is_no_header(tmp_path: Path) -> None:
+    for source in ("Note: this is prose.\n\nMore.\n", "Note: one\nWarning: two\nprose goes on\n"):
+        document = parsed(tmp_path, "a.rst", source)
+        assert document.metadata == {}
+        assert outline(document) == [((), source)]
+
+
+def test_overline_right_below_another_title(tmp_path: Path) -> None:
+    source = "A\n===\nB\n---\nC\n---\ntext\n"
+    assert outline(parsed(tmp_path, "a.rst", source)) == [
+        (("A",), "A\n===\n"),
+        (("A", "B"), "B\n---\n"),
+        (("A", "C"), "C\n---\ntext\n"),
+    ]
+
+
+def test_a_very_long_line_does_not_cost_the_sections(tmp_path: Path) -> None:
+    source = "One\n===\n" + "word " * 10_000 + "\n\nTwo\n===\ntext\n"
+    assert [section.trail for section in parsed(tmp_path, "a.rst", source).sections] == [("One",), ("Two",)]
+
+
+def test_what_docutils_cannot_parse_keeps_its_text(tmp_path: Path) -> None:
+    source = "One\n===\n" + "\n".join(" " * depth + "x\n" for depth in range(1500))
+    assert outline(parsed(tmp_path, "a.rst", source)) == [((), source)]
+
+
+def test_title_of_the_file_for_want_of_another(tmp_path: Path) -> None:
+    assert parsed(tmp_path, "plain.rst", "Just text.\n").title == "plain"
+
+
+def test_all_peps() -> None:
+    files = list(walk(shared("folders", "peps")))
+    assert len(files) == 737
+    # Every eighth, so that the whole suite stays quick; benchmarks read them all.
+    chosen = [file for file in files if isinstance(file, SourceFile)]
+    for file in [*chosen[::8], *(file for file in chosen if file.path == "pep-0572.rst")]:
+        (document,) = read(file)
+        assert isinstance(document, Document)
+        source = file.absolute.read_bytes().decode()
+        assert document.text == source
+        assert document.sections[-1].end == len(source)
+        pairs = zip(document.sections, document.sections[1:], strict=False)
+        assert all(one.end == two.start for one, two in pairs)
+        if file.path.startswith("pep-"):
+            header = source[: document.sections[0].start]
+            assert header.startswith("PEP:")
+            assert header.count("\n\n") == 0
+            assert document.title.startswith(f"PEP {int(file.path[4:8])}: ")
+        if file.path == "pep-0572.rst":
+            assert document.title == "PEP 572: Assignment Expressions"
+            assert document.lines.span(document.sections[1].start, document.sections[1].start + 1) == (14, 14)
+            assert ("Rationale", "The importance of real code") in [s.trail for s in document.sections]

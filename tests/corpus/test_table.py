@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search.corpus import Skipped, read, table
+from search.corpus.decode import Decoded
+from search.errors import ReadError
+from search.records import Document
+
+from .conftest import source_file
+
+
+def rows(source: str, **fields: str | None) -> list[Document | Skipped]:
+    return list(
+        table.documents(
+            "t.csv", Decoded(source, "utf-8"), fields.get("text_field"), fields.get("title_field")
+        )
+    )
+
+
+def texts(source: str, **fields: str | None) -> list[str]:
+    return [item.text if isinstance(item, Document) else item.reason for item in rows(source, **fields)]
+
+
+def test_columns_lines_and_numbers() -> None:
+    source = 'id,Title,Text,year\n1,One,"first\nline\r\nend",1999\n\n2,Two,second,\n3,,"th""ird",2001\n'
+    first, second, third = rows(source)
+    assert isinstance(first, Document)
+    assert isinstance(second, Document)
+    assert isinstance(third, Document)
+    assert (first.name, first.title, first.text) == ("t.csv#1", "One", "first\nline\r\nend")
+    assert first.metadata == {"id": "1", "year": "1999"}
+    assert first.lines.span(0, 1) == (2, 4)
+    assert first.lines.span(8, 12) == (2, 4)
+    assert (second.metadata, second.lines.span(0, 6)) == ({"id": "2"}, (6, 6))
+    assert (third.title, third.text, third.record) == ("t", 'th"ird', 3)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters(delimiter: str) -> None:
+    source = f"id{delimiter}body\n1{delimiter}it's one, isn't it\n2{delimiter}two\n"
+    if delimiter == ",":
+        source = source.replace("it's one, isn't it", "\"it's one, isn't it\"")
+    assert texts(source) == ["it's one, isn't it", "two"]
+
+
+def test_a_single_column_of_prose_is_not_cut_at_its_commas() -> None:
+    source = 'text\none, two\nthree\n"four, five",\n'
+    assert texts(source) == ["one, two", "three", "four, five,"]
+
+
+def test_spaces_behind_delimiters() -> None:
+    assert texts('id, text\n1, "one, two"\n2, three\n') == ["one, two", "three"]
+
+
+def test_the_text_column_is_found() -> None:
+    assert texts("BODY,longer\na,much longer text\n") == ["a"]
+    assert texts("x,y\n1,the longest cells are here\n2,and here\n") == [
+        "the longest cells are here",
+        "and here",
+    ]
+    assert texts("title,summary,text\nt,s,x\n") == ["x"]
+    assert texts("title,text\nt,x\n", text_field="title") == ["t"]
+
+
+def test_the_title_column_is_found_or_named() -> None:
+    (document,) = rows("name,text,place\nAda,x,London\n")
+    assert isinstance(document, Document)
+    assert (document.title, document.metadata) == ("Ada", {"place": "London"})
+    (document,) = rows("name,text,place\nAda,x,London\n", title_field="place")
+    assert isinstance(document, Document)
+    assert (document.title, document.metadata) == ("London", {"name": "Ada"})
+
+
+@pytest.mark.parametrize("option", ["text_field", "title_field"])
+def test_a_column_that_is_not_there(option: str) -> None:
+    with pytest.raises(ReadError, match=rf"no such column \({option} 'nope' is not one of 'id', 'text'\)"):
+        rows("id,text\n1,x\n", **{option: "nope"})
+
+
+def test_rows_without_text_are_counted() -> None:
+    items = rows("id,text\n1,\n2,x\n3\n,\n4,  \n")
+    assert [item.name if isinstance(item, Document) else (item.path, item.reason) for item in items] == [
+        ("t.csv#1", "empty"),
+        "t.csv#2",
+        ("t.csv#3", "empty"),
+        ("t.csv#4", "empty"),
+        ("t.csv#5", "empty"),
+    ]
+    assert isinstance(items[0], Skipped)
+    assert items[0].detail == "line 2: nothing in column 'text'"
+
+
+def test_a_stray_quote_costs_one_row() -> None:
+    items = rows('id,text\n1,fine\n2,"open\n3,also fine\n4,fine too\n')
+    assert [item.text if isinstance(item, Document) else item for item in items] == [
+        "fine",
+        Skipped("t.csv#2", "damaged", "line 3: a quote is opened and never closed"),
+        "also fine",
+        "fine too",
+    ]
+
+
+def test_odd_headers_and_widths() -> None:
+    (document,) = rows("a,a,,text\n1,2,3,x,5,6\n")
+    assert isinstance(document, Document)
+    assert document.metadata == {"a": "1", "a (2)": "2", "column 3": "3", "column 5": "5", "column 6": "6"}
+
+
+def test_a_cell_beyond_csvs_own_limit() -> None:
+    long = "word " * 60_000
+    assert texts(f"id,text\n1,{long}\n") == [long]
+
+
+def test_a_file_without_any_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,\n2,\n")
+    found: list[Document | Skipped] = []
+    with pytest.raises(ReadError, match=r"a\.csv: no text \(none of its 2 records holds text\)"):
+        found.extend(read(source_file(tmp_path / "a.csv")))
+    (tmp_path / "b.csv").write_text("id,text\n")
+    with pytest.raises(ReadError, match=r"none of its 0 records"):
+        list(read(source_file(tmp_path / "b.csv")))
+
+
+CELLS = st.text(st.sampled_from('ab,;"\n\r \té\u2028'), max_size=8)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS.map(lambda cell: "x" + cell)), min_size=1, max_size=6))
+def test_what_csv_writes_is_read_back_from_its_lines(cells: list[tuple[str, str]]) -> None:
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerows([("key", "text"), *cells])
+    source = buffer.getvalue()
+    lines = list(io.StringIO(source, newline=""))
+    found = rows(source)
+    assert len(found) == len(cells)
+    for document, (key, text) in zip(found, cells, strict=True):
+        assert isinstance(document, Document)
+        assert (document.text, document.metadata.get("key", key)) == (text, key)
+        first, last = document.lines.span(0, 1)
+        (read_back,) = csv.reader(lines[first - 1 : last])
+        assert read_back == [key, text]

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from search.corpus import Skipped, SourceFile, walk
+from search.errors import InputError
+
+Tree = Callable[[Mapping[str, "str | bytes"]], Path]
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX names, modes or links")
+not_root = pytest.mark.skipif(
+    getattr(os, "geteuid", lambda: 1)() == 0, reason="permissions do not bind the superuser"
+)
+
+
+def verdicts(root: Path, **options: object) -> dict[str, str]:
+    """Path to "found", or to the reason; a slash behind folders."""
+    return {
+        item.path + ("/" if isinstance(item, Skipped) and item.is_folder else ""): (
+            item.reason if isinstance(item, Skipped) else "found"
+        )
+        for item in walk(root, **options)  # type: ignore[arg-type]
+    }
+
+
+def test_order_is_by_name_bytes_with_folders_in_their_place(tree: Tree) -> None:
+    root = tree(
+        {"b/z.txt": "", "b/a.txt": "", "b.txt": "", "B.txt": "", "é.txt": "", "a/x/1.txt": "", "c.txt": ""}
+    )
+    found = [item.path for item in walk(root)]
+    assert found == ["B.txt", "a/x/1.txt", "b/a.txt", "b/z.txt", "b.txt", "c.txt", "é.txt"]
+
+
+def test_what_is_known_of_a_file(tree: Tree) -> None:
+    root = tree({"a/b.txt": b"12345"})
+    status = (root / "a" / "b.txt").stat()
+    (found,) = walk(root)
+    assert found == SourceFile("a/b.txt", root / "a" / "b.txt", 5, status.st_mtime_ns, status.st_ino)
+
+
+def test_a_relative_root_gives_absolute_files(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"docs/a.txt": "x"})
+    monkeypatch.chdir(root)
+    (found,) = walk(Path("docs"))
+    assert isinstance(found, SourceFile)
+    assert found.absolute == root / "docs" / "a.txt"
+
+
+def test_every_reason_that_a_name_gives(tree: Tree) -> None:
+    root = tree(
+        {
+            ".gitignore": "*.log\n",
+            "a.log": "",
+            "a.md": "",
+            "a.pdf": "",
+            "a.png": "",
+            "big.txt": "0123456789",
+            ".hidden/x.txt": "",
+            ".env": "",
+            "__pycache__/a.py": "",
+            "node_modules/a/b.js": "",
+            ".venv/a.py": "",
+            "key.pem": "",
+        }
+    )
+    assert verdicts(root, max_bytes=9) == {
+        ".env": "secret",
+        ".gitignore": "hidden",
+        ".hidden/": "hidden",
+        ".venv/": "ignored",
+        "__pycache__/": "ignored",
+        "a.log": "ignored",
+        "a.md": "found",
+        "a.pdf": "document format",
+        "a.png": "binary",
+        "big.txt": "too large",
+        "key.pem": "secret",
+        "node_modules/": "ignored",
+    }
+    details = {item.path: item.detail for item in walk(root, max_bytes=9) if isinstance(item, Skipped)}
+    assert details["big.txt"] == "10 bytes; the limit is 9"
+    assert details["a.pdf"] == "not supported yet"
+
+
+def test_include_and_exclude(tree: Tree) -> None:
+    root = tree(
+        {"a.md": "", "a.txt": "", "docs/b.md": "", "docs/old/c.md": "", "x/docs/d.md": "", "img.png": ""}
+    )
+    assert verdicts(root, include=["*.md"], exclude=["old/"]) == {
+        "a.md": "found",
+        "a.txt": "excluded",
+        "docs/b.md": "found",
+        "docs/old/": "excluded",
+        "img.png": "excluded",
+        "x/docs/d.md": "found",
+    }
+    assert verdicts(root, include=["/docs/**/*.md"])["x/docs/d.md"] == "excluded"
+    assert verdicts(root, include=["docs/"])["docs/old/c.md"] == "found"
+
+
+@posix_only
+def test_links_pipes_and_names_that_are_no_utf8(tree: Tree) -> None:
+    root = tree({"real.txt": "x", "folder/a.txt": "x"})
+    (root / "link.txt").symlink_to("real.txt")
+    (root / "loop").symlink_to(root)
+    (root / "dangling").symlink_to("nowhere")
+    os.mkfifo(root / "pipe")
+    expected = {
+        "dangling": "symbolic link",
+        "folder/a.txt": "found",
+        "link.txt": "symbolic link",
+        "loop": "symbolic link",
+        "pipe": "not a regular file",
+        "real.txt": "found",
+    }
+    if sys.platform == "linux":
+        (root / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"x")
+        expected["caf\udce9.txt"] = "found"
+    assert verdicts(root) == expected
+
+
+@posix_only
+def test_a_root_that_is_a_link_is_followed(tree: Tree) -> None:
+    root = tree({"real/a.txt": "x"})
+    (root / "link").symlink_to("real")
+    assert verdicts(root / "link") == {"a.txt": "found"}
+
+
+@posix_only
+@not_root
+def test_an_unreadable_folder_is_reported_as_one(tree: Tree) -> None:
+    root = tree({"locked/a.txt": "x", "z.txt": "x"})
+    (root / "locked").chmod(0)
+    try:
+        assert verdicts(root) == {"locked/": "unreadable folder", "z.txt": "found"}
+    finally:
+        (root / "locked").chmod(0o700)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, function: str, name: str, error: OSError) -> None:
+    """Make one function of `os` fail for paths that end in `name`, as a disk or another user would."""
+    real = getattr(os, function)
+
+    def fails(path: str | os.PathLike[str]) -> object:
+        if os.fspath(path).endswith(name):
+            raise error
+        return real(path)
+
+    monkeypatch.setattr(os, function, fails)
+
+
+def test_a_folder_that_cannot_be_listed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"locked/a.txt": "x", "z.txt": "x"})
+    failing(monkeypatch, "scandir", "locked", PermissionError(13, "Permission denied"))
+    assert next(iter(walk(root))) == Skipped(
+        "locked", "unreadable folder", "Permission denied", is_folder=True
+    )
+
+
+def test_a_folder_that_vanishes(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"gone/a.txt": "x", "z.txt": "x"})
+    failing(monkeypatch, "scandir", "gone", FileNotFoundError(2, "No such file"))
+    assert verdicts(root) == {"gone/": "vanished", "z.txt": "found"}
+
+
+def test_a_file_that_vanishes_or_is_out_of_reach(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"a.txt": "x", "b.txt": "x"})
+    with monkeypatch.context() as patch:
+        failing(patch, "lstat", "a.txt", FileNotFoundError(2, "No such file"))
+        assert verdicts(root) == {"a.txt": "vanished", "b.txt": "found"}
+    failing(monkeypatch, "lstat", "a.txt", PermissionError(13, "Permission denied"))
+    assert verdicts(root) == {"a.txt": "permission denied", "b.txt": "found"}
+
+
+def test_a_folder_tree_deeper_than_the_recursion_limit_is_walked_iteratively(tree: Tree) -> None:
+    depth = 60
+    root = tree({"/".join(["d"] * depth) + "/a.txt": "x"})
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(__import__("inspect").stack()) + 50)
+    try:
+        assert [item.path.count("/") for item in walk(root)] == [depth]
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_a_root_that_is_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere does not exist; check the spelling"):
+        walk(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match=r"file is not a folder; name the folder that holds it"):
+        walk(tmp_path / "file")
+
+
+def test_patterns_that_are_wrong(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"exclude pattern '!' matches nothing"):
+        walk(tmp_path, exclude=["!"])
+    with pytest.raises(InputError, match=r"include must be a list of patterns"):
+        walk(tmp_path, include="*.md")

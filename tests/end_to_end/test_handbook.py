@@ -1,0 +1,130 @@
+"""The real command, the real model, the handbook: what a user does, in new processes."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import search
+from search.encoding import Encoder
+from tests.conftest import DATA, REPOSITORY
+
+HANDBOOK = REPOSITORY / "corpora" / "handbook"
+QUESTIONS = [
+    "how does WordPiece split a word it does not know",
+    "what are segment embeddings for",
+    "why divide the attention scores by the square root",
+    "is the CLS vector a good sentence embedding",
+    "difference between cosine and dot product",
+    "negation is hard for embeddings",
+    "what does attention not explain",
+    "how are masked words predicted",
+    "bi-encoder or cross-encoder",
+    "late interaction of token vectors",
+    "formula of BM25",
+    "combine lexical and dense scores",
+    "approximate nearest neighbour search",
+    "how long should a passage be",
+    "what is nDCG",
+    "do the addends sum to the score",
+    "reading a heatmap of token similarities",
+    "what happens when the program is killed while indexing",
+    "training sentence embeddings with in-batch negatives",
+    "why do floating point sums differ in the last digit",
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, real: Encoder) -> Path:
+    """A user's data folder with the handbook indexed by the real command."""
+    home = tmp_path_factory.mktemp("home")
+    done = seewhy(home, "index", HANDBOOK, "--offline", "--json")
+    report = json.loads(done.stdout)
+    assert report["truncated_tokens"] == 0
+    assert report["documents"] == len(list(HANDBOOK.glob("*.md"))) >= 25
+    assert report["skipped"] == []
+    return home
+
+
+def seewhy(home: Path, *args: Any, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "search", *map(str, args)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=REPOSITORY,
+        env={**os.environ, "SEEWHY_HOME": str(home), "PYTHONIOENCODING": "utf-8"},
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        (QUESTIONS[0], "02-wordpiece.md"),
+        (QUESTIONS[7], "13-masked-language-model.md"),
+        (QUESTIONS[10], "19-bm25.md"),
+        (QUESTIONS[14], "23-evaluation.md"),
+    ],
+)
+def test_questions_find_their_page(home: Path, question: str, page: str) -> None:
+    hits = json.loads(seewhy(home, "query", question, "-k", "3", "--json").stdout)
+    assert page in [Path(hit["path"]).name for hit in hits]
+    for hit in hits:
+        lines = Path(hit["path"]).read_text(encoding="utf-8").split("\n")
+        assert "\n".join(lines[hit["line_start"] - 1 : hit["line_end"]]).find(hit["text"]) == 0
+
+
+def test_second_run_and_explain(home: Path) -> None:
+    assert "Nothing changed in corpora/handbook." in seewhy(home, "index", "corpora/handbook").stdout.replace(
+        os.sep, "/"
+    )
+    shown = seewhy(home, "explain", QUESTIONS[0], "1").stdout
+    assert "token pairs, and a residual of" in shown
+    assert "Which word is like which" in shown
+
+
+def test_contributions_sum_to_the_cosine_of_every_hit_of_twenty_questions(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEEWHY_HOME", str(home))
+    index = search.Index.open(HANDBOOK, offline=True)
+    for question in QUESTIONS:
+        for hit in index.query(question):
+            why = index.explain(question, hit)
+            assert hit.cosine is not None
+            assert why.contributions.sum() == pytest.approx(hit.cosine, abs=1e-5)
+            assert abs(why.residual) <= 1e-5
+
+
+def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
+    file = DATA / "sts" / "stsb_dev.tsv"
+    if not file.is_file():
+        pytest.skip("STS-B is not at hand")
+    from scipy.stats import spearmanr
+    from sentence_transformers import SentenceTransformer
+
+    with file.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert len(rows) == 1500
+    first, second = [row["sentence1"] for row in rows], [row["sentence2"] for row in rows]
+    gold = [float(row["score"]) for row in rows]
+    cosines = np.concatenate(
+        [
+            search.similarity(first[i : i + 250], second[i : i + 250], model=real).diagonal()
+            for i in range(0, len(first), 250)
+        ]
+    )
+    model = SentenceTransformer(str(real.files.folder), device="cpu")
+    reference = (
+        model.encode(first, normalize_embeddings=True) * model.encode(second, normalize_embeddings=True)
+    ).sum(axis=1)
+    np.testing.assert_allclose(cosines, reference, atol=1e-5)
+    assert round(spearmanr(cosines, gold).statistic, 4) == round(spearmanr(reference, gold).statistic, 4)

@@ -1,0 +1,159 @@
+"""What is drawn: harmless, whole, readable without colour; and JSON."""
+
+import json as standard_json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search.records import Hit, Report, SkippedGroup
+from search.render import json, terminal, why
+from search.render.escape import escape, one_line
+from tests.explaining.test_explanation import by_hand
+
+HIT = Hit(
+    rank=1,
+    score=0.6132,
+    cosine=0.6132,
+    lexical=None,
+    mode="dense",
+    path="/notes/keys.md",
+    document="keys.md",
+    title="Keys",
+    heading="Keys > Rotate",
+    text="## Rotate\n\nTurn the lock.",
+    start=8,
+    end=33,
+    line_start=3,
+    line_end=5,
+    passage_id=12,
+    metadata={"tags": ["door"]},
+)
+REPORT = Report(
+    folder="/notes",
+    index="/index",
+    added=2,
+    changed=0,
+    removed=1,
+    unchanged=3,
+    documents=5,
+    passages=1234,
+    tokens=56789,
+    encoded=10,
+    encoded_tokens=1000,
+    reused=2,
+    truncated_tokens=0,
+    skipped=(SkippedGroup("binary", 7, ("a.png", "b.png")),),
+    seconds=2.0,
+)
+
+
+def test_hits() -> None:
+    assert terminal.hits([HIT], width=60).split("\n") == [
+        " 1  0.613  /notes/keys.md:3-5  p12",
+        "    Keys > Rotate",
+        "    Turn the lock.",
+    ]
+    assert "No hits" in terminal.hits([])
+
+
+def test_a_heading_is_not_repeated_in_the_snippet_of_restructured_text() -> None:
+    hit = replace(HIT, heading="Rotate", text="Rotate\n======\n\nTurn the lock.")
+    assert terminal.snippet(hit) == "Turn the lock."
+    assert terminal.snippet(replace(hit, text="Rotate")) == "Rotate"
+
+
+def test_a_long_passage_says_that_there_is_more() -> None:
+    assert terminal.snippet(replace(HIT, text="word " * 100)).endswith("word …")
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
+    evil = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
+    hit = replace(HIT, text=evil, title=evil, heading=evil, path=f"/{evil}")
+    explained = replace(by_hand(), query=evil, passage=evil)
+    for drawn in (terminal.hits([hit], colour=colour), why.explanation(explained, hit, colour=colour)):
+        assert "\x07" not in drawn
+        assert "\x9b" not in drawn
+        assert "\u202e" not in drawn
+        assert "\x1b[31mred" not in drawn
+        assert "\\x1b[31mred" in drawn
+        drawn.encode()
+    if not colour:
+        assert "\x1b" not in terminal.hits([hit])
+
+
+@given(st.text())
+def test_escaped_text_can_be_shown(text: str) -> None:
+    for shown in (escape(text), one_line(text)):
+        shown.encode("utf-8")
+        assert all(c in "\t\n" or c.isprintable() or c.isspace() or ord(c) > 0x9F for c in shown)
+
+
+def test_report() -> None:
+    drawn = terminal.report(REPORT, width=80)
+    assert "Indexed /notes: 2 added, 1 removed files." in drawn
+    assert "1,234 (10 encoded, 2 known already)" in drawn
+    assert "56,789 (truncated: 0)" in drawn
+    assert "7 (7 binary)" in drawn
+    assert "binary: a.png, b.png and 5 more" in drawn
+    assert "500 tokens/s" in drawn
+    assert "Nothing changed in /notes." in terminal.report(replace(REPORT, added=0, removed=0))
+
+
+def test_explanation_without_colour() -> None:
+    drawn = why.explanation(by_hand(), HIT, width=80)
+    assert "score 1.250000 = 1.000000, the sum of 24 token pairs, and a residual of 2.5e-01" in drawn
+    lines = drawn.split("\n")
+    (row,) = (line for line in lines if line.startswith("Keys "))
+    assert "+0.5000" in row
+    assert "key 0.094, door 0.072, lock 0.080" not in row  # sorted by size
+    assert "key 0.094, lock 0.080, door 0.072" in row.replace("  ", " ") or "key 0.094" in row
+    (row,) = (line for line in lines if line.startswith("[CLS] and [SEP]") and "+0.5" in line)
+    (row,) = (line for line in lines if line.startswith("sum"))
+    assert "+1.0000" in row
+    assert "[[lock]], [[Key]]" in drawn
+    assert "title and headings: +0.1449" in drawn
+    assert "Keys  ~  Key" in drawn
+    assert "layer 3" in drawn
+    assert "\x1b" not in drawn
+
+
+def test_colour_only_where_it_is_asked_for() -> None:
+    assert "\x1b[" in why.explanation(by_hand(), HIT, colour=True)
+    assert "\x1b[" in terminal.hits([HIT], colour=True)
+    assert "[[lock]]" not in why.explanation(by_hand(), HIT, colour=True)
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_explanation_keeps_to_the_width(width: int) -> None:
+    drawn = why.explanation(by_hand(), None, width=width)
+    assert max(len(line) for line in drawn.split("\n")) <= width
+
+
+def test_json() -> None:
+    assert json.document([]) == "[]"
+    assert json.lines([]) == ""
+    (hit,) = standard_json.loads(json.document([HIT]))
+    assert (hit["score"], hit["lexical"], hit["line_start"], hit["metadata"]) == (
+        0.6132,
+        None,
+        3,
+        {"tags": ["door"]},
+    )
+    assert standard_json.loads(json.lines([HIT, HIT]).split("\n")[1]) == hit
+    assert standard_json.loads(json.document([replace(HIT, path="/\udcff")]))[0]["path"] == "/\udcff"
+    assert "é" in json.document([replace(HIT, text="é")])
+
+
+def test_json_of_an_explanation() -> None:
+    found = standard_json.loads(json.explanation(by_hand(), HIT))
+    assert found["residual"] == pytest.approx(0.25)
+    assert found["sum_of_contributions"] == pytest.approx(1.0)
+    assert found["hit"]["passage_id"] == 12
+    assert len(found["contributions"]) == len(found["query_tokens"]) == 4
+    assert len(found["contributions"][0]) == len(found["passage_tokens"]) == 6
+    assert [word["text"] for word in found["words"]["query"]] == ["[CLS]", "Keys", "[SEP]"]
+    assert found["alignment"][0]["passage"]["text"] == "Key"
+    assert found["highlights"][0] == {"start": 0, "end": 4, "weight": pytest.approx(44 / 276)}
