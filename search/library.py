@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL
-from search.errors import InputError
+from search.errors import IndexDamaged, IndexNotFound, InputError, TextTooLong
 from search.explaining import explain_pair, similarity_layer
 from search.index.database import read_meta
 from search.index.layout import DATABASE, find_index, is_index, place_for
+from search.index.settings import PassageSettings, Source
 from search.index.snapshot import passage as stored_passage
 from search.index.snapshot import status
-from search.index.update import PassageSettings, Source, update
+from search.index.update import update
 from search.index.vectors import LoadedVectors
 from search.query import dense
 from search.query.rank import check_query
@@ -76,7 +77,8 @@ class Index:
             include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
             text_field, title_field: the column or key of CSV and JSONL records that holds the text and
                 the title; None finds them.
-            rebuild: encode everything anew. The old index answers until the new one is whole.
+            rebuild: encode everything anew, with what the index was made with where nothing else is said.
+                The old index answers until the new one is whole.
             offline: never call out to the Hugging Face hub.
             progress: called often with how far the work is.
 
@@ -92,8 +94,8 @@ class Index:
             raise InputError(f"the folder '{folder}' {what}.")
         place = place_for(root, index)
         settings, source = PassageSettings(), Source()
-        if is_index(place) and not rebuild:
-            meta = read_meta(place / DATABASE)
+        meta = _meta_of_earlier(place, rebuild)
+        if meta:
             made = Fingerprint.from_dict(meta["fingerprint"])
             model, pooling = model or made.model, pooling or made.pooling
             max_tokens = max_tokens or int(made.max_tokens)
@@ -164,7 +166,16 @@ class Index:
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
         check_query(text, k)
-        return dense(self.path, self._vectors, self.encoder.encode([text], role="query")[0], k)
+        return dense(self.path, self._vectors, self._embedded(text), k)
+
+    def _embedded(self, query: str) -> NDArray[np.float32]:
+        """The embedding of a query, (d,)."""
+        try:
+            return self.encoder.encode([query], role="query")[0]
+        except TextTooLong as error:
+            raise InputError(
+                f"the query has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+            ) from None
 
     def explain(self, query: str, hit: Hit | int) -> Explanation:
         """Why a passage has its score for a query.
@@ -192,7 +203,7 @@ class Index:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
         check_query(query, 1)
         stored, vector = stored_passage(self.path, passage_id)
-        cosine = float(vector @ self.encoder.encode([query], role="query")[0])
+        cosine = float(vector @ self._embedded(query))
         known = {name: value for name, value in vars(stored).items() if name != "id"}
         return Hit(
             rank=0, score=cosine, cosine=cosine, lexical=None, mode="dense", passage_id=passage_id, **known
@@ -201,6 +212,20 @@ class Index:
     def status(self) -> Status:
         """What the index is and holds."""
         return status(self.path)
+
+
+def _meta_of_earlier(place: Path, rebuild: bool) -> dict[str, Any] | None:
+    """What an index was made with; None for a new one, or when it is to be replaced and cannot be read."""
+    if not is_index(place):
+        return None
+    try:
+        return read_meta(place / DATABASE)
+    except IndexNotFound:  # begun, never filled
+        return None
+    except IndexDamaged:
+        if rebuild:
+            return None
+        raise
 
 
 def similarity(
@@ -256,11 +281,8 @@ def _same_encoder(
     made: Fingerprint, offline: bool, model: str | None = None, pooling: str | None = None
 ) -> Encoder:
     """The encoder that an index was made with, or FingerprintMismatch if what is found is another."""
-    encoder = Encoder(
-        model or made.model,
-        pooling=pooling or made.pooling,
-        max_tokens=int(made.max_tokens) if model is None else None,
-        offline=offline,
-    )
+    encoder = Encoder(model or made.model, pooling=pooling or made.pooling, offline=offline)
+    if encoder.files.weights_sha256 == made.weights:
+        encoder.max_tokens = int(made.max_tokens)
     made.require_equal(replace(encoder.fingerprint, passages=made.passages))
     return encoder

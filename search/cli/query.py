@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -58,6 +59,7 @@ def query(
         if explain and hits:
             echo("\n" + why.explanation(opened.explain(text, hits[0]), hits[0], width=width, colour=colour))
         elif hits:
-            note(f'\nWhy the first? seewhy explain "{text}" 1', quiet)
+            place = f" --index {shlex.quote(index)}" if index else ""
+            note(f"\nWhy the first? seewhy explain {shlex.quote(text)} 1{place}", quiet)
     for problem in opened.notes:
         note(f"note: {problem}", quiet)

@@ -58,7 +58,8 @@ class Cutter:
         passage_tokens: the most tokens of a passage's own text.
         context_tokens: the most tokens of its context: the title and headings that are encoded with it.
         overlap: the most tokens that a passage shares with the one before it, within a section.
-        heading_context: whether passages have a context at all.
+        heading_context: whether the context is title and headings. Without it only a record (a CSV row, a
+            line of JSONL) has a context, its title, which is part of what the record says.
 
     Raises:
         InputError: a number is out of its range.
@@ -69,10 +70,10 @@ class Cutter:
         tokenizer: Tokenizer,
         *,
         max_tokens: int,
-        passage_tokens: int = 200,
+        passage_tokens: int = 120,
         context_tokens: int = 48,
         overlap: int = 0,
-        heading_context: bool = True,
+        heading_context: bool = False,
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -96,7 +97,8 @@ class Cutter:
             raise InputError(f"context_tokens={context_tokens}; use 0 for no context")
         self.max_tokens = max_tokens
         self._passage_tokens = min(passage_tokens, self._room)
-        self._context_tokens = min(context_tokens, self._room // _PARTS) if heading_context else 0
+        self._context_tokens = min(context_tokens, self._room // _PARTS)
+        self._heading_context = heading_context
         self._overlap = overlap
         self._splitters: dict[tuple[bool, int], Splitter] = {}
 
@@ -128,10 +130,10 @@ class Cutter:
         short = [block for block in found if block.end - block.start <= window]
         counts = self._counts(text[block.start : block.end] for block in short)
         lengths = dict(zip(short, counts, strict=True))
-        title = (
-            "" if document.title in (file_name(document.path), file_stem(document.path)) else document.title
-        )
-        contexts = Contexts(title, self._context_tokens, self._count)  # a file's name is no heading
+        most = self._context_tokens if self._heading_context or document.record else 0
+        # A file's name, where there was no title, says nothing about its text.
+        named_after_file = document.title in (file_name(document.path), file_stem(document.path))
+        contexts = Contexts("" if named_after_file else document.title, most, self._count)
         for block in found:
             first, later = contexts.of(block.trail, block.shown), contexts.of(block.trail)
             context_cost = max(contexts.cost(first), contexts.cost(later))

@@ -7,6 +7,9 @@
     vectors.py   the FAISS file: written whole, checked by its hash, rebuilt from index.db
     snapshot.py  reading: nearest passages and their text, from one consistent state
     writer.py    writing: one batch of documents, one transaction
+    plan.py      what a walk found against what is stored -> what is to be done
+    settings.py  the choices that an index is made with
+    run.py       read, cut, encode, commit, batch by batch
     update.py    a folder and an index -> the index of that folder as it is now
 
 The format is described byte by byte in indexes/README.md.

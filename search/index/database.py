@@ -72,19 +72,47 @@ def read_meta(database: Path) -> dict[str, Any]:
 
 def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
     """As `read_meta`, within a transaction that is already open."""
-    try:
-        meta = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
-    except sqlite3.OperationalError:
-        raise IndexDamaged(
-            f"'{database}' is a database, but not of this program: it has no table 'meta'."
-        ) from None
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if tables and "meta" not in tables:
+        raise IndexDamaged(f"'{database}' is a database, but not of this program: it has no table 'meta'.")
+    rows = connection.execute("SELECT key, value FROM meta") if tables else ()
+    meta = {key: json.loads(value) for key, value in rows}
     version = meta.get("schema_version")
-    if not isinstance(version, int) or version > SCHEMA_VERSION:
+    if version is not None and (not isinstance(version, int) or version > SCHEMA_VERSION):
         raise IndexDamaged(
             f"the index in '{database.parent}' has format {version} and this version of seewhy reads up to "
             f"{SCHEMA_VERSION}. Update seewhy, or build the index again with: seewhy index FOLDER --rebuild"
         )
+    if "fingerprint" not in meta:
+        raise IndexNotFound(
+            f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
+        )
     return meta
+
+
+def last_passage_id(database: Path) -> int:
+    """The highest id that was ever given to a passage; 0 where that cannot be told."""
+    if not database.is_file():
+        return 0
+    try:
+        with reading(database) as connection:
+            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
+    except IndexDamaged:
+        return 0
+    return row[0] if row else 0
+
+
+def settle(database: Path) -> None:
+    """Roll back what a killed writer left half done, so that no journal outlives its database."""
+    journal = database.with_name(f"{database.name}-journal")
+    if not journal.exists():
+        return
+    try:
+        with closing(connect_to_write(database)) as connection:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except (IndexDamaged, sqlite3.DatabaseError):
+        pass  # the database is beyond reading, and about to be replaced
+    journal.unlink(missing_ok=True)
 
 
 def _connect(database: Path, mode: str) -> sqlite3.Connection:

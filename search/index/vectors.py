@@ -101,6 +101,15 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def read_checked(index: Path, ann: Ann) -> bytes | None:
+    """The bytes of the FAISS file, None when it is missing, unreadable or has another hash."""
+    try:
+        data = (index / ann.file).read_bytes()
+    except OSError:
+        return None
+    return data if hashlib.sha256(data).hexdigest() == ann.sha256 else None
+
+
 class LoadedVectors:
     """The FAISS file in memory, loaded again when index.db names another one. Safe between threads."""
 
@@ -120,13 +129,12 @@ class LoadedVectors:
             return self._loaded
 
     def _load(self, ann: Ann) -> tuple[Any, str]:
-        advice = "Queries are exact without it, only slower. Mend it with: seewhy index FOLDER"
-        try:
-            data = (self._index / ann.file).read_bytes()
-        except OSError as error:
-            return None, f"the file '{ann.file}' of the index cannot be read ({error.strerror}). {advice}"
-        if hashlib.sha256(data).hexdigest() != ann.sha256:
-            return None, f"the file '{ann.file}' of the index is damaged (its hash is wrong). {advice}"
+        data = read_checked(self._index, ann)
+        if data is None:
+            return None, (
+                f"the file '{ann.file}' of the index is damaged or missing. Queries are exact without it, only "
+                "slower. Mend it with: seewhy index FOLDER"
+            )
         import faiss
 
         return faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8)), ""

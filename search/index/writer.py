@@ -69,6 +69,16 @@ class Writer:
         with self.transaction() as connection:
             _put_meta(connection, values)
 
+    def number_passages_after(self, last: int) -> None:
+        """Give the first passage the id `last` + 1, so that no id is ever used twice."""
+        with self.transaction() as connection:
+            connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('passages', ?)", (last,))
+
+    def read_again(self) -> None:
+        """Take no file for unchanged; documents that turn out to be equal keep their embeddings."""
+        with self.transaction() as connection:
+            connection.execute("UPDATE files SET mtime_ns = -1, sha256 = NULL")
+
     def stored_documents(self, path: str) -> dict[int, str]:
         """record -> sha256 of the documents that are stored for a file."""
         rows = self.connection.execute(

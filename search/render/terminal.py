@@ -84,9 +84,11 @@ def headings(hit: Hit) -> str:
 
 def snippet(hit: Hit) -> str:
     """The beginning of a passage after its own heading; an ellipsis says that there is more."""
-    body = hit.text
-    first, _, rest = hit.text.partition("\n")
-    if rest.strip() and hit.heading and first.strip(" #\r") == hit.heading.rpartition(" > ")[2]:
+    body, trail = hit.text, hit.heading.split(" > ")
+    while True:
+        first, _, rest = body.partition("\n")
+        if not rest.strip() or first.strip(" #\r") not in trail:
+            break
         body = _UNDERLINE.sub("", rest.lstrip())
     flat = one_line(body)
     return flat if len(flat) <= _SNIPPET else flat[:_SNIPPET].rsplit(" ", 1)[0] + " …"

@@ -134,7 +134,7 @@ def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colou
         share = value / strongest if strongest > 0 else 0.0
         shown = escape(why.passage[word.start : word.end])
         if word.kind == "word" and share >= 0.25:
-            marks = ("[[", "]]") if share >= 0.6 else ("[", "]")
+            marks = "«»" if share >= 0.6 else "‹›"
             text.append(shown if colour else f"{marks[0]}{shown}{marks[1]}", style=_shade(share))
         else:
             text.append(shown, style="red" if value < 0 else "")
@@ -145,7 +145,7 @@ def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colou
         rest = [float(added[j]) for j, word in enumerate(words.passage) if word.kind == kind]
         if rest:
             console.print(f"  {_NAMES[kind]}: {sum(rest):+.4f}", style="dim")
-    legend = "shaded" if colour else "[[word]] at least 60 %, [word] at least 25 %"
+    legend = "shaded" if colour else "«word» at least 60 %, ‹word› at least 25 %"
     console.print(f"  ({legend} of the strongest word's {strongest:.4f})", style="dim")
     console.print()
 

@@ -110,7 +110,7 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["query", "key", "-k", "0"], 2, "Invalid value for '--top-k' / '-k'"),
         (["query", ""], 1, "the query is empty"),
         (["query", "   "], 1, "the query is empty"),
-        (["query", "word " * 300], 1, "has 302 tokens and the model reads 64"),
+        (["query", "word " * 300], 1, "the query has 302 tokens and the model reads 64. Shorten it"),
         (["query"], 2, "Missing argument 'TEXT'"),
         (["explain", "key", "99"], 1, "there is no rank 99"),
         (["explain", "key", "p999"], 1, "the index has no passage 999"),

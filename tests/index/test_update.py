@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search import FingerprintMismatch, Index, IndexLocked, InputError, Report
+from search import FingerprintMismatch, Index, IndexLocked, IndexNotFound, InputError, ReadError, Report
+from search.corpus.reasons import PERMISSION_DENIED
 from search.encoding import Encoder
-from search.index.database import reading
+from search.index.database import connect_to_write, reading
 from search.index.layout import DATABASE
 from search.index.lock import writer_lock
-from search.index.update import PassageSettings, Source, update
+from search.index.schema import migrate
+from search.index.settings import PassageSettings, Source
+from search.index.update import update
 from search.index.vectors import read_ann
 
 
@@ -187,7 +190,7 @@ def stop_after(n: int) -> Callable[[Sequence[str]], None]:
 def test_a_stopped_run_goes_on_where_it_was(
     tmp_path: Path, tiny: Encoder, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.index.update.PASSAGES_IN_A_BATCH", 4)
+    monkeypatch.setattr("search.index.run.PASSAGES_IN_A_BATCH", 4)
     folder = tmp_path / "records"
     folder.mkdir()
     lines = [json.dumps({"text": f"word {i} of many"}) for i in range(30)]
@@ -358,3 +361,100 @@ def test_the_faiss_file_is_renewed_when_a_tenth_is_out_of_date(tmp_path: Path, t
     assert {hit.document for hit in Index.open(folder).query("new", k=100)} == {
         p.name for p in folder.iterdir()
     }
+
+
+def test_a_damaged_faiss_file_is_mended_by_the_next_run(notes: Path, tiny_model: Path) -> None:
+    index = Path(build(notes, tiny_model).index)
+    (file,) = (index / "ann").iterdir()
+    file.write_bytes(b"x")
+    opened = Index.open(notes)
+    assert len(opened.query("key")) == 5
+    assert "damaged" in opened.notes[0]
+    assert build(notes, tiny_model).nothing_changed
+    again = Index.open(notes)
+    assert len(again.query("key")) == 5
+    assert again.notes == ()
+
+
+@pytest.mark.parametrize("begun", ["empty file", "tables only"])
+def test_an_index_that_was_begun_and_never_filled(
+    notes: Path, tiny_model: Path, own_home: Path, begun: str
+) -> None:
+    place = own_home / "indexes" / "notes"
+    place.mkdir(parents=True)
+    (place / DATABASE).touch()
+    if begun == "tables only":
+        connection = connect_to_write(place / DATABASE)
+        migrate(connection)
+        connection.close()
+    with pytest.raises(IndexNotFound, match="begun and never filled. Go on with: seewhy index"):
+        Index.open(place)
+    assert build(notes, tiny_model).passages == 5
+
+
+def test_another_text_field_reads_the_records_again(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model)
+    report = build(notes, tiny_model, text_field="name")
+    assert (report.changed, report.unchanged, report.encoded) == (1, 2, 2)
+    assert "second" in {hit.text for hit in Index.open(notes).query("key", k=100)}
+    assert build(notes, tiny_model).nothing_changed
+
+
+def test_a_file_that_cannot_be_read_keeps_its_passages_and_is_tried_again(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from search.corpus import load
+
+    build(notes, tiny_model)
+    (notes / "keys.md").write_text("# Keys\n\nAnother word.\n")
+
+    def denied(file: Any) -> Any:
+        if file.path == "keys.md":
+            raise ReadError(file.path, PERMISSION_DENIED)
+        return load(file)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("search.index.run.load", denied)
+        report = build(notes, tiny_model)
+        assert (report.changed, report.removed, report.passages) == (0, 0, 5)
+        assert [group.reason for group in report.skipped] == ["permission denied"]
+        assert build(notes, tiny_model).passages == 5
+    report = build(notes, tiny_model)
+    assert (report.changed, report.passages, report.skipped) == (1, 4, ())
+
+
+def test_passage_ids_are_never_used_twice(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model)
+    before = {hit.passage_id for hit in Index.open(notes).query("key", k=100)}
+    build(notes, tiny_model, rebuild=True)
+    after = {hit.passage_id for hit in Index.open(notes).query("key", k=100)}
+    assert min(after) == max(before) + 1
+
+
+def test_a_rebuild_over_a_killed_writers_journal(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    index = Path(build(notes, tiny_model, index=str(tmp_path / "index")).index)
+    writer = connect_to_write(index / DATABASE)
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE passages SET text = hex(randomblob(20000))")  # spills: the journal is hot
+    half = {p.name: p.read_bytes() for p in index.glob("index.db*")}
+    assert len(half) == 2
+    writer.execute("ROLLBACK")
+    writer.close()
+    for name, data in half.items():
+        (index / name).write_bytes(data)
+    build(notes, tiny_model, index=str(index), rebuild=True)
+    assert len(Index.open(index).query("key", k=100)) == 5
+    assert not list(index.glob("*-journal"))
+
+
+def test_naming_the_same_model_is_no_mismatch(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model, max_tokens=32)
+    assert Index.open(notes, model=str(tiny_model)).encoder.max_tokens == 32
+
+
+def test_a_rebuild_keeps_what_the_index_was_made_with(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model, pooling="max", include=["*.md"])
+    again = Index.build(notes, rebuild=True)
+    assert (again.encoder.pooling, again.encoder.model) == ("max", str(tiny_model))
+    assert again.status().documents == 1

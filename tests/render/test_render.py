@@ -113,7 +113,7 @@ def test_explanation_without_colour() -> None:
     (row,) = (line for line in lines if line.startswith("[CLS] and [SEP]") and "+0.5" in line)
     (row,) = (line for line in lines if line.startswith("sum"))
     assert "+1.0000" in row
-    assert "[[lock]], [[Key]]" in drawn
+    assert "«lock», «Key»" in drawn
     assert "title and headings: +0.1449" in drawn
     assert "Keys  ~  Key" in drawn
     assert "layer 3" in drawn
@@ -123,7 +123,7 @@ def test_explanation_without_colour() -> None:
 def test_colour_only_where_it_is_asked_for() -> None:
     assert "\x1b[" in why.explanation(by_hand(), HIT, colour=True)
     assert "\x1b[" in terminal.hits([HIT], colour=True)
-    assert "[[lock]]" not in why.explanation(by_hand(), HIT, colour=True)
+    assert "«lock»" not in why.explanation(by_hand(), HIT, colour=True)
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])

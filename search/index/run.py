@@ -1,0 +1,246 @@
+"""One run of indexing, with the lock held and the database open."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from search.corpus import Cutter, Skipped, SourceFile, documents, load
+from search.encoding.encoder import Encoder, with_context
+from search.encoding.fingerprint import Fingerprint
+from search.errors import InputError, ReadError
+from search.index.plan import KEPT_WHEN_UNREADABLE, compare, nothing_to_index
+from search.index.schema import migrate
+from search.index.settings import PassageSettings, Source
+from search.index.snapshot import counts, skipped_groups
+from search.index.vectors import read_ann, read_checked, write_file
+from search.index.writer import Work, Writer, as_blob, content_key, document_sha256
+from search.records import Passage, Progress, Report
+
+PASSAGES_IN_A_BATCH = 256
+_REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew
+
+
+@dataclass
+class _Counts:
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    documents: int = 0
+    passages: int = 0
+    encoded: int = 0
+    encoded_tokens: int = 0
+    reused: int = 0
+    done_bytes: int = 0
+    total_bytes: int = 0
+
+
+class Run:
+    """What `update` does between taking the lock and giving it back."""
+
+    def __init__(
+        self,
+        folder: Path,
+        index: Path,
+        connection: sqlite3.Connection,
+        encoder: Encoder,
+        settings: PassageSettings,
+        source: Source,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        migrate(connection)
+        self.folder = folder.resolve()
+        self.index = index
+        self.connection = connection
+        self.writer = Writer(connection)
+        self.encoder = encoder
+        self.settings = settings
+        self.source = source
+        self.progress = progress
+        self.counts = _Counts()
+        self.cutter = Cutter(
+            encoder.tokenizer,
+            max_tokens=encoder.max_tokens - _prompt_tokens(encoder),
+            passage_tokens=settings.passage_tokens,
+            context_tokens=settings.context_tokens,
+            overlap=settings.overlap,
+            heading_context=settings.heading_context,
+        )
+
+    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped]) -> Report:
+        self._claim()
+        plan = compare(self.connection, files, skipped)
+        self.counts.unchanged = plan.unchanged
+        self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
+        batch: list[Work] = []
+        for work in self._read(plan.changed):
+            batch.append(work)
+            if sum(len(passages) for item in batch for _, passages in item.documents) >= PASSAGES_IN_A_BATCH:
+                self._commit(batch)
+                batch = []
+        self._commit(batch)
+        if plan.gone:
+            self.writer.remove(plan.gone)
+            self.counts.removed = len(plan.gone)
+        if not counts(self.connection)[1]:
+            reasons = Counter(item.reason for item in skipped)
+            reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
+            raise InputError(nothing_to_index(self.folder, reasons, False))
+        self._tell("saving")
+        self._renew_vectors()
+        self.writer.finish(skipped, updated=time.strftime("%Y-%m-%d %H:%M:%S"), complete=True)
+        return self._report()
+
+    def _claim(self) -> None:
+        """Write down what this index is of and made with, or check that it is the same."""
+        passages = json.dumps(asdict(self.settings), sort_keys=True)
+        fingerprint = replace(self.encoder.fingerprint, passages=passages)
+        rows = self.connection.execute("SELECT key, value FROM meta")
+        meta = {key: json.loads(value) for key, value in rows}
+        if "fingerprint" in meta:
+            Fingerprint.from_dict(meta["fingerprint"]).require_equal(fingerprint)
+            if Path(meta["root"]) != self.folder:
+                raise InputError(
+                    f"the index in '{self.index}' is of the folder '{meta['root']}', not of '{self.folder}'. "
+                    "Give another --index, or --rebuild to put this folder in its place."
+                )
+            before = Source.from_dict(meta["source"])
+            if (before.text_field, before.title_field) != (self.source.text_field, self.source.title_field):
+                self.writer.read_again()
+        self.writer.put_meta(
+            root=str(self.folder), fingerprint=fingerprint.as_dict(), source=asdict(self.source), complete=False
+        )  # fmt: skip
+
+    def _read(self, changed: Sequence[tuple[SourceFile, str | None]]) -> Iterator[Work]:
+        """Changed files, read and cut, in pieces of about a batch."""
+        for file, old_sha256 in changed:
+            stored = self.writer.stored_documents(file.path)
+            work = Work(file, "")
+            kept = differs = False
+            try:
+                contents = load(file)
+                if contents.sha256 == old_sha256:
+                    self.writer.touch(file)
+                    self.counts.unchanged += 1
+                    self.counts.done_bytes += file.size
+                    continue
+                work.sha256 = contents.sha256
+                fields = {"text_field": self.source.text_field, "title_field": self.source.title_field}
+                for item in documents(file, contents, **fields):
+                    if isinstance(item, Skipped):
+                        work.skipped.append(item)
+                        continue
+                    work.records.add(item.record)
+                    if stored.get(item.record) != document_sha256(item):
+                        differs = True
+                        work.documents.append((item, self.cutter.cut(item)))
+                    if sum(len(passages) for _, passages in work.documents) >= PASSAGES_IN_A_BATCH:
+                        yield work
+                        work = Work(file, work.sha256, records=work.records, skipped=work.skipped)
+            except ReadError as error:
+                kept = error.reason in KEPT_WHEN_UNREADABLE
+                if kept:  # keep what there is, and look again next time
+                    work.records |= set(stored)
+                    work.file = replace(file, size=-1)
+                work.skipped.append(Skipped(file.path, error.reason, error.detail))
+            work.last = True
+            if kept or (stored and not differs and work.records >= set(stored)):
+                self.counts.unchanged += 1
+            elif old_sha256 is None and not stored:
+                self.counts.added += 1
+            else:
+                self.counts.changed += 1
+            yield work
+
+    def _commit(self, batch: Sequence[Work]) -> None:
+        if not batch:
+            return
+        passages = [p for work in batch for _, found in work.documents for p in found]
+        by_key: dict[bytes, Passage] = {content_key(passage): passage for passage in passages}
+        vectors = self.writer.stored_embeddings(by_key)
+        new = [key for key in by_key if key not in vectors]
+        texts = [with_context(by_key[key].context, by_key[key].text) for key in new]
+        n_tokens = sum(by_key[key].n_tokens for key in new)
+        size = sum(max(work.file.size, 0) for work in batch if work.last)
+
+        def tell(done: int, total: int) -> None:
+            share = done / total
+            self._tell("encoding", size * share, tokens=int(n_tokens * share))
+
+        if texts:
+            encoded = self.encoder.encode(texts, role="document", progress=tell)
+            vectors |= {key: as_blob(vector) for key, vector in zip(new, encoded, strict=True)}
+        self.writer.store(batch, vectors)
+        self.counts.encoded += len(new)
+        self.counts.encoded_tokens += n_tokens
+        self.counts.reused += len(passages) - len(new)
+        self.counts.documents += sum(len(work.documents) for work in batch)
+        self.counts.passages += len(passages)
+        self.counts.done_bytes += size
+        self._tell("reading")
+
+    def _renew_vectors(self) -> None:
+        """Write the FAISS file anew when more than a tenth of it is out of date."""
+        ann = read_ann(self.connection)
+        passages = counts(self.connection)[1]
+        held = ann.count - ann.deleted if ann else 0
+        stale = (passages - held) + (ann.deleted if ann else 0)
+        usable = ann is not None and read_checked(self.index, ann) is not None
+        if usable and stale <= _REWRITE_SHARE * passages:
+            return
+        generation = max([ann.generation if ann else 0, *_generations(self.index)]) + 1
+        self.writer.name_vectors(write_file(self.connection, self.encoder.dimension, self.index, generation))
+
+    def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0) -> None:
+        if self.progress:
+            self.progress(
+                Progress(
+                    stage=stage,
+                    done=int(self.counts.done_bytes + more_bytes),
+                    total=self.counts.total_bytes,
+                    documents=self.counts.documents,
+                    passages=self.counts.passages,
+                    tokens=self.counts.encoded_tokens + tokens,
+                )
+            )
+
+    def _report(self) -> Report:
+        n_documents, n_passages, n_tokens = counts(self.connection)
+        over = self.connection.execute(
+            "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?",
+            (self.cutter.max_tokens, self.cutter.max_tokens),
+        ).fetchone()[0]
+        return Report(
+            folder=str(self.folder),
+            index=str(self.index),
+            added=self.counts.added,
+            changed=self.counts.changed,
+            removed=self.counts.removed,
+            unchanged=self.counts.unchanged,
+            documents=n_documents,
+            passages=n_passages,
+            tokens=n_tokens,
+            encoded=self.counts.encoded,
+            encoded_tokens=self.counts.encoded_tokens,
+            reused=self.counts.reused,
+            truncated_tokens=over,
+            skipped=skipped_groups(self.connection),
+            seconds=0.0,
+            notes=self.encoder.notes,
+        )
+
+
+def _prompt_tokens(encoder: Encoder) -> int:
+    prompt = encoder.prompt("document")
+    return len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
+
+
+def _generations(index: Path) -> list[int]:
+    """Numbers of the FAISS files that are there, named by index.db or not."""
+    return [int(path.name[1:].split("-")[0]) for path in (index / "ann").glob("g*-*.faiss")]

@@ -1,0 +1,39 @@
+"""The choices that an index is made with and remembers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class PassageSettings:
+    """How documents are cut; part of an index's fingerprint. Chosen by benchmarks/passages.py.
+
+    Attributes:
+        passage_tokens: most tokens of a passage's own text.
+        context_tokens: most tokens of what is encoded before it.
+        heading_context: encode title and headings before each passage of a file. Off: it makes all
+            passages of a document alike, so that one document fills the hits. The title of a record is
+            encoded in any case.
+    """
+
+    passage_tokens: int = 120
+    context_tokens: int = 48
+    overlap: int = 0
+    heading_context: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """Which files of a folder are indexed and which fields of records are read; kept with the index."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    text_field: str | None = None
+    title_field: str | None = None
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Source:
+        patterns = {name: tuple(values[name]) for name in ("include", "exclude")}
+        return cls(**patterns, text_field=values["text_field"], title_field=values["title_field"])
