@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -41,11 +42,16 @@ class Index:
     """
 
     def __init__(
-        self, path: Path, encoder: Encoder | None, offline: bool, report: Report | None = None
+        self,
+        path: Path,
+        encoder: Encoder | None,
+        offline: bool,
+        engine: str,
+        report: Report | None = None,
     ) -> None:
         self.path = path
         self.report = report
-        self._offline = offline
+        self._offline, self._engine = offline, engine
         self._encoder = encoder
         self._lock = threading.Lock()
         self._vectors = LoadedVectors(path)
@@ -58,6 +64,8 @@ class Index:
         index: str | None = None,
         model: str | None = None,
         pooling: str | None = None,
+        layer: int | str | None = None,
+        dim: int | None = None,
         max_tokens: int | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
@@ -65,6 +73,7 @@ class Index:
         title_field: str | None = None,
         rebuild: bool = False,
         offline: bool = False,
+        engine: str = "auto",
         progress: Callable[[Progress], None] | None = None,
     ) -> Index:
         """Index a folder, or bring its index up to date; only what changed is encoded.
@@ -72,7 +81,7 @@ class Index:
         Args:
             folder: what to index; its subfolders are included.
             index: a name or path for the index; None keeps it under the user's data folder.
-            model, pooling, max_tokens: as for `Encoder`. None takes what the index was made with,
+            model, pooling, layer, dim, max_tokens: as for `Encoder`. None takes what the index was made with,
                 and for a new index what the model's own configuration says.
             include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
             text_field, title_field: the column or key of CSV and JSONL records that holds the text and
@@ -80,6 +89,7 @@ class Index:
             rebuild: encode everything anew, with what the index was made with where nothing else is said.
                 The old index answers until the new one is whole.
             offline: never call out to the Hugging Face hub.
+            engine: "auto", "openvino" or "torch"; see `Encoder`.
             progress: called often with how far the work is.
 
         Raises:
@@ -95,22 +105,33 @@ class Index:
         place = place_for(root, index)
         settings, source = PassageSettings(), Source()
         meta = _meta_of_earlier(place, rebuild)
-        if meta:
-            made = Fingerprint.from_dict(meta["fingerprint"])
-            model, pooling = model or made.model, pooling or made.pooling
-            max_tokens = max_tokens or int(made.max_tokens)
+        made = Fingerprint.from_dict(meta["fingerprint"]) if meta else None
+        if meta and Path(meta["root"]) == root.resolve():
             source = Source.from_dict(meta["source"])
+        if made and model in (None, made.model):
+            model, pooling = model or made.model, pooling or made.pooling
+            layer = made.layer if layer is None else layer
+            dim = dim or int(made.dimension)
+            max_tokens = max_tokens or int(made.max_tokens)
         source = Source(
             include=source.include if include is None else tuple(include),
             exclude=source.exclude if exclude is None else tuple(exclude),
             text_field=text_field or source.text_field,
             title_field=title_field or source.title_field,
         )
-        encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, max_tokens=max_tokens, offline=offline)
+        encoder = Encoder(
+            model or DEFAULT_MODEL,
+            pooling=pooling,
+            layer=-1 if layer is None else layer,
+            dim=dim,
+            max_tokens=max_tokens,
+            offline=offline,
+            engine=engine,
+        )
         report = update(
             root, place, encoder, settings=settings, source=source, rebuild=rebuild, progress=progress
         )
-        return cls(place, encoder, offline, report)
+        return cls(place, encoder, offline, engine, report)
 
     @classmethod
     def open(
@@ -120,6 +141,7 @@ class Index:
         model: str | None = None,
         pooling: str | None = None,
         offline: bool = False,
+        engine: str = "auto",
     ) -> Index:
         """Open an index for reading.
 
@@ -137,8 +159,8 @@ class Index:
         encoder = None
         if model or pooling:
             made = Fingerprint.from_dict(meta["fingerprint"])
-            encoder = _same_encoder(made, offline, model, pooling)
-        return cls(path, encoder, offline)
+            encoder = _same_encoder(made, offline, engine, model, pooling)
+        return cls(path, encoder, offline, engine)
 
     @property
     def encoder(self) -> Encoder:
@@ -146,7 +168,7 @@ class Index:
         with self._lock:
             if self._encoder is None:
                 made = Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
-                self._encoder = _same_encoder(made, self._offline)
+                self._encoder = _same_encoder(made, self._offline, self._engine)
             return self._encoder
 
     @property
@@ -154,28 +176,26 @@ class Index:
         """What is wrong with the index though it answers; empty when all is well."""
         return (self._vectors.problem,) if self._vectors.problem else ()
 
-    def query(self, text: str, k: int = 10) -> list[Hit]:
+    def query(self, text: str, k: int = 10, *, per_document: int = 0) -> list[Hit]:
         """The k passages that are nearest in meaning to a text, best first.
 
         Args:
             text: a question or description in natural language, at most the model's `max_tokens`.
             k: how many hits, at least 1; fewer come back only if the index holds fewer passages.
+            per_document: most hits of one document, so that one does not fill the list; 0 for no limit.
+                It is raised where fewer than k hits would come back.
 
         Raises:
             InputError: an empty text, k < 1, or a text that is too long for the model.
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
-        check_query(text, k)
-        return dense(self.path, self._vectors, self._embedded(text), k)
+        check_query(text, k, per_document)
+        return dense(self.path, self._vectors, self._embedded(text), k, per_document)
 
     def _embedded(self, query: str) -> NDArray[np.float32]:
         """The embedding of a query, (d,)."""
-        try:
+        with _query_fits():
             return self.encoder.encode([query], role="query")[0]
-        except TextTooLong as error:
-            raise InputError(
-                f"the query has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
-            ) from None
 
     def explain(self, query: str, hit: Hit | int) -> Explanation:
         """Why a passage has its score for a query.
@@ -184,10 +204,11 @@ class Index:
             query: as it was given to `query`.
             hit: one of the hits, whose score is then explained exactly, or a passage id.
         """
-        check_query(query, 1)
+        check_query(query)
         encoder = self.encoder
         layer = similarity_layer(encoder.n_layers)
-        (asked,) = encoder.tokens([query], role="query", layers=[layer, -1])
+        with _query_fits():
+            (asked,) = encoder.tokens([query], role="query", layers=[layer, -1])
         if isinstance(hit, Hit):
             text, context, cosine, score, mode = hit.text, hit.context, hit.cosine, hit.score, hit.mode
         else:
@@ -201,7 +222,7 @@ class Index:
 
     def hit(self, query: str, passage_id: int) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
-        check_query(query, 1)
+        check_query(query)
         stored, vector = stored_passage(self.path, passage_id)
         cosine = float(vector @ self._embedded(query))
         known = {name: value for name, value in vars(stored).items() if name != "id"}
@@ -212,6 +233,17 @@ class Index:
     def status(self) -> Status:
         """What the index is and holds."""
         return status(self.path)
+
+
+@contextmanager
+def _query_fits() -> Iterator[None]:
+    """Tell somebody whose query is too long to shorten it: unlike a text, it is never cut."""
+    try:
+        yield
+    except TextTooLong as error:
+        raise InputError(
+            f"the query has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+        ) from None
 
 
 def _meta_of_earlier(place: Path, rebuild: bool) -> dict[str, Any] | None:
@@ -278,10 +310,12 @@ def _loaded_encoder(model: str, pooling: str | None) -> Encoder:
 
 
 def _same_encoder(
-    made: Fingerprint, offline: bool, model: str | None = None, pooling: str | None = None
+    made: Fingerprint, offline: bool, engine: str, model: str | None = None, pooling: str | None = None
 ) -> Encoder:
     """The encoder that an index was made with, or FingerprintMismatch if what is found is another."""
-    encoder = Encoder(model or made.model, pooling=pooling or made.pooling, offline=offline)
+    if model is None and pooling is None:
+        return Encoder.of(made, offline=offline, engine=engine)
+    encoder = Encoder(model or made.model, pooling=pooling or made.pooling, offline=offline, engine=engine)
     if encoder.files.weights_sha256 == made.weights:
         encoder.max_tokens = int(made.max_tokens)
     made.require_equal(replace(encoder.fingerprint, passages=made.passages))

@@ -143,6 +143,8 @@ class TokenVectors:
         layers: layer number to (n, d) float32 vectors; 0 is the embedding layer, the highest number
             the last layer, whose vectors are pooled.
         embedding: (d,) float32, unit length: what an index stores for this text.
+        addends: (n, d) vectors whose mean (or maximum, with max pooling) is the embedding but for its
+            length; None when the embedding is no such function of its tokens.
     """
 
     text: str
@@ -150,6 +152,7 @@ class TokenVectors:
     tokens: tuple[Token, ...]
     layers: Mapping[int, Matrix]
     embedding: Matrix
+    addends: Matrix | None
 
     @property
     def vectors(self) -> Matrix:
@@ -257,7 +260,13 @@ class Report:
 
 @dataclass(frozen=True)
 class Status:
-    """What an index is and holds."""
+    """What an index is and holds.
+
+    Attributes:
+        engine: what encoded it last.
+        bytes: its size on disk.
+        complete: the last run came to its end.
+    """
 
     name: str
     index: str
@@ -271,10 +280,22 @@ class Status:
     tokens: int
     bytes: int
     updated: str
+    engine: str
     vectors: str
     skipped: tuple[SkippedGroup, ...]
     fingerprint: Mapping[str, str]
     complete: bool
+
+
+@dataclass(frozen=True)
+class ConvertedModel:
+    """A model that was converted for quick starts on this machine."""
+
+    name: str
+    weights: str
+    layers: int
+    bytes: int
+    folder: str
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import typer
 from search import __version__
 from search.cli.explain import explain
 from search.cli.index import index
+from search.cli.models import models
 from search.cli.query import query
 from search.cli.status import list_indexes, status
 from search.errors import SearchError
@@ -32,6 +33,7 @@ app.command()(query)
 app.command()(explain)
 app.command()(status)
 app.command("list")(list_indexes)
+app.command()(models)
 
 
 def _version(asked: bool) -> None:

@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from search.cli.options import (
+    HITS_OF_A_DOCUMENT,
     Colour,
     ColourOption,
+    EngineOption,
     IndexOption,
     JsonOption,
     OfflineOption,
@@ -31,6 +33,7 @@ def explain(
     which: Which = "1",
     index: IndexOption = None,
     offline: OfflineOption = False,
+    engine: EngineOption = "auto",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
@@ -45,15 +48,15 @@ def explain(
         raise InputError(
             f"'{which}' is no hit. Give a rank, such as 1, or a passage as it is listed, such as p812."
         )
-    opened = Index.open(index, offline=offline)
+    opened = Index.open(index, offline=offline, engine=engine)
     number = int(wanted[2])
     if wanted[1]:
         hit = opened.hit(text, number)
     else:
-        hits = opened.query(text, k=number)
+        hits = opened.query(text, k=max(number, 10), per_document=HITS_OF_A_DOCUMENT)
         if len(hits) < number:
             raise InputError(f"there is no rank {number}: the index holds {len(hits)} passages.")
-        hit = hits[-1]
+        hit = hits[number - 1]
     found = opened.explain(text, hit)
     if as_json:
         echo(json.explanation(found, hit))

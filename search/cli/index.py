@@ -12,6 +12,7 @@ import typer
 from search.cli.options import (
     Colour,
     ColourOption,
+    EngineOption,
     JsonOption,
     ModelOption,
     OfflineOption,
@@ -32,6 +33,15 @@ Place = Annotated[
     typer.Option(
         "--index", "-i", metavar="NAME|PATH", help="Where to keep the index. Default: your data folder."
     ),
+]
+Layer = Annotated[
+    str | None,
+    typer.Option(
+        "--layer", help="Layer that is pooled: -1 the last, 0 the embeddings, mean:4 the mean of 4."
+    ),
+]
+Dim = Annotated[
+    int | None, typer.Option("--dim", min=1, help="Keep the first so many dimensions (Matryoshka models).")
 ]
 Include = Annotated[
     list[str] | None,
@@ -69,12 +79,15 @@ def index(
     place: Place = None,
     model: ModelOption = None,
     pooling: PoolingOption = None,
+    layer: Layer = None,
+    dim: Dim = None,
     include: Include = None,
     exclude: Exclude = None,
     text_field: TextField = None,
     title_field: TitleField = None,
     rebuild: Rebuild = False,
     offline: OfflineOption = False,
+    engine: EngineOption = "auto",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
@@ -94,12 +107,15 @@ def index(
             index=place,
             model=model,
             pooling=pooling,
+            layer=layer,
+            dim=dim,
             include=include,
             exclude=exclude,
             text_field=text_field,
             title_field=title_field,
             rebuild=rebuild,
             offline=offline,
+            engine=engine,
             progress=progress,
         ).report
     assert report is not None

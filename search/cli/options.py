@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 NARROWEST, WIDEST = 40, 100
+HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
 
 
 class Colour(str, Enum):
@@ -36,6 +37,7 @@ PoolingOption = Annotated[
     str | None,
     typer.Option("--pooling", help="mean, cls, pooler, max or mean_sqrt_len. Default: the model's own."),
 ]
+EngineOption = Annotated[str, typer.Option("--engine", help="auto, openvino or torch.")]
 OfflineOption = Annotated[bool, typer.Option("--offline", help="Never call out to the Hugging Face hub.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 JsonlOption = Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line.")]

@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
+from search.cli.clock import Clock
 from search.cli.options import (
+    HITS_OF_A_DOCUMENT,
     Colour,
     ColourOption,
+    EngineOption,
     IndexOption,
     JsonlOption,
     JsonOption,
@@ -27,28 +30,51 @@ Text = Annotated[
     str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.", show_default=False)
 ]
 TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of hits.")]
+PerDocument = Annotated[
+    int,
+    typer.Option(
+        "--per-document",
+        metavar="N",
+        min=0,
+        help="At most N hits of one document, if there are others; 0 for no limit.",
+    ),
+]
+Timing = Annotated[bool, typer.Option("--timing", help="Say on stderr where the time went.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say of the best hit why it has its score.")]
 
 
 def query(
     text: Text,
     k: TopK = 10,
+    per_document: PerDocument = HITS_OF_A_DOCUMENT,
     index: IndexOption = None,
     explain: Explain = False,
+    timing: Timing = False,
     model: ModelOption = None,
     pooling: PoolingOption = None,
     offline: OfflineOption = False,
+    engine: EngineOption = "auto",
     as_json: JsonOption = False,
     as_jsonl: JsonlOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
     """Rank the passages of an index by how well they answer TEXT."""
+    clock = Clock()
     from search.library import Index
     from search.render import json, terminal, why
 
-    opened = Index.open(index, model=model, pooling=pooling, offline=offline)
-    hits = opened.query(text, k=k)
+    clock.lap("import the library")
+    opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
+    clock.lap("open the index")
+    if timing:
+        clock.lap("find the model", opened.encoder)
+        clock.lap("load its tokenizer", opened.encoder.tokenizer)
+        clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
+        opened.query("a", k=1)
+        clock.lap("load FAISS and the vectors, first query")
+    hits = opened.query(text, k=k, per_document=per_document)
+    clock.lap("encode the query, search, fetch")
     if as_json:
         echo(json.document(hits))
     elif as_jsonl:
@@ -60,6 +86,10 @@ def query(
             echo("\n" + why.explanation(opened.explain(text, hits[0]), hits[0], width=width, colour=colour))
         elif hits:
             place = f" --index {shlex.quote(index)}" if index else ""
+            place += " --offline" if offline else ""
             note(f"\nWhy the first? seewhy explain {shlex.quote(text)} 1{place}", quiet)
     for problem in opened.notes:
         note(f"note: {problem}", quiet)
+    if timing:
+        clock.lap("print")
+        note("\n" + clock.report())

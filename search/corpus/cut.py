@@ -73,7 +73,7 @@ class Cutter:
         passage_tokens: int = 120,
         context_tokens: int = 48,
         overlap: int = 0,
-        heading_context: bool = False,
+        heading_context: bool = True,
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -141,7 +141,7 @@ class Cutter:
             cuts: Iterable[tuple[int, int]] = [(block.start, block.end)]
             if lengths.get(block, capacity + 1) > capacity:
                 cuts = self._cut(document, block, capacity, window)
-            for start, end in cuts:
+            for start, end in _without_scraps(text, cuts):
                 context = first if start == block.start else later
                 start, end = _stripped(text, start, end)
                 if start < end:
@@ -207,6 +207,20 @@ class Cutter:
                 line, _ = document.lines.span(piece.start, piece.end)
                 detail = f"line {line}: one character is {n_tokens} tokens; the model reads {self.max_tokens}"
                 raise ReadError(document.name, reasons.INDIVISIBLE, detail)
+
+
+def _without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans, those without a letter or digit (a lone code fence, a rule) joined to the one before."""
+    held: tuple[int, int] | None = None
+    for start, end in cuts:
+        if held and not any(character.isalnum() for character in text[start:end]):
+            held = held[0], end
+            continue
+        if held:
+            yield held
+        held = start, end
+    if held:
+        yield held
 
 
 def _encoded(document: Document, piece: _Piece) -> str:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from search.encoding.batches import batches
+from search.encoding.cache import cached_model
+from search.encoding.dense import Dense, load_dense
+from search.encoding.engines import check_engine, open_engine
 from search.encoding.fingerprint import Fingerprint
+from search.encoding.layers import check_layer, combined, layer_number, pooled_layers
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import check_pooling, pool, unit
 from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer, tokens
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
     import tokenizers
     from numpy.typing import NDArray
 
-    from search.encoding.torch_engine import Hidden, TorchEngine
+    from search.encoding.engine import Engine, Hidden
 
 Role = Literal["query", "document"]
 _PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage")}
@@ -34,10 +40,16 @@ class Encoder:
         model: a name on the Hugging Face hub, or a folder. Nothing is loaded until it is needed.
         pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None takes what the model's own
             configuration says, "mean" where it says nothing.
+        layer: which hidden states are pooled: a number as Python counts (-1 is the last layer, 0 the
+            embedding layer), or "mean:4" for the mean of the last 4 layers.
+        dim: keep the first so many dimensions, for models trained to allow it (Kusupati et al. 2022,
+            "Matryoshka Representation Learning"); None keeps all.
         max_tokens: most tokens of one text, special tokens included; None takes the model's own limit.
         offline: never call out to the hub.
-        device: "cpu", "cuda", "mps"; None takes a GPU where there is one.
-        batch_tokens: most tokens in one batch, padding included.
+        engine: "auto", "openvino" or "torch"; see `search.encoding.engines`. All give the same
+            embeddings, to rounding.
+        device: of PyTorch: "cpu", "cuda", "mps"; None takes a GPU where there is one.
+        batch_tokens: most tokens in one batch, padding included; None takes what suits the engine.
 
     Raises:
         ModelError: the model cannot be found or used.
@@ -51,19 +63,50 @@ class Encoder:
 
     def __init__(
         self,
-        model: str = DEFAULT_MODEL,
+        model: str | ModelFiles = DEFAULT_MODEL,
         *,
         pooling: str | None = None,
+        layer: int | str = -1,
+        dim: int | None = None,
         max_tokens: int | None = None,
         offline: bool = False,
+        engine: str = "auto",
         device: str | None = None,
-        batch_tokens: int = 2048,
+        batch_tokens: int | None = None,
     ) -> None:
-        self.files: ModelFiles = find_model(str(model), offline=offline)
+        self.files = model if isinstance(model, ModelFiles) else find_model(str(model), offline=offline)
         self.pooling = check_pooling(pooling or self.files.pooling)
         self.max_tokens = self._checked_limit(max_tokens)
-        self._device = device
+        config = self.files.config
+        self.layer = check_layer(layer, int(config.get("num_hidden_layers") or config["n_layers"]))
+        self._dim = self._checked_dim(dim)
+        self._choice, self._device, self._many = check_engine(engine), device, True
         self._batch_tokens = batch_tokens
+        self._engine: Engine | None = None
+        self._loading = threading.Lock()
+
+    @classmethod
+    def of(cls, made: Fingerprint, *, offline: bool = False, engine: str = "auto") -> Encoder:
+        """The encoder that made embeddings, for a few more of them.
+
+        If its model has been converted on this machine, it is taken from the cache by the hash of its
+        weights, and the model's own folder is not looked at.
+
+        Raises:
+            FingerprintMismatch: the model of that name has other weights now.
+        """
+        model: str | ModelFiles = made.model
+        entry = cached_model(made.weights, made.tokenizer) if engine != "torch" else None
+        if entry is not None:
+            model = replace(entry.files, name=made.model, prompts=json.loads(made.prompts), notes=())
+        encoder = cls(model, pooling=made.pooling, layer=made.layer, offline=offline, engine=engine)
+        if encoder.dimension != int(made.dimension):
+            encoder._dim = encoder._checked_dim(int(made.dimension))
+        if encoder.files.weights_sha256 == made.weights:
+            encoder.max_tokens = int(made.max_tokens)
+        encoder._many = False
+        made.require_equal(replace(encoder.fingerprint, passages=made.passages))
+        return encoder
 
     def _checked_limit(self, asked: int | None) -> int:
         if asked is None:
@@ -88,11 +131,26 @@ class Encoder:
     @property
     def dimension(self) -> int:
         """Length d of an embedding."""
-        return int(
-            self.files.config["hidden_size"]
-            if "hidden_size" in self.files.config
-            else self.files.config["dim"]
-        )
+        return self._dim or self._whole_dimension
+
+    @cached_property
+    def _whole_dimension(self) -> int:
+        if self.dense:
+            return len(self.dense[-1].bias)
+        config = self.files.config
+        return int(config["hidden_size"] if "hidden_size" in config else config["dim"])
+
+    @cached_property
+    def dense(self) -> tuple[Dense, ...]:
+        """The model's Dense modules, applied after pooling; usually none."""
+        return tuple(load_dense(self.files.folder / file, name) for file, name in self.files.dense)
+
+    def _checked_dim(self, asked: int | None) -> int | None:
+        if asked is not None and not 1 <= asked <= self._whole_dimension:
+            raise InputError(
+                f"dim is {asked}, but embeddings of '{self.files.name}' have {self._whole_dimension} dimensions."
+            )
+        return asked
 
     @property
     def n_layers(self) -> int:
@@ -104,18 +162,19 @@ class Encoder:
         """The model's tokenizer, without truncation and padding."""
         return load_tokenizer(self.files.folder, self.files.name)
 
-    @cached_property
-    def engine(self) -> TorchEngine:
-        """The model itself, loaded at first use."""
-        from search.encoding.torch_engine import TorchEngine
-
-        engine = TorchEngine(self.files, self._device)
-        if self.pooling == "pooler" and not engine.has_pooler:
-            raise ModelError(
-                f"'{self.files.name}' has no trained pooler, so pooling 'pooler' would give random numbers. "
-                "Choose another pooling, 'mean' for instance."
-            )
-        return engine
+    @property
+    def engine(self) -> Engine:
+        """The model itself, loaded at first use, once however many threads ask."""
+        with self._loading:
+            if self._engine is None:
+                engine = open_engine(self.files, self._choice, self._device, self._many)
+                if self.pooling == "pooler" and not engine.has_pooler:
+                    raise ModelError(
+                        f"'{self.files.name}' has no trained pooler, so pooling 'pooler' would give random "
+                        "numbers. Choose another pooling, 'mean' for instance."
+                    )
+                self._engine = engine
+            return self._engine
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -129,6 +188,7 @@ class Encoder:
             max_tokens=str(self.max_tokens),
             prompts=json.dumps(self.files.prompts, sort_keys=True, ensure_ascii=False),
             normalized="yes",
+            layer=self.layer,
         )
 
     def prompt(self, role: Role | None) -> str:
@@ -166,8 +226,7 @@ class Encoder:
         found = np.empty((len(encoded), self.dimension), dtype=np.float32)
         lengths = [len(text.ids) for text in encoded]
         done, total = 0, sum(lengths)
-        for batch in batches(lengths, self._batch_tokens):
-            hidden = self.engine.run([encoded[i] for i in batch], [self.engine.n_layers])
+        for batch, hidden in self._run(encoded, pooled_layers(self.layer, self.n_layers)):
             found[batch] = self._embed(hidden)
             done += sum(lengths[i] for i in batch)
             if progress:
@@ -198,10 +257,10 @@ class Encoder:
         encoded = self._encoded(
             [prompt + with_context(c, t) for c, t in zip(contexts, texts, strict=True)], False
         )
-        wanted = sorted({self._layer(layer) for layer in layers} | {self.n_layers})
+        pooled = pooled_layers(self.layer, self.n_layers)
+        wanted = sorted({layer_number(layer, self.n_layers) for layer in layers} | {self.n_layers, *pooled})
         found: dict[int, TokenVectors] = {}
-        for batch in batches([len(text.ids) for text in encoded], self._batch_tokens):
-            hidden = self.engine.run([encoded[i] for i in batch], wanted)
+        for batch, hidden in self._run(encoded, wanted):
             embeddings = self._embed(hidden)
             for row, i in enumerate(batch):
                 n = len(encoded[i].ids)
@@ -209,10 +268,18 @@ class Encoder:
                     text=texts[i],
                     context=contexts[i],
                     tokens=tokens(self.tokenizer, prompt, contexts[i], texts[i]),
-                    layers={layer: hidden.layers[layer][row, :n] for layer in wanted},
+                    layers={layer: hidden.layers[layer][row, :n].copy() for layer in wanted},
                     embedding=embeddings[row],
+                    addends=self._addends(combined(hidden.layers, pooled)[row, :n]),
                 )
         return [found[i] for i in range(len(texts))]
+
+    def _run(self, encoded: list[Encoded], layers: list[int]) -> Iterator[tuple[list[int], Hidden]]:
+        """(positions of a batch's texts, its hidden states), batch by batch."""
+        engine = self.engine
+        budget = self._batch_tokens or engine.batch_tokens
+        plan = list(batches([len(text.ids) for text in encoded], budget))
+        return zip(plan, engine.run(([encoded[i] for i in batch] for batch in plan), layers), strict=True)
 
     def _encoded(self, texts: list[str], truncate: bool) -> list[Encoded]:
         encoded = encode_ids(self.tokenizer, texts, self.max_tokens)
@@ -223,13 +290,29 @@ class Encoder:
         return encoded
 
     def _embed(self, hidden: Hidden) -> NDArray[np.float32]:
-        return unit(pool(hidden.layers[max(hidden.layers)], hidden.mask, self.pooling, hidden.pooler))
+        states = combined(hidden.layers, pooled_layers(self.layer, self.n_layers))
+        vectors = pool(states, hidden.mask, self.pooling, hidden.pooler)
+        for dense in self.dense:
+            vectors = dense(vectors)
+        return unit(vectors[:, : self.dimension])
 
-    def _layer(self, layer: int) -> int:
-        number = layer + self.n_layers + 1 if layer < 0 else layer
-        if not 0 <= number <= self.n_layers:
-            raise InputError(f"layer {layer} does not exist: '{self.model}' has layers 0 to {self.n_layers}.")
-        return number
+    def _addends(self, vectors: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """Vectors, one a token, that pool to the embedding but for its length; None if there are none.
+
+        Dense modules without activation and the cut to `dim` are linear, so they can be applied to each
+        token's vector instead of to the mean.
+        """
+        if self.pooling not in ("mean", "mean_sqrt_len", "max"):
+            return None
+        if self.dense and (
+            self.pooling == "max" or any(dense.activation != "Identity" for dense in self.dense)
+        ):
+            return None
+        if self.dense and self.pooling == "mean_sqrt_len":
+            vectors = vectors * np.float32(len(vectors) ** 0.5)
+        for dense in self.dense:
+            vectors = dense(vectors)
+        return vectors[:, : self.dimension].copy()
 
 
 def with_context(context: str, text: str) -> str:

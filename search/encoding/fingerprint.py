@@ -20,6 +20,7 @@ class Fingerprint:
         weights, tokenizer: sha256 in hexadecimal.
         prompts: JSON of the prompts for queries and documents.
         precision: of the arithmetic: "fp32".
+        layer: which hidden states are pooled: "-1" for the last layer, "mean:4" for the mean of the last 4.
         passages: JSON of the settings that passages were cut with; "" outside an index.
     """
 
@@ -32,6 +33,7 @@ class Fingerprint:
     prompts: str
     normalized: str
     precision: str = "fp32"
+    layer: str = "-1"
     passages: str = ""
 
     def as_dict(self) -> dict[str, str]:

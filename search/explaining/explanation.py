@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from search.errors import InputError
 from search.explaining.matrices import contribution_matrix, similarity_matrix
 from search.records import Explanation, TokenVectors
+
+if TYPE_CHECKING:
+    from search.records import Matrix
 
 
 def similarity_layer(n_layers: int) -> int:
@@ -42,10 +48,25 @@ def explain_pair(
         passage_tokens=passage.tokens,
         similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),
         similarity_layer=layer,
-        contributions=contribution_matrix(query.vectors, passage.vectors, pooling),
+        contributions=contribution_matrix(*_addends(query, passage, pooling), pooling),
         terms=(),
         cosine=cosine,
         score=cosine if score is None else score,
         mode=mode,
         pooling=pooling,
     )
+
+
+def _addends(query: TokenVectors, passage: TokenVectors, pooling: str) -> tuple[Matrix, Matrix]:
+    """What the two embeddings are pooled from.
+
+    Raises:
+        InputError: they are no sum or maximum over tokens.
+    """
+    if query.addends is None or passage.addends is None:
+        raise InputError(
+            f"these embeddings (pooling '{pooling}', or a Dense module with an activation) are no sum over tokens, "
+            "so their cosine has no exact addends. "
+            "Build the index with --pooling mean, mean_sqrt_len or max to have scores explained."
+        )
+    return query.addends, passage.addends

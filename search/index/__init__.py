@@ -9,7 +9,8 @@
     writer.py    writing: one batch of documents, one transaction
     plan.py      what a walk found against what is stored -> what is to be done
     settings.py  the choices that an index is made with
-    run.py       read, cut, encode, commit, batch by batch
+    reading.py   changed files -> batches of passages, one batch ahead of the model
+    run.py       encode and commit, batch by batch
     update.py    a folder and an index -> the index of that folder as it is now
 
 The format is described byte by byte in indexes/README.md.

@@ -6,23 +6,23 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from search.corpus import Cutter, Skipped, SourceFile, documents, load
+from search.corpus import Cutter, Skipped, SourceFile
 from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
-from search.errors import InputError, ReadError
-from search.index.plan import KEPT_WHEN_UNREADABLE, compare, nothing_to_index
+from search.errors import InputError
+from search.index.plan import compare, nothing_to_index
+from search.index.reading import batches_ahead
 from search.index.schema import migrate
 from search.index.settings import PassageSettings, Source
 from search.index.snapshot import counts, skipped_groups
 from search.index.vectors import read_ann, read_checked, write_file
-from search.index.writer import Work, Writer, as_blob, content_key, document_sha256
+from search.index.writer import Work, Writer, as_blob, content_key
 from search.records import Passage, Progress, Report
 
-PASSAGES_IN_A_BATCH = 256
 _REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew
 
 
@@ -48,6 +48,7 @@ class Run:
         self,
         folder: Path,
         index: Path,
+        database: Path,
         connection: sqlite3.Connection,
         encoder: Encoder,
         settings: PassageSettings,
@@ -57,6 +58,7 @@ class Run:
         migrate(connection)
         self.folder = folder.resolve()
         self.index = index
+        self.database = database
         self.connection = connection
         self.writer = Writer(connection)
         self.encoder = encoder
@@ -78,13 +80,8 @@ class Run:
         plan = compare(self.connection, files, skipped)
         self.counts.unchanged = plan.unchanged
         self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
-        batch: list[Work] = []
-        for work in self._read(plan.changed):
-            batch.append(work)
-            if sum(len(passages) for item in batch for _, passages in item.documents) >= PASSAGES_IN_A_BATCH:
-                self._commit(batch)
-                batch = []
-        self._commit(batch)
+        for batch in batches_ahead(self.database, plan.changed, self.cutter, self.source):
+            self._commit(batch)
         if plan.gone:
             self.writer.remove(plan.gone)
             self.counts.removed = len(plan.gone)
@@ -94,7 +91,11 @@ class Run:
             raise InputError(nothing_to_index(self.folder, reasons, False))
         self._tell("saving")
         self._renew_vectors()
-        self.writer.finish(skipped, updated=time.strftime("%Y-%m-%d %H:%M:%S"), complete=True)
+        facts = {"updated": time.strftime("%Y-%m-%d %H:%M:%S"), "complete": True}
+        if self.counts.encoded:
+            engine = self.encoder.engine
+            facts["engine"] = f"{engine.name} on {engine.device}, {self.encoder.fingerprint.precision}"
+        self.writer.finish(skipped, **facts)
         return self._report()
 
     def _claim(self) -> None:
@@ -117,57 +118,20 @@ class Run:
             root=str(self.folder), fingerprint=fingerprint.as_dict(), source=asdict(self.source), complete=False
         )  # fmt: skip
 
-    def _read(self, changed: Sequence[tuple[SourceFile, str | None]]) -> Iterator[Work]:
-        """Changed files, read and cut, in pieces of about a batch."""
-        for file, old_sha256 in changed:
-            stored = self.writer.stored_documents(file.path)
-            work = Work(file, "")
-            kept = differs = False
-            try:
-                contents = load(file)
-                if contents.sha256 == old_sha256:
-                    self.writer.touch(file)
-                    self.counts.unchanged += 1
-                    self.counts.done_bytes += file.size
-                    continue
-                work.sha256 = contents.sha256
-                fields = {"text_field": self.source.text_field, "title_field": self.source.title_field}
-                for item in documents(file, contents, **fields):
-                    if isinstance(item, Skipped):
-                        work.skipped.append(item)
-                        continue
-                    work.records.add(item.record)
-                    if stored.get(item.record) != document_sha256(item):
-                        differs = True
-                        work.documents.append((item, self.cutter.cut(item)))
-                    if sum(len(passages) for _, passages in work.documents) >= PASSAGES_IN_A_BATCH:
-                        yield work
-                        work = Work(file, work.sha256, records=work.records, skipped=work.skipped)
-            except ReadError as error:
-                kept = error.reason in KEPT_WHEN_UNREADABLE
-                if kept:  # keep what there is, and look again next time
-                    work.records |= set(stored)
-                    work.file = replace(file, size=-1)
-                work.skipped.append(Skipped(file.path, error.reason, error.detail))
-            work.last = True
-            if kept or (stored and not differs and work.records >= set(stored)):
-                self.counts.unchanged += 1
-            elif old_sha256 is None and not stored:
-                self.counts.added += 1
-            else:
-                self.counts.changed += 1
-            yield work
-
     def _commit(self, batch: Sequence[Work]) -> None:
-        if not batch:
-            return
+        """Encode what is new in a batch, store it, count it."""
+        for work in batch:
+            if work.outcome == "same bytes":
+                self.writer.touch(work.file)
+        everything, batch = batch, [work for work in batch if work.outcome != "same bytes"]
+        self.counts.unchanged += len(everything) - len(batch)
         passages = [p for work in batch for _, found in work.documents for p in found]
         by_key: dict[bytes, Passage] = {content_key(passage): passage for passage in passages}
         vectors = self.writer.stored_embeddings(by_key)
         new = [key for key in by_key if key not in vectors]
         texts = [with_context(by_key[key].context, by_key[key].text) for key in new]
         n_tokens = sum(by_key[key].n_tokens for key in new)
-        size = sum(max(work.file.size, 0) for work in batch if work.last)
+        size = sum(max(work.file.size, 0) for work in everything if work.last)
 
         def tell(done: int, total: int) -> None:
             share = done / total
@@ -183,6 +147,10 @@ class Run:
         self.counts.documents += sum(len(work.documents) for work in batch)
         self.counts.passages += len(passages)
         self.counts.done_bytes += size
+        for work in batch:
+            self.counts.added += work.outcome == "added"
+            self.counts.changed += work.outcome == "changed"
+            self.counts.unchanged += work.outcome == "unchanged"
         self._tell("reading")
 
     def _renew_vectors(self) -> None:

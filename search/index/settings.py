@@ -13,15 +13,14 @@ class PassageSettings:
     Attributes:
         passage_tokens: most tokens of a passage's own text.
         context_tokens: most tokens of what is encoded before it.
-        heading_context: encode title and headings before each passage of a file. Off: it makes all
-            passages of a document alike, so that one document fills the hits. The title of a record is
-            encoded in any case.
+        heading_context: encode title and headings before each passage of a file. The title of a record
+            is encoded in any case.
     """
 
     passage_tokens: int = 120
     context_tokens: int = 48
     overlap: int = 0
-    heading_context: bool = False
+    heading_context: bool = True
 
 
 @dataclass(frozen=True)

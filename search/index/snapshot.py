@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,13 +45,56 @@ class StoredPassage:
 
 
 def nearest_passages(
-    index: Path, loaded: LoadedVectors, query: NDArray[np.float32], k: int
+    index: Path, loaded: LoadedVectors, query: NDArray[np.float32], k: int, per_document: int = 0
 ) -> list[tuple[StoredPassage, float]]:
-    """The k passages nearest to a query's embedding and their cosines, best first."""
+    """The k passages nearest to a query's embedding and their cosines, best first.
+
+    Args:
+        per_document: most passages of one document among them; 0 for no limit. It is raised as far as
+            it must be for k passages to come back.
+    """
     with reading(index / DATABASE) as connection:
-        ranked = nearest(connection, loaded, query, k)
+        if per_document:
+            ranked = _nearest_of_documents(connection, loaded, query, k, per_document)
+        else:
+            ranked = nearest(connection, loaded, query, k)
         stored = _passages(connection, [id_ for id_, _ in ranked])
         return [(stored[id_], cosine) for id_, cosine in ranked]
+
+
+def _nearest_of_documents(
+    connection: sqlite3.Connection, loaded: LoadedVectors, query: NDArray[np.float32], k: int, most: int
+) -> list[tuple[int, float]]:
+    """Look at more and more of the ranking until k passages are within the limit of their documents."""
+    wanted = 4 * k
+    while True:
+        ranked = nearest(connection, loaded, query, wanted)
+        rows = connection.execute(
+            "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps([id_ for id_, _ in ranked]),),
+        )
+        document_of = dict(rows.fetchall())
+        within = _at_most(most, ranked, document_of)
+        if len(within) < k and len(ranked) == wanted:
+            wanted *= 4
+            continue
+        while len(within) < min(k, len(ranked)):
+            most += 1
+            within = _at_most(most, ranked, document_of)
+        return within[:k]
+
+
+def _at_most(
+    most: int, ranked: list[tuple[int, float]], document_of: dict[int, int]
+) -> list[tuple[int, float]]:
+    """The ranking without what goes beyond `most` passages of a document."""
+    seen: Counter[int] = Counter()
+    kept = []
+    for id_, cosine in ranked:
+        seen[document_of[id_]] += 1
+        if seen[document_of[id_]] <= most:
+            kept.append((id_, cosine))
+    return kept
 
 
 def passage(index: Path, id_: int) -> tuple[StoredPassage, NDArray[np.float32]]:
@@ -94,6 +137,7 @@ def status(index: Path) -> Status:
         tokens=tokens,
         bytes=sum(path.stat().st_size for path in index.rglob("*") if path.is_file()),
         updated=meta.get("updated", ""),
+        engine=meta.get("engine", ""),
         vectors=held,
         skipped=skipped,
         fingerprint=fingerprint.as_dict(),

@@ -76,7 +76,7 @@ def update(
                 (index / "tmp").mkdir()
                 database = index / "tmp" / DATABASE
             with closing(connect_to_write(database)) as connection, translated(database):
-                run = Run(folder, index, connection, encoder, settings, source, progress)
+                run = Run(folder, index, database, connection, encoder, settings, source, progress)
                 if rebuild:
                     run.writer.number_passages_after(last_passage_id(index / DATABASE))
                 report = run.all(files, skipped)

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Work:
-    """A file, and those of its documents that are to be stored in one batch."""
+    """A file, and those of its documents that are to be stored in one batch.
+
+    Attributes:
+        records: every record that the file has, as far as it was read.
+        last: nothing of this file follows.
+        outcome: of the file, with its last piece: "added", "changed", "unchanged", or "same bytes" when
+            only its time stamp is new.
+    """
 
     file: SourceFile
     sha256: str
@@ -36,6 +43,11 @@ class Work:
     records: set[int] = field(default_factory=set)
     skipped: list[Skipped] = field(default_factory=list)
     last: bool = False
+    outcome: str = ""
+
+    @property
+    def n_passages(self) -> int:
+        return sum(len(passages) for _, passages in self.documents)
 
 
 def document_sha256(document: Document) -> str:
@@ -78,14 +90,6 @@ class Writer:
         """Take no file for unchanged; documents that turn out to be equal keep their embeddings."""
         with self.transaction() as connection:
             connection.execute("UPDATE files SET mtime_ns = -1, sha256 = NULL")
-
-    def stored_documents(self, path: str) -> dict[int, str]:
-        """record -> sha256 of the documents that are stored for a file."""
-        rows = self.connection.execute(
-            "SELECT record, documents.sha256 FROM documents JOIN files ON files.id = file WHERE path = ?",
-            (os.fsencode(path),),
-        )
-        return dict(rows.fetchall())
 
     def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Those of the contents that were encoded before, and their vectors."""

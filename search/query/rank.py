@@ -15,17 +15,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def check_query(text: str, k: int) -> None:
+def check_query(text: str, k: int = 1, per_document: int = 0) -> None:
     """Raise InputError for a question that cannot be asked."""
     if not text.strip():
         raise InputError("the query is empty. Say in your own words what you are looking for.")
     if k < 1:
         raise InputError(f"k is {k}, but at least 1 hit must be asked for.")
+    if per_document < 0:
+        raise InputError(f"per_document is {per_document}; use 0 for no limit.")
 
 
-def dense(index: Path, loaded: LoadedVectors, query: NDArray[np.float32], k: int) -> list[Hit]:
-    """The k passages with the highest cosine to a query's embedding, (d,), best first; exact."""
-    ranked = nearest_passages(index, loaded, query, k)
+def dense(
+    index: Path, loaded: LoadedVectors, query: NDArray[np.float32], k: int, per_document: int = 0
+) -> list[Hit]:
+    """The k passages with the highest cosine to a query's embedding, (d,), best first; exact.
+
+    `per_document` is the most hits of one document, 0 for no limit; it gives way where k hits would not
+    come back otherwise.
+    """
+    ranked = nearest_passages(index, loaded, query, k, per_document)
     return [_hit(rank, passage, cosine) for rank, (passage, cosine) in enumerate(ranked, start=1)]
 
 

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import Hit, Report, SkippedGroup, Status
+from search.records import ConvertedModel, Hit, Report, SkippedGroup, Status
 from search.render.escape import escape, one_line
 
 _SNIPPET = 320
@@ -139,7 +139,8 @@ def status(found: Status, *, width: int = 80, colour: bool = False) -> str:
         ("folder", escape(found.folder) + ("" if Path(found.folder).is_dir() else "  (not there now)")),
         ("model", escape(found.model)),
         ("embeddings", f"{found.pooling} pooling, {found.dimension} dimensions, unit length"),
-        ("passages of", f"at most {found.max_tokens} tokens"),
+        ("model reads", f"at most {found.max_tokens} tokens at a time"),
+        ("encoded by", found.engine or "nothing yet"),
         ("documents", f"{found.documents:,}"),
         ("passages", f"{found.passages:,}"),
         ("tokens", f"{found.tokens:,}"),
@@ -177,6 +178,22 @@ def index_list(found: Sequence[Status], *, width: int = 80, colour: bool = False
             f"{item.passages:,}",
             size(item.bytes),
         )
+    console.print(table)
+    return drawn(console)
+
+
+def model_list(found: Sequence[ConvertedModel], width: int = 80, colour: bool = False) -> str:
+    """One line for each converted model."""
+    if not found:
+        return "No model has been converted on this machine yet; the first use of one does it."
+    console = canvas(width, colour)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("name", "weights"):
+        table.add_column(name, overflow="fold")
+    for name in ("layers", "size"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for item in found:
+        table.add_row(escape(item.name), item.weights[:12], str(item.layers), size(item.bytes))
     console.print(table)
     return drawn(console)
 

@@ -64,8 +64,7 @@ def _draw_sum(console: Console, why: Explanation) -> None:
         Text.assemble(
             "score ",
             (f"{why.score:.6f}", "bold green"),
-            f" = {float(why.contributions.sum()):.6f}, the sum of {pairs:,} token pairs, ",
-            f"and a residual of {why.residual:.1e}",
+            f" = {float(why.contributions.sum()):.6f} ({pairs:,} token pairs) + {why.residual:.1e} (residual)",
         )
     )
     console.print(

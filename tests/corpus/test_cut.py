@@ -67,9 +67,7 @@ code = 1
 
 def test_passages_of_a_guide_worked_by_hand(tmp_path: Path) -> None:
     document = parsed(tmp_path, "guide.md", MARKDOWN)
-    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=60, heading_context=True).cut(
-        document
-    )
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=60).cut(document)
     assert [(p.heading, p.context, p.text.split("\n")[0], p.line_start, p.line_end) for p in passages] == [
         ("Guide", "", "# Guide", 1, 3),
         ("Guide > Keys > Rotation", "Guide", "## Keys", 5, 9),
@@ -81,16 +79,14 @@ def test_passages_of_a_guide_worked_by_hand(tmp_path: Path) -> None:
 
 def test_the_heading_stays_with_the_first_lines_beneath_it(tmp_path: Path) -> None:
     document = parsed(tmp_path, "a.md", "# Head\n\n" + "a" * 30 + " " + "b" * 30 + " " + "c" * 30)
-    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=64, passage_tokens=40, heading_context=True).cut(
-        document
-    )
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=64, passage_tokens=40).cut(document)
     assert [p.text for p in passages] == ["# Head\n\n" + "a" * 30, "b" * 30, "c" * 30]
     assert [p.context for p in passages] == ["", "Head", "Head"]
 
 
 def test_truncation_and_padding_of_the_given_tokenizer_do_not_matter() -> None:
     tokenizer = TOKENIZERS["word_piece"]
-    (passage,) = Cutter(tokenizer, max_tokens=32).cut(plain("abc def"))
+    (passage,) = Cutter(tokenizer, max_tokens=32, heading_context=False).cut(plain("abc def"))
     assert passage == Passage(0, 7, "abc def", "", "", 1, 1, 8)
     assert tokenizer.truncation is not None
     assert tokenizer.padding is not None
@@ -99,9 +95,7 @@ def test_truncation_and_padding_of_the_given_tokenizer_do_not_matter() -> None:
 def test_long_headings_give_way(tmp_path: Path) -> None:
     """The limit is a third of 60 tokens: it holds "cc" and "dd", and not the title's 30 letters."""
     source = f"# {'a' * 30}\n\ntext\n\n## cc\n\n### dd\n\nmore\n\n{'x' * 40} {'y' * 40}\n"
-    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=62, heading_context=True).cut(
-        parsed(tmp_path, "a.md", source)
-    )
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=62).cut(parsed(tmp_path, "a.md", source))
     assert [(p.context, p.text[:5]) for p in passages] == [
         ("", "# aaa"),
         ("", "## cc"),
@@ -111,7 +105,7 @@ def test_long_headings_give_way(tmp_path: Path) -> None:
 
 
 def test_a_title_that_is_only_the_files_name_is_not_encoded(tmp_path: Path) -> None:
-    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=62, heading_context=True)
+    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=62)
     for name in ("a.txt", "a.md", "a.csv"):
         document = parsed(tmp_path, name, "text\nb c d\n")
         assert document.title in ("a", "a.txt")
@@ -196,7 +190,7 @@ def test_a_record_has_the_lines_of_its_row(tmp_path: Path) -> None:
 
 def test_front_matter_is_in_no_passage(tmp_path: Path) -> None:
     document = parsed(tmp_path, "a.md", "---\ntitle: Secret\n---\nText\n")
-    (passage,) = Cutter(TOKENIZERS["word_piece"], max_tokens=64, heading_context=True).cut(document)
+    (passage,) = Cutter(TOKENIZERS["word_piece"], max_tokens=64).cut(document)
     assert (passage.text, passage.context, passage.line_start) == ("Text", "Secret", 4)
 
 

@@ -190,7 +190,7 @@ def stop_after(n: int) -> Callable[[Sequence[str]], None]:
 def test_a_stopped_run_goes_on_where_it_was(
     tmp_path: Path, tiny: Encoder, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.index.run.PASSAGES_IN_A_BATCH", 4)
+    monkeypatch.setattr("search.index.reading.PASSAGES_IN_A_BATCH", 4)
     folder = tmp_path / "records"
     folder.mkdir()
     lines = [json.dumps({"text": f"word {i} of many"}) for i in range(30)]
@@ -414,7 +414,7 @@ def test_a_file_that_cannot_be_read_keeps_its_passages_and_is_tried_again(
         return load(file)
 
     with monkeypatch.context() as patch:
-        patch.setattr("search.index.run.load", denied)
+        patch.setattr("search.index.reading.load", denied)
         report = build(notes, tiny_model)
         assert (report.changed, report.removed, report.passages) == (0, 0, 5)
         assert [group.reason for group in report.skipped] == ["permission denied"]

@@ -104,7 +104,7 @@ def test_report() -> None:
 
 def test_explanation_without_colour() -> None:
     drawn = why.explanation(by_hand(), HIT, width=80)
-    assert "score 1.250000 = 1.000000, the sum of 24 token pairs, and a residual of 2.5e-01" in drawn
+    assert "score 1.250000 = 1.000000 (24 token pairs) + 2.5e-01 (residual)" in drawn
     lines = drawn.split("\n")
     (row,) = (line for line in lines if line.startswith("Keys "))
     assert "+0.5000" in row

@@ -1,0 +1,147 @@
+"""How fast are encoding and indexing, against SentenceTransformer.encode in the same run?
+
+    python benchmarks/encoder.py FOLDER [--passages 800] [--repeats 3]
+    python benchmarks/encoder.py FOLDER --memory
+
+The passages are those of the first files of FOLDER, as `seewhy index` cuts them. Each engine encodes all of
+them, in turn, several times; the figures are medians, and the ratios are medians of the ratios within
+one turn. `indexing` reads, cuts, encodes and stores the same files, from nothing. The share of
+sgemm counts the multiplications of the model's layers without padding, against NumPy's own matrix product.
+--memory prints the peak memory of indexing about 1,000 and about 20,000 passages, each in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from machine import headline
+
+from search import Encoder, Index
+from search.corpus import Cutter, documents, load, walk
+from search.index.settings import PassageSettings
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--passages", type=int, default=800)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--index-only", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.index_only:
+        index_and_report_memory(args.folder)
+        return
+    print(headline("openvino", "torch", "transformers", "sentence-transformers", "numpy"))
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["SEEWHY_HOME"] = str(Path(place) / "home")
+        if args.memory:
+            memory(args.folder, Path(place))
+        else:
+            speed(args.folder, Path(place), args.passages, args.repeats)
+
+
+def speed(folder: Path, place: Path, n: int, repeats: int) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    fast, torch = Encoder(offline=True), Encoder(offline=True, engine="torch", device="cpu")
+    texts, lengths = copy_files(folder, place / "files", n, fast)
+    reference = SentenceTransformer(str(fast.files.folder), device="cpu")
+    tokens = sum(lengths)
+    print(f"{len(texts)} passages, {tokens:,} tokens, {tokens / len(texts):.0f} on average\n")
+
+    def index() -> None:
+        shutil.rmtree(place / "home", ignore_errors=True)
+        Index.build(place / "files", offline=True)
+
+    contestants: dict[str, Callable[[], object]] = {
+        "SentenceTransformer.encode": lambda: reference.encode(texts),
+        f"engine {torch.engine.name}": lambda: torch.encode(texts),
+        f"engine {fast.engine.name}": lambda: fast.encode(texts),
+        "indexing": index,
+    }
+    off = np.abs(fast.encode(texts) - reference.encode(texts, normalize_embeddings=True)).max()
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(repeats):
+        for name, work in contestants.items():
+            started = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - started)
+    rate, flops = sgemm(), model_flops(lengths, fast)
+    base = seconds["SentenceTransformer.encode"]
+    print(f"{'':28}{'tokens/s':>10}{'ratio':>8}{'of sgemm':>10}   range of tokens/s")
+    for name, times in seconds.items():
+        ratio = statistics.median(b / t for b, t in zip(base, times, strict=True))
+        median = statistics.median(times)
+        print(
+            f"{name:28}{tokens / median:>10,.0f}{ratio:>8.2f}{flops / median / rate:>10.0%}"
+            f"   {tokens / max(times):,.0f} to {tokens / min(times):,.0f}"
+        )
+    print(f"\nsgemm: {rate / 1e9:.0f} GFLOP/s. Largest difference from SentenceTransformer: {off:.1e}")
+
+
+def copy_files(folder: Path, place: Path, n: int, encoder: Encoder) -> tuple[list[str], list[int]]:
+    """Copy files until they make n passages; the passages and their tokens."""
+    settings = PassageSettings()
+    cutter = Cutter(encoder.tokenizer, max_tokens=encoder.max_tokens, passage_tokens=settings.passage_tokens)
+    found: dict[str, int] = {}
+    for file in walk(folder):
+        if len(found) >= n:
+            break
+        if hasattr(file, "absolute"):
+            target = place / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file.absolute, target)
+            for document in documents(file, load(file)):
+                if hasattr(document, "text"):
+                    found.update((passage.text, passage.n_tokens) for passage in cutter.cut(document))
+    return list(found), list(found.values())
+
+
+def sgemm() -> float:
+    """Multiply-adds of this machine's matrix product, in FLOP/s: the best of five."""
+    a = np.random.default_rng(0).random((3072, 3072), dtype=np.float32)
+    times = []
+    for _ in range(6):
+        started = time.perf_counter()
+        a @ a
+        times.append(time.perf_counter() - started)
+    return 2 * 3072**3 / min(times)
+
+
+def model_flops(lengths: list[int], encoder: Encoder) -> float:
+    config = encoder.files.config
+    d, inner, layers = config["hidden_size"], config["intermediate_size"], config["num_hidden_layers"]
+    return sum(layers * (2 * n * (4 * d * d + 2 * d * inner) + 4 * n * n * d) for n in lengths)
+
+
+def memory(folder: Path, place: Path) -> None:
+    encoder = Encoder(offline=True)
+    for n in (1_000, 20_000):
+        files = place / f"files-{n}"
+        texts, _ = copy_files(folder, files, n, encoder)
+        command = [sys.executable, __file__, str(files), "--index-only"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        print(f"indexing {len(texts):,} passages: peak memory {done.stdout.strip()}", flush=True)
+
+
+def index_and_report_memory(folder: Path) -> None:
+    import resource
+
+    Index.build(folder, offline=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{peak * (1 if sys.platform == 'darwin' else 1024) / 1e6:,.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

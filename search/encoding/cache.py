@@ -1,0 +1,126 @@
+"""Converted models, kept on this machine under the hash of their weights.
+
+    <cache>/models/<weights>-<tokenizer>/
+        entry.json       what is known of the model; written last, so a folder without it is no entry
+        encoder.xml/.bin the model as OpenVINO reads it
+        tokenizer.json   config.json   its other files
+        compiled/        made by OpenVINO for this machine
+
+An entry holds all that a query needs, so that asking a question looks at no other file of the model.
+`<cache>` is `$SEEWHY_CACHE`, or the platform's folder for caches; anything in it may be deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from search.encoding.models import ModelFiles
+from search.records import ConvertedModel
+
+_FORMAT = 1  # raise it when the conversion changes
+_ENTRY = "entry.json"
+
+
+@dataclass(frozen=True)
+class CachedModel:
+    """One converted model."""
+
+    folder: Path
+    files: ModelFiles
+    n_layers: int
+    has_pooler: bool
+
+    def record(self) -> ConvertedModel:
+        """What a list of models shows of it."""
+        files = self.files
+        return ConvertedModel(files.name, files.weights_sha256, self.n_layers, self.bytes, str(self.folder))
+
+    @property
+    def bytes(self) -> int:
+        """Size on disk."""
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+
+def cache_home() -> Path:
+    """The folder of everything that can be made again."""
+    chosen = os.environ.get("SEEWHY_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("seewhy", appauthor=False)
+
+
+def entry_folder(weights_sha256: str, tokenizer_sha256: str) -> Path:
+    return cache_home() / "models" / f"{weights_sha256[:32]}-{tokenizer_sha256[:16]}"
+
+
+def cached_model(weights_sha256: str, tokenizer_sha256: str) -> CachedModel | None:
+    """The converted model of these weights, None when there is none of this format."""
+    return _read(entry_folder(weights_sha256, tokenizer_sha256))
+
+
+def all_cached() -> list[CachedModel]:
+    """Every converted model, by name."""
+    folder = cache_home() / "models"
+    found = [_read(path) for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted((entry for entry in found if entry), key=lambda entry: entry.files.name)
+
+
+def add(files: ModelFiles, write: Callable[[Path], dict[str, Any]]) -> CachedModel:
+    """Put a model into the cache, unless another process was quicker.
+
+    Args:
+        write: writes the converted model into a folder and returns `n_layers` and `has_pooler`.
+
+    The folder is made beside its place and renamed, under a lock: two processes that convert the same model
+    at once do it one after the other, and a killed one leaves nothing that looks like an entry.
+    """
+    from filelock import FileLock
+
+    place = entry_folder(files.weights_sha256, files.tokenizer_sha256)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(place.parent / f"{place.name}.lock"):
+        found = _read(place)
+        if found:
+            return found
+        temporary = place.with_name(f"{place.name}.new")
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        facts = write(temporary)
+        for name in ("config.json", "tokenizer.json", *(file for file, _ in files.dense)):
+            if (files.folder / name).is_file():
+                (temporary / name).parent.mkdir(exist_ok=True)
+                shutil.copyfile(files.folder / name, temporary / name)
+        known = asdict(files) | {"folder": None}
+        entry = {"format": _FORMAT, "files": known, **facts}
+        (temporary / _ENTRY).write_text(json.dumps(entry, ensure_ascii=False, indent=1), encoding="utf-8")
+        shutil.rmtree(place, ignore_errors=True)
+        temporary.rename(place)
+    found = _read(place)
+    assert found is not None
+    return found
+
+
+def remove(entry: CachedModel) -> None:
+    """Delete a converted model; it is made again when it is needed."""
+    shutil.rmtree(entry.folder)
+
+
+def _read(folder: Path) -> CachedModel | None:
+    try:
+        entry = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))
+        if entry["format"] != _FORMAT:
+            return None
+        files = ModelFiles(**entry["files"])
+        dense = tuple((file, activation) for file, activation in files.dense)
+        files = replace(files, folder=folder, dense=dense, notes=())
+        return CachedModel(folder, files, entry["n_layers"], entry["has_pooler"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
