@@ -1,6 +1,6 @@
-"""Converted models, kept on this machine under the hash of their weights.
+"""Converted models, kept on this machine under the hashes of their files.
 
-    <cache>/models/<weights>-<tokenizer>/
+    <cache>/models/<weights>-<tokenizer>-<config>/
         entry.json       what is known of the model; written last, so a folder without it is no entry
         encoder.xml/.bin the model as OpenVINO reads it
         tokenizer.json   config.json   its other files
@@ -23,7 +23,7 @@ from typing import Any
 from search.encoding.models import ModelFiles
 from search.records import ConvertedModel
 
-_FORMAT = 1  # raise it when the conversion changes
+_FORMAT = 2  # raise it when the conversion changes
 _ENTRY = "entry.json"
 
 
@@ -57,13 +57,14 @@ def cache_home() -> Path:
     return user_cache_path("seewhy", appauthor=False)
 
 
-def entry_folder(weights_sha256: str, tokenizer_sha256: str) -> Path:
-    return cache_home() / "models" / f"{weights_sha256[:32]}-{tokenizer_sha256[:16]}"
+def entry_folder(weights: str, tokenizer: str, config: str) -> Path:
+    """Where the model of these three hashes is kept."""
+    return cache_home() / "models" / f"{weights[:24]}-{tokenizer[:12]}-{config[:12]}"
 
 
-def cached_model(weights_sha256: str, tokenizer_sha256: str) -> CachedModel | None:
-    """The converted model of these weights, None when there is none of this format."""
-    return _read(entry_folder(weights_sha256, tokenizer_sha256))
+def cached_model(weights: str, tokenizer: str, config: str) -> CachedModel | None:
+    """The converted model of these hashes, None when there is none of this format."""
+    return _read(entry_folder(weights, tokenizer, config))
 
 
 def all_cached() -> list[CachedModel]:
@@ -84,7 +85,7 @@ def add(files: ModelFiles, write: Callable[[Path], dict[str, Any]]) -> CachedMod
     """
     from filelock import FileLock
 
-    place = entry_folder(files.weights_sha256, files.tokenizer_sha256)
+    place = entry_folder(files.weights_sha256, files.tokenizer_sha256, files.config_sha256)
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(place.parent / f"{place.name}.lock"):
         found = _read(place)

@@ -96,7 +96,7 @@ class Encoder:
             FingerprintMismatch: the model of that name has other weights now.
         """
         model: str | ModelFiles = made.model
-        entry = cached_model(made.weights, made.tokenizer) if engine != "torch" else None
+        entry = cached_model(made.weights, made.tokenizer, made.config) if engine != "torch" else None
         if entry is not None:
             model = replace(entry.files, name=made.model, prompts=json.loads(made.prompts), notes=())
         encoder = cls(model, pooling=made.pooling, layer=made.layer, offline=offline, engine=engine)
@@ -183,6 +183,7 @@ class Encoder:
             model=self.files.name,
             weights=self.files.weights_sha256,
             tokenizer=self.files.tokenizer_sha256,
+            config=self.files.config_sha256,
             pooling=self.pooling,
             dimension=str(self.dimension),
             max_tokens=str(self.max_tokens),

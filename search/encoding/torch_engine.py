@@ -94,7 +94,6 @@ def _load(files: ModelFiles) -> tuple[Any, set[str]]:
         model, info = AutoModel.from_pretrained(
             str(files.folder),
             dtype=torch.float32,
-            attn_implementation="sdpa",
             use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,

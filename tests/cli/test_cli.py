@@ -175,3 +175,43 @@ def test_a_damaged_vector_file_is_mentioned_once(run: Run, indexed: Path, own_ho
     code, out, err = run("query", "key", "--json")
     assert (code, len(json.loads(out))) == (0, 5)
     assert err.count("damaged") == 1
+
+
+def test_models_are_listed_and_removed(run: Run, indexed: Path, tiny_model: Path) -> None:
+    names = [entry["name"] for entry in json.loads(run("models", "--json")[1])]
+    assert str(tiny_model) in names
+    code, out, err = run("models", "--remove", tiny_model)
+    assert (code, out) == (0, "")
+    assert err.startswith(f"removed {tiny_model} (")
+    assert str(tiny_model) not in [entry["name"] for entry in json.loads(run("models", "--json")[1])]
+    code, _, err = run("models", "--remove", "nope")
+    assert (code, "no converted model is called 'nope'" in err) == (1, True)
+    assert run("query", "key")[0] == 0  # converted again
+    assert str(tiny_model) in "".join(run("models")[1].split())
+
+
+def test_timing_goes_to_stderr(run: Run, indexed: Path) -> None:
+    code, out, err = run("query", "key", "--timing", "--json")
+    assert (code, len(json.loads(out))) == (0, 5)
+    for step in ("import the library", "load it (openvino)", "encode the query", "together"):
+        assert re.search(rf"\d ms  .*{re.escape(step)}", err)
+
+
+def test_hits_of_one_document(run: Run, indexed: Path) -> None:
+    (indexed / "keys.md").write_text("\n\n".join(f"# Key {i}\n\nThe key number {i}." for i in range(20)))
+    (indexed / "locks.md").write_text("\n\n".join(f"# Lock {i}\n\nThe lock number {i}." for i in range(20)))
+    run("index", indexed)
+    hits = json.loads(run("query", "the key number 7", "--json", "-k", "6")[1])
+    assert max([hit["document"] for hit in hits].count(name) for name in ("keys.md", "locks.md")) == 3
+    everything = json.loads(run("query", "the key number 7", "--json", "-k", "40", "--per-document", "0")[1])
+    assert [hit["rank"] for hit in everything] == list(range(1, 41))
+    second = json.loads(run("explain", "the key number 7", "2", "--json")[1])
+    ranked = json.loads(run("query", "the key number 7", "--json")[1])
+    assert second["hit"]["passage_id"] == ranked[1]["passage_id"]
+
+
+def test_the_engine_is_recorded(run: Run, indexed: Path) -> None:
+    assert json.loads(run("status", "--json")[1])["engine"] == "openvino on cpu, fp32"
+    assert run("query", "key", "--engine", "torch")[0] == 0
+    code, _, err = run("query", "key", "--engine", "onnx")
+    assert (code, "engine 'onnx' is not known" in err) == (1, True)

@@ -112,6 +112,16 @@ def test_a_title_that_is_only_the_files_name_is_not_encoded(tmp_path: Path) -> N
         assert [passage.context for passage in cutter.cut(document)] == [""]
 
 
+def test_a_passage_has_a_letter_or_digit_if_its_section_has(tmp_path: Path) -> None:
+    source = "# Code\n\n```\n" + "\n".join("a" * 30 for _ in range(4)) + "\n```\n\n---\n"
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=64, passage_tokens=33).cut(
+        parsed(tmp_path, "a.md", source)
+    )
+    assert len(passages) > 2
+    assert all(any(character.isalnum() for character in passage.text) for passage in passages)
+    assert solid("".join(passage.text for passage in passages)) == solid(source)
+
+
 TEXTS = st.text(
     st.sampled_from("abz  .,#=-\n\r\t\x1f\x85\u00a0\u2028\u200bé\u0301漢ﷺ👩\u200d👧🏽שלוםا🇩🇪"), max_size=160
 )

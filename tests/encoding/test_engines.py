@@ -1,0 +1,226 @@
+"""Both engines, on every family of BERT-like models, against transformers; the cache of converted models."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from search.encoding import Encoder, cache
+from search.errors import InputError, ModelError
+from tests.conftest import REPOSITORY, save_tiny_bert, save_tokenizer
+
+TEXTS = ["find the key", "", "time and water and the long way to the other side of the door", "a!"]
+SMALL = {
+    "vocab_size": 400,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 66,
+    "pad_token_id": 0,
+}
+
+
+def save_family(folder: Path, family: str) -> Path:
+    """A tiny model of another architecture, with the same tokenizer."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    options: dict[str, Any] = dict(SMALL)
+    if family == "distilbert":
+        options = {
+            "vocab_size": 400,
+            "dim": 32,
+            "n_layers": 2,
+            "n_heads": 4,
+            "hidden_dim": 64,
+            "pad_token_id": 0,
+        }
+        options["max_position_embeddings"] = 66
+        model = transformers.DistilBertModel(transformers.DistilBertConfig(**options))
+    elif family == "roberta":
+        model = transformers.RobertaModel(transformers.RobertaConfig(**options, type_vocab_size=1))
+    elif family == "mpnet":
+        model = transformers.MPNetModel(transformers.MPNetConfig(**options))
+    elif family == "electra":
+        model = transformers.ElectraModel(transformers.ElectraConfig(**options, embedding_size=16))
+    else:
+        options |= {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+        model = transformers.ModernBertModel(transformers.ModernBertConfig(**options))
+    folder.mkdir()
+    model.save_pretrained(folder)
+    save_tokenizer(folder)
+    return folder
+
+
+@pytest.mark.parametrize("family", ["distilbert", "roberta", "mpnet", "electra", "modernbert"])
+def test_every_family_equals_sentence_transformers_with_both_engines(tmp_path: Path, family: str) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = save_family(tmp_path / family, family)
+    reference = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
+    torch = Encoder(str(folder), engine="torch", device="cpu")
+    np.testing.assert_allclose(torch.encode(TEXTS), reference, atol=1e-5)
+    auto = Encoder(str(folder))
+    np.testing.assert_allclose(auto.encode(TEXTS), reference, atol=1e-5)
+    assert auto.engine.name == (
+        "torch" if family == "modernbert" and auto.engine.name == "torch" else "openvino"
+    )
+    for one, two in zip(
+        torch.tokens(TEXTS, layers=[0, 1, 2]), auto.tokens(TEXTS, layers=[0, 1, 2]), strict=True
+    ):
+        for layer in (0, 1, 2):
+            np.testing.assert_allclose(one.layers[layer], two.layers[layer], atol=1e-4)
+
+
+def test_real_model_is_the_same_with_both_engines(real: Encoder) -> None:
+    texts = [*TEXTS, "Passages are half-open spans of characters. " * 20]
+    torch = Encoder(engine="torch", device="cpu", offline=True)
+    assert (real.engine.name, torch.engine.name) == ("openvino", "torch")
+    np.testing.assert_allclose(real.encode(texts), torch.encode(texts), atol=2e-6)
+
+
+def test_unknown_engine() -> None:
+    with pytest.raises(InputError, match="engine 'onnx' is not known. Choose one of: auto, openvino, torch"):
+        Encoder(offline=True, engine="onnx")
+
+
+def test_a_query_needs_neither_torch_nor_the_models_folder(tmp_path: Path, tiny_model: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "gone", seed=3)
+    made = Encoder(str(folder))
+    expected = made.encode(TEXTS)
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    again = Encoder.of(made.fingerprint)
+    np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-6)
+    code = (
+        "import json, sys\n"
+        "from search import Encoder, Fingerprint\n"
+        "Encoder.of(Fingerprint.from_dict(json.loads(sys.argv[1]))).encode(['key'])\n"
+        "print([m for m in ('torch', 'transformers', 'sentence_transformers') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(made.fingerprint.as_dict())],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_models_that_are_converted_at_once_are_converted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+    folder = save_tiny_bert(tmp_path / "model", seed=4)
+    errors: list[Exception] = []
+
+    def use() -> None:
+        try:
+            Encoder(str(folder)).encode(["key"])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    (entry,) = cache.all_cached()
+    assert (entry.files.name, entry.n_layers, entry.has_pooler) == (str(folder), 3, True)
+    assert entry.bytes > 10_000
+    assert not list((tmp_path / "cache" / "models").glob("*.new"))
+    cache.remove(entry)
+    assert cache.all_cached() == []
+    assert Encoder(str(folder)).encode(["key"]).shape == (1, 32)
+
+
+def test_a_half_written_entry_is_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+    encoder = Encoder(str(save_tiny_bert(tmp_path / "model", seed=5)))
+    files = encoder.files
+
+    def killed(folder: Path) -> dict[str, Any]:
+        (folder / "encoder.xml").write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.add(files, killed)
+    assert cache.cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256) is None
+    assert encoder.encode(["key"]).shape == (1, 32)
+
+
+def test_what_openvino_cannot_do_falls_back_to_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+    folder = save_tiny_bert(tmp_path / "model", seed=6)
+
+    def fails(*args: Any) -> None:
+        raise ModelError("no")
+
+    monkeypatch.setattr("search.encoding.convert.convert", fails)
+    assert Encoder(str(folder)).engine.name == "torch"
+    with pytest.raises(ModelError, match="no"):
+        Encoder(str(folder), engine="openvino").encode(["key"])
+
+
+def test_conversion_catches_a_model_that_computes_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from search.encoding import convert
+    from search.encoding.torch_engine import TorchEngine
+
+    folder = save_tiny_bert(tmp_path / "model", seed=7)
+    other = save_tiny_bert(tmp_path / "other", seed=8)
+    files = Encoder(str(folder)).files
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(
+        convert,
+        "_check",
+        lambda engine, f, place: _original(TorchEngine(Encoder(str(other)).files, "cpu"), f, place),
+    )
+    with pytest.raises(ModelError, match="computes something else"):
+        convert.convert(files, tmp_path / "out")
+
+
+def _original(*args: Any) -> None:
+    import importlib
+
+    import search.encoding.convert as module
+
+    importlib.reload(module)._check(*args)
+
+
+def test_threads_share_one_engine(tiny: Encoder) -> None:
+    expected = tiny.encode(TEXTS)
+    found: list[np.ndarray] = []
+
+    def ask() -> None:
+        found.extend(tiny.encode(TEXTS) for _ in range(10))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 40
+    for vectors in found:
+        np.testing.assert_allclose(vectors, expected, atol=1e-6)
+
+
+def test_an_abandoned_run_leaves_the_engine_usable(tiny: Encoder) -> None:
+    small = Encoder(tiny.model, batch_tokens=1)
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small.encode(TEXTS, progress=stop)
+    np.testing.assert_allclose(small.encode(TEXTS), tiny.encode(TEXTS), atol=1e-6)

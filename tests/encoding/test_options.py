@@ -1,0 +1,135 @@
+"""Layers, dimensions and Dense modules, against the reference implementation."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import search
+from search.encoding import Encoder
+from search.encoding.layers import check_layer, combined, pooled_layers
+from search.errors import FingerprintMismatch, InputError, ModelError
+from tests.conftest import save_tiny_bert
+
+TEXTS = ["find the key", "time and water and the long way", "a"]
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def states(encoder: Encoder, text: str) -> list[np.ndarray]:
+    """Hidden states of a text, layer by layer, from transformers itself."""
+    import torch
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(encoder.files.folder).eval()
+    ids = torch.tensor([[token.id for token in encoder.tokens([text])[0].tokens]])
+    with torch.no_grad():
+        return [layer[0].numpy() for layer in model(input_ids=ids, output_hidden_states=True).hidden_states]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "cls"])
+@pytest.mark.parametrize(
+    ("layer", "which"), [(-2, [2]), (0, [0]), ("1", [1]), ("mean:2", [2, 3]), ("mean:4", [0, 1, 2, 3])]
+)
+def test_any_layer_and_the_mean_of_the_last(
+    tiny: Encoder, layer: int | str, which: list[int], pooling: str
+) -> None:
+    encoder = Encoder(tiny.model, layer=layer, pooling=pooling)
+    expected = []
+    for text in TEXTS:
+        hidden = states(tiny, text)
+        mean = np.mean([hidden[i] for i in which], axis=0)
+        expected.append({"mean": mean.mean(axis=0), "max": mean.max(axis=0), "cls": mean[0]}[pooling])
+    np.testing.assert_allclose(encoder.encode(TEXTS), unit(np.array(expected)), atol=1e-5)
+    if pooling != "cls":
+        why = search.explain(TEXTS[0], TEXTS[1], model=encoder)
+        assert abs(why.residual) < 1e-5
+
+
+def test_layers_are_recorded_alike_however_they_are_named(tiny: Encoder) -> None:
+    assert [check_layer(layer, 3) for layer in (-1, "3", 0, "mean:2", " mean:04 ")] == [
+        "-1",
+        "-1",
+        "-4",
+        "mean:2",
+        "mean:4",
+    ]
+    assert Encoder(tiny.model, layer=3).fingerprint == tiny.fingerprint
+    with pytest.raises(FingerprintMismatch, match="layer: the index has '-1', you asked for '-2'"):
+        tiny.fingerprint.require_equal(Encoder(tiny.model, layer=-2).fingerprint)
+    for layer in (4, -5, "mean:5", "mean:0", "last", "sum:2", ""):
+        with pytest.raises(InputError, match=f"layer '{layer}' does not exist"):
+            check_layer(layer, 3)
+    assert pooled_layers("mean:2", 3) == [2, 3]
+    both = {2: np.array([[1.0, 2.0]]), 3: np.array([[3.0, 6.0]])}
+    assert combined(both, [2, 3]).tolist() == [[2, 4]]
+
+
+def test_dim_keeps_the_first_dimensions(tiny: Encoder) -> None:
+    small = Encoder(tiny.model, dim=5)
+    np.testing.assert_allclose(small.encode(TEXTS), unit(tiny.encode(TEXTS)[:, :5]), atol=1e-6)
+    assert small.dimension == 5
+    why = search.explain(TEXTS[0], TEXTS[1], model=small)
+    assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-6)
+    with pytest.raises(InputError, match="dim is 33, but embeddings of .* have 32 dimensions"):
+        Encoder(tiny.model, dim=33)
+
+
+def save_dense(folder: Path, activation: str) -> Path:
+    """A sentence-transformers model with a Dense module from 32 to 7 dimensions, saved by itself."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    base = SentenceTransformer(str(save_tiny_bert(folder / "base")), device="cpu")
+    torch.manual_seed(1)
+    function = {"Identity": torch.nn.Identity(), "Tanh": torch.nn.Tanh(), "GELU": torch.nn.GELU()}[activation]
+    dense = Dense(in_features=32, out_features=7, activation_function=function)
+    SentenceTransformer(modules=[base[0], base[1], dense, base[2]]).save(str(folder / "model"))
+    return folder / "model"
+
+
+@pytest.mark.parametrize("activation", ["Identity", "Tanh"])
+def test_dense_modules(tmp_path: Path, activation: str) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = save_dense(tmp_path, activation)
+    encoder = Encoder(str(folder))
+    reference = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)
+    assert encoder.dimension == 7
+    np.testing.assert_allclose(Encoder.of(encoder.fingerprint).encode(TEXTS), reference, atol=1e-5)
+    if activation == "Identity":
+        for pooling in ("mean", "mean_sqrt_len"):
+            why = search.explain(TEXTS[0], TEXTS[1], model=Encoder(str(folder), pooling=pooling))
+            assert why.contributions.sum() == pytest.approx(why.cosine, abs=1e-6)
+    else:
+        with pytest.raises(InputError, match="Dense module with an activation"):
+            search.explain(TEXTS[0], TEXTS[1], model=encoder)
+
+
+def test_dense_modules_that_are_not_supported(tmp_path: Path) -> None:
+    folder = save_dense(tmp_path, "GELU")
+    with pytest.raises(ModelError, match="Dense module with GELU"):
+        Encoder(str(folder))
+
+
+def test_other_weights_in_a_dense_module_are_another_model(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = save_dense(tmp_path, "Identity")
+    before = Encoder(str(folder)).fingerprint
+    (file,) = folder.glob("*_Dense/model.safetensors")
+    weights = load_file(file)
+    weights["linear.bias"] = weights["linear.bias"] + 1
+    save_file(weights, file)
+    assert Encoder(str(folder)).fingerprint.weights != before.weights
+
+
+def test_a_model_made_for_dot_products_says_so(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"similarity_fn_name": "dot"}))
+    assert "seewhy compares by cosine" in Encoder(str(folder)).notes[0]
