@@ -19,7 +19,6 @@ from search.index.layout import DATABASE, find_index, is_index, place_for
 from search.index.settings import PassageSettings, Source
 from search.index.snapshot import passage as stored_passage
 from search.index.snapshot import status
-from search.index.update import update
 from search.index.vectors import LoadedVectors
 from search.query import dense
 from search.query.rank import check_query
@@ -98,6 +97,8 @@ class Index:
             FingerprintMismatch: the index was made with another model or other settings.
             IndexLocked: another process is writing to the index.
         """
+        from search.index.update import update  # with all that writing needs, which a query does not
+
         root = Path(folder).expanduser()
         if not root.is_dir():
             what = "is a file, not a folder. Name the folder it is in" if root.is_file() else "does not exist"

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from search.encoding.torch_engine import TorchEngine
+from search.encoding.torch_engine import TorchEngine, quiet
 from search.errors import ModelError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
     try:
         from openvino.tools.ovc import convert_model
 
-        with warnings.catch_warnings():
+        with quiet(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the tracer's remarks on constants in the model's code
             return convert_model(module, example_input=example)
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from search.encoding.engine import Hidden, padded
@@ -80,32 +81,40 @@ def best_device() -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _load(files: ModelFiles) -> tuple[Any, set[str]]:
-    """The model and the names of parameters that its file does not hold."""
-    import torch
-    from transformers import AutoModel
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers from printing: progress bars and remarks on a model's configuration."""
     from transformers.utils import logging
 
-    showed_progress = logging.is_progress_bar_enabled()
-    verbosity = logging.get_verbosity()
+    showed_progress, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
-        model, info = AutoModel.from_pretrained(
-            str(files.folder),
-            dtype=torch.float32,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}") from error
+        yield
     finally:
         logging.set_verbosity(verbosity)
         if showed_progress:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _load(files: ModelFiles) -> tuple[Any, set[str]]:
+    """The model and the names of parameters that its file does not hold."""
+    import torch
+    from transformers import AutoModel
+
+    try:
+        with quiet():
+            model, info = AutoModel.from_pretrained(
+                str(files.folder),
+                dtype=torch.float32,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}") from error
     if getattr(model.config, "is_decoder", False) or getattr(model.config, "is_encoder_decoder", False):
         raise ModelError(
             f"'{files.name}' is a {model.config.model_type} model, which is no encoder. "
