@@ -191,7 +191,7 @@ class Index:
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
         check_query(text, k, per_document)
-        return dense(self.path, self._vectors, self._embedded(text), k, per_document)
+        return dense(self._vectors, self._embedded(text), k, per_document)
 
     def _embedded(self, query: str) -> NDArray[np.float32]:
         """The embedding of a query, (d,)."""

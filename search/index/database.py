@@ -9,7 +9,9 @@ written, which is milliseconds: no lock is held while a model runs.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -62,6 +64,55 @@ def reading(database: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("BEGIN")
         yield connection
         connection.execute("COMMIT")
+
+
+class Reader:
+    """Read transactions of a process that asks often: each thread keeps its connection.
+
+    A connection is opened anew when the file has been replaced (a rebuild), in a forked process, and when
+    a killed writer's journal must be rolled back. On Windows none is kept, because an open file
+    could not be replaced there.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._kept = threading.local()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """As the function `reading`."""
+        if os.name == "nt":
+            with reading(self._database) as connection:
+                yield connection
+            return
+        with translated(self._database):
+            connection = self._begun()
+            try:
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
+
+    def _begun(self) -> sqlite3.Connection:
+        try:
+            found = self._database.stat()
+            now = (found.st_dev, found.st_ino, os.getpid())
+        except OSError:
+            now = None
+        if now is None or getattr(self._kept, "of", None) != now:
+            self._kept.connection, self._kept.of = connect_to_read(self._database), now
+        try:
+            return _begin(self._kept.connection)
+        except sqlite3.OperationalError:
+            self._kept.connection = connect_to_read(self._database)
+            return _begin(self._kept.connection)
+
+
+def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    connection.execute("BEGIN")
+    connection.execute("PRAGMA schema_version").fetchone()  # takes the snapshot
+    return connection
 
 
 def read_meta(database: Path) -> dict[str, Any]:

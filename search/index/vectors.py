@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from search.index.database import Reader
+from search.index.layout import DATABASE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -115,6 +118,7 @@ class LoadedVectors:
 
     def __init__(self, index: Path) -> None:
         self._index = index
+        self.reader = Reader(index / DATABASE)
         self._lock = threading.Lock()
         self._sha256 = ""
         self._loaded: Any = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.errors import InputError
@@ -25,15 +24,13 @@ def check_query(text: str, k: int = 1, per_document: int = 0) -> None:
         raise InputError(f"per_document is {per_document}; use 0 for no limit.")
 
 
-def dense(
-    index: Path, loaded: LoadedVectors, query: NDArray[np.float32], k: int, per_document: int = 0
-) -> list[Hit]:
+def dense(loaded: LoadedVectors, query: NDArray[np.float32], k: int, per_document: int = 0) -> list[Hit]:
     """The k passages with the highest cosine to a query's embedding, (d,), best first; exact.
 
     `per_document` is the most hits of one document, 0 for no limit; it gives way where k hits would not
     come back otherwise.
     """
-    ranked = nearest_passages(index, loaded, query, k, per_document)
+    ranked = nearest_passages(loaded, query, k, per_document)
     return [_hit(rank, passage, cosine) for rank, (passage, cosine) in enumerate(ranked, start=1)]
 
 

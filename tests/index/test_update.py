@@ -458,3 +458,29 @@ def test_a_rebuild_keeps_what_the_index_was_made_with(notes: Path, tiny_model: P
     again = Index.build(notes, rebuild=True)
     assert (again.encoder.pooling, again.encoder.model) == ("max", str(tiny_model))
     assert again.status().documents == 1
+
+
+def test_an_open_index_follows_a_rebuild_and_a_killed_writer(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    place = Path(build(notes, tiny_model, index=str(tmp_path / "index")).index)
+    opened = Index.open(place)
+    before = {hit.passage_id for hit in opened.query("key", k=100)}
+    build(notes, tiny_model, index=str(place), rebuild=True)
+    after = {hit.passage_id for hit in opened.query("key", k=100)}
+    assert len(after) == len(before) == 5
+    assert not after & before
+
+    writer = connect_to_write(place / DATABASE)
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE passages SET text = hex(randomblob(20000))")
+    half = {path: path.read_bytes() for path in place.glob("index.db*")}
+    writer.execute("ROLLBACK")
+    writer.close()
+    for path, data in half.items():
+        path.write_bytes(data)
+    assert {hit.text for hit in opened.query("key", k=100)} == {
+        hit.text for hit in Index.open(place).query("key", k=100)
+    }
+    assert {hit.passage_id for hit in opened.query("key", k=100)} == after
