@@ -21,7 +21,7 @@ from search.index.plan import KEPT_WHEN_UNREADABLE
 from search.index.settings import Source
 from search.index.writer import Work, document_sha256
 
-PASSAGES_IN_A_BATCH = 256
+PASSAGES_IN_A_BATCH = 512
 
 
 def batches_ahead(
