@@ -40,12 +40,12 @@ lint: $(VENV)/installed-dev
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	@echo 'Installing, which takes a minute or two ...'
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[offline]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline]'
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[offline,dev]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,dev]'
 	@touch $@
 
 clean:

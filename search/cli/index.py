@@ -119,6 +119,8 @@ def index(
             progress=progress,
         ).report
     assert report is not None
+    for remark in report.notes:
+        note(f"note: {remark}", quiet)
     if as_json:
         echo(json.document(report))
     elif not quiet:

@@ -101,7 +101,14 @@ def _load(files: ModelFiles) -> tuple[Any, set[str]]:
     """The model and the names of parameters that its file does not hold."""
     import torch
     from transformers import AutoModel
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
+    kind = files.config.get("model_type")
+    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or files.config.get("is_encoder_decoder"):
+        raise ModelError(
+            f"'{files.name}' is a model of type '{kind}', which is no BERT-like encoder. "
+            "Choose a BERT-like encoder or a sentence-transformers model."
+        )
     try:
         with quiet():
             model, info = AutoModel.from_pretrained(
@@ -115,9 +122,4 @@ def _load(files: ModelFiles) -> tuple[Any, set[str]]:
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}") from error
-    if getattr(model.config, "is_decoder", False) or getattr(model.config, "is_encoder_decoder", False):
-        raise ModelError(
-            f"'{files.name}' is a {model.config.model_type} model, which is no encoder. "
-            "Choose a BERT-like encoder or a sentence-transformers model."
-        )
     return model, set(info["missing_keys"])

@@ -19,7 +19,7 @@ from search.index.reading import batches_ahead
 from search.index.schema import migrate
 from search.index.settings import PassageSettings, Source
 from search.index.snapshot import counts, skipped_groups
-from search.index.vectors import read_ann, read_checked, write_file
+from search.index.vectors import is_whole, read_ann, write_file
 from search.index.writer import Work, Writer, as_blob, content_key
 from search.records import Passage, Progress, Report
 
@@ -135,7 +135,7 @@ class Run:
 
         def tell(done: int, total: int) -> None:
             share = done / total
-            self._tell("encoding", size * share, tokens=int(n_tokens * share))
+            self._tell("encoding", size * share, int(n_tokens * share), int(len(texts) * share))
 
         if texts:
             encoded = self.encoder.encode(texts, role="document", progress=tell)
@@ -159,13 +159,13 @@ class Run:
         passages = counts(self.connection)[1]
         held = ann.count - ann.deleted if ann else 0
         stale = (passages - held) + (ann.deleted if ann else 0)
-        usable = ann is not None and read_checked(self.index, ann) is not None
+        usable = ann is not None and is_whole(self.index, ann)
         if usable and stale <= _REWRITE_SHARE * passages:
             return
         generation = max([ann.generation if ann else 0, *_generations(self.index)]) + 1
         self.writer.name_vectors(write_file(self.connection, self.encoder.dimension, self.index, generation))
 
-    def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0) -> None:
+    def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
         if self.progress:
             self.progress(
                 Progress(
@@ -173,7 +173,7 @@ class Run:
                     done=int(self.counts.done_bytes + more_bytes),
                     total=self.counts.total_bytes,
                     documents=self.counts.documents,
-                    passages=self.counts.passages,
+                    passages=self.counts.passages + passages,
                     tokens=self.counts.encoded_tokens + tokens,
                 )
             )

@@ -71,26 +71,45 @@ def write_file(connection: sqlite3.Connection, dimension: int, index: Path, gene
     """
     import faiss
 
-    flat = faiss.IndexIDMap(faiss.IndexFlatIP(dimension))
+    (count,) = connection.execute("SELECT count(*) FROM embeddings").fetchone()
+    if not count:
+        return None
+    flat = faiss.IndexFlatIP(dimension)
+    flat.codes.resize(
+        4 * dimension * count
+    )  # room for all at once: growing step by step takes twice the memory
+    numbered = faiss.IndexIDMap(flat)
     watermark = 0
     for ids, vectors in embeddings(connection, dimension):
-        flat.add_with_ids(vectors, ids)
+        numbered.add_with_ids(vectors, ids)
         watermark = int(ids[-1])
-    if not flat.ntotal:
-        return None
     temporary = index / "tmp" / f"g{generation}.faiss"
     temporary.parent.mkdir(exist_ok=True)
     (index / "ann").mkdir(exist_ok=True)
-    data = faiss.serialize_index(flat).tobytes()
-    with temporary.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
+    faiss.write_index(numbered, str(temporary))
+    with temporary.open("r+b") as stream:
         os.fsync(stream.fileno())
-    digest = hashlib.sha256(data).hexdigest()
+    digest = _sha256(temporary)
     name = f"ann/g{generation}-{digest[:16]}.faiss"
     temporary.replace(index / name)
     _sync_folder(index / "ann")
-    return Ann(generation, name, digest, watermark, int(flat.ntotal), 0)
+    return Ann(generation, name, digest, watermark, count, 0)
+
+
+def is_whole(index: Path, ann: Ann) -> bool:
+    """Whether the FAISS file is there with the right hash, without loading it."""
+    try:
+        return _sha256(index / ann.file) == ann.sha256
+    except OSError:
+        return False
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -102,15 +121,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def read_checked(index: Path, ann: Ann) -> bytes | None:
-    """The bytes of the FAISS file, None when it is missing, unreadable or has another hash."""
-    try:
-        data = (index / ann.file).read_bytes()
-    except OSError:
-        return None
-    return data if hashlib.sha256(data).hexdigest() == ann.sha256 else None
 
 
 class LoadedVectors:
@@ -133,8 +143,11 @@ class LoadedVectors:
             return self._loaded
 
     def _load(self, ann: Ann) -> tuple[Any, str]:
-        data = read_checked(self._index, ann)
-        if data is None:
+        try:
+            data = (self._index / ann.file).read_bytes()
+        except OSError:
+            data = b""
+        if hashlib.sha256(data).hexdigest() != ann.sha256:
             return None, (
                 f"the file '{ann.file}' of the index is damaged or missing. Queries are exact without it, only "
                 "slower. Mend it with: seewhy index FOLDER"

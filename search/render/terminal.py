@@ -100,13 +100,10 @@ def report(done: Report, *, width: int = 80, colour: bool = False) -> str:
     if done.nothing_changed:
         console.print(f"Nothing changed in {escape(shown_path(done.folder))}.", style="bold", soft_wrap=True)
     else:
-        changes = [
-            f"{count:,} {word}"
-            for count, word in ((done.added, "added"), (done.changed, "changed"), (done.removed, "removed"))
-            if count
-        ]
-        several = "" if done.added + done.changed + done.removed == 1 else "s"
-        head = f"Indexed {escape(shown_path(done.folder))}: {', '.join(changes)} file{several}."
+        counts = [(done.added, "added"), (done.changed, "changed"), (done.removed, "removed")]
+        (first, word), *others = [(count, word) for count, word in counts if count]
+        changes = [f"{first:,} file{'' if first == 1 else 's'} {word}", *(f"{n:,} {w}" for n, w in others)]
+        head = f"Indexed {escape(shown_path(done.folder))}: {', '.join(changes)}."
         console.print(head, style="bold", soft_wrap=True)
     table = _facts()
     table.add_row("index", escape(shown_path(done.index)))
@@ -118,8 +115,6 @@ def report(done: Report, *, width: int = 80, colour: bool = False) -> str:
     table.add_row("time", f"{duration(done.seconds)}{rate}")
     console.print(table)
     _draw_skipped(console, done.skipped)
-    for note in done.notes:
-        console.print(f"note: {escape(note)}", style="yellow", soft_wrap=True)
     return drawn(console)
 
 

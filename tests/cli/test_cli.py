@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from search.cli.app import app, main
+from tests.conftest import save_tiny_bert
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -34,7 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 def indexed(run: Run, notes: Path, tiny_model: Path) -> Path:
     code, out, _ = run("index", notes, "--model", tiny_model)
     assert code == 0
-    assert "3 added files" in out
+    assert "3 files added" in out
     return notes
 
 
@@ -215,3 +216,11 @@ def test_the_engine_is_recorded(run: Run, indexed: Path) -> None:
     assert run("query", "key", "--engine", "torch")[0] == 0
     code, _, err = run("query", "key", "--engine", "onnx")
     assert (code, "engine 'onnx' is not known" in err) == (1, True)
+
+
+def test_a_plain_checkpoint_is_remarked_on_once_on_stderr(run: Run, notes: Path, tmp_path: Path) -> None:
+    model = save_tiny_bert(tmp_path / "plain", pooling=None, seed=9)
+    code, out, err = run("index", notes, "--model", model)
+    assert code == 0
+    assert err.count("mean pooling is used") == 1
+    assert "mean pooling is used" not in out

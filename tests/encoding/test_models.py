@@ -130,3 +130,14 @@ def test_prompts_are_put_before_texts(tmp_path: Path) -> None:
         ("water", "text", 0, 5),
         ("[SEP]", "special", 0, 0),
     ]
+
+
+def test_a_model_that_is_no_encoder_is_refused_by_name(tmp_path: Path) -> None:
+    from transformers import GPT2Config, GPT2Model
+
+    folder = save_tiny_bert(tmp_path / "model")
+    GPT2Model(GPT2Config(vocab_size=400, n_embd=32, n_layer=1, n_head=2, n_positions=64)).save_pretrained(
+        folder
+    )
+    with pytest.raises(ModelError, match="is a model of type 'gpt2', which is no BERT-like encoder"):
+        Encoder(str(folder)).encode(["water"])

@@ -104,7 +104,8 @@ def test_contributions_sum_to_the_cosine_of_every_hit_of_twenty_questions(
             assert abs(why.residual) <= 1e-5
 
 
-def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
+@pytest.mark.parametrize("engine", ["openvino", "torch"])
+def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder, engine: str) -> None:
     file = DATA / "sts" / "stsb_dev.tsv"
     if not file.is_file():
         pytest.skip("STS-B is not at hand")
@@ -115,10 +116,12 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
         rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
     assert len(rows) == 1500
     first, second = [row["sentence1"] for row in rows], [row["sentence2"] for row in rows]
+    encoder = Encoder(offline=True, engine=engine, device="cpu" if engine == "torch" else None)
+    assert encoder.engine.name == engine
     gold = [float(row["score"]) for row in rows]
     cosines = np.concatenate(
         [
-            search.similarity(first[i : i + 250], second[i : i + 250], model=real).diagonal()
+            search.similarity(first[i : i + 250], second[i : i + 250], model=encoder).diagonal()
             for i in range(0, len(first), 250)
         ]
     )

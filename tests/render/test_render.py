@@ -93,7 +93,7 @@ def test_escaped_text_can_be_shown(text: str) -> None:
 
 def test_report() -> None:
     drawn = terminal.report(REPORT, width=80)
-    assert "Indexed /notes: 2 added, 1 removed files." in drawn
+    assert "Indexed /notes: 2 files added, 1 removed." in drawn
     assert "1,234 (10 encoded, 2 known already)" in drawn
     assert "56,789 (truncated: 0)" in drawn
     assert "7 (7 binary)" in drawn
