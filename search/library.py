@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
-from search.encoding.models import DEFAULT_MODEL
+from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import IndexDamaged, IndexNotFound, InputError, TextTooLong
 from search.explaining import explain_pair, similarity_layer
 from search.index.database import read_meta
@@ -106,11 +106,12 @@ class Index:
         place = place_for(root, index)
         settings, source = PassageSettings(), Source()
         meta = _meta_of_earlier(place, rebuild)
-        made = Fingerprint.from_dict(meta["fingerprint"]) if meta else None
+        made = _fingerprint_of(meta, rebuild)
         if meta and Path(meta["root"]) == root.resolve():
             source = Source.from_dict(meta["source"])
-        if made and model in (None, made.model):
-            model, pooling = model or made.model, pooling or made.pooling
+        files = find_model(model or (made.model if made else DEFAULT_MODEL), offline=offline)
+        if made and files.weights_sha256 == made.weights:
+            pooling = pooling or made.pooling
             layer = made.layer if layer is None else layer
             dim = dim or int(made.dimension)
             max_tokens = max_tokens or int(made.max_tokens)
@@ -121,7 +122,7 @@ class Index:
             title_field=title_field or source.title_field,
         )
         encoder = Encoder(
-            model or DEFAULT_MODEL,
+            files,
             pooling=pooling,
             layer=-1 if layer is None else layer,
             dim=dim,
@@ -234,6 +235,16 @@ class Index:
     def status(self) -> Status:
         """What the index is and holds."""
         return status(self.path)
+
+
+def _fingerprint_of(meta: dict[str, Any] | None, rebuild: bool) -> Fingerprint | None:
+    """How an earlier index was made; None for a new one, or one to be replaced that does not tell."""
+    try:
+        return Fingerprint.from_dict(meta["fingerprint"]) if meta else None
+    except IndexDamaged:
+        if rebuild:
+            return None
+        raise
 
 
 @contextmanager

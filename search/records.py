@@ -141,7 +141,7 @@ class TokenVectors:
         text, context: the strings that the tokens' offsets point into.
         tokens: n tokens, special tokens included.
         layers: layer number to (n, d) float32 vectors; 0 is the embedding layer, the highest number
-            the last layer, whose vectors are pooled.
+            is the last layer.
         embedding: (d,) float32, unit length: what an index stores for this text.
         addends: (n, d) vectors whose mean (or maximum, with max pooling) is the embedding but for its
             length; None when the embedding is no such function of its tokens.

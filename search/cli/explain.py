@@ -26,11 +26,13 @@ Text = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_def
 Which = Annotated[
     str, typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812).")
 ]
+TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="As the query had it, whose rank is meant.")]
 
 
 def explain(
     text: Text,
     which: Which = "1",
+    k: TopK = 10,
     index: IndexOption = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
@@ -53,7 +55,7 @@ def explain(
     if wanted[1]:
         hit = opened.hit(text, number)
     else:
-        hits = opened.query(text, k=max(number, 10), per_document=HITS_OF_A_DOCUMENT)
+        hits = opened.query(text, k=max(number, k), per_document=HITS_OF_A_DOCUMENT)
         if len(hits) < number:
             raise InputError(f"there is no rank {number}: the index holds {len(hits)} passages.")
         hit = hits[number - 1]

@@ -86,7 +86,7 @@ def query(
             echo("\n" + why.explanation(opened.explain(text, hits[0]), hits[0], width=width, colour=colour))
         elif hits:
             place = f" --index {shlex.quote(index)}" if index else ""
-            place += " --offline" if offline else ""
+            place += (f" -k {k}" if k != 10 else "") + (" --offline" if offline else "")
             note(f"\nWhy the first? seewhy explain {shlex.quote(text)} 1{place}", quiet)
     for problem in opened.notes:
         note(f"note: {problem}", quiet)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # A context takes at most one part in three of what the model reads, however long the headings are.
+_LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
 _PARTS = 3
 
 # Characters in a window for each token of a passage, four times what English needs.
@@ -213,7 +214,8 @@ def _without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tupl
     """The spans, those without a letter or digit (a lone code fence, a rule) joined to the one before."""
     held: tuple[int, int] | None = None
     for start, end in cuts:
-        if held and not any(character.isalnum() for character in text[start:end]):
+        scrap = text[start:end].strip()
+        if held and len(scrap) <= _LONGEST_SCRAP and not any(character.isalnum() for character in scrap):
             held = held[0], end
             continue
         if held:

@@ -3,8 +3,11 @@
 models.py       a name or a folder -> the files of a model and what its own configuration says
 tokenizer.py    text -> WordPiece tokens with character offsets
 batches.py      many texts -> batches of like length
-torch_engine.py batches -> hidden states of every layer (transformers, PyTorch)
-pooling.py      hidden states -> one vector for each text
+engine.py       what an engine does: batches -> hidden states of every layer
+openvino_engine.py, torch_engine.py    the two that do it; engines.py chooses
+convert.py      a model of PyTorch -> the same for OpenVINO; cache.py keeps those
+layers.py       which hidden states are pooled
+pooling.py      hidden states -> one vector for each text; dense.py what may follow
 fingerprint.py  what must be equal for two embeddings to be comparable
 encoder.py      all of these together: the public `Encoder`
 """

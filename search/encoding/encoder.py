@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -78,7 +78,9 @@ class Encoder:
         self.pooling = check_pooling(pooling or self.files.pooling)
         self.max_tokens = self._checked_limit(max_tokens)
         config = self.files.config
-        self.layer = check_layer(layer, int(config.get("num_hidden_layers") or config["n_layers"]))
+        self.layer = check_layer(
+            layer, _size(config, ("num_hidden_layers", "n_layers", "n_layer"), self.model)
+        )
         self._dim = self._checked_dim(dim)
         self._choice, self._device, self._many = check_engine(engine), device, True
         self._batch_tokens = batch_tokens
@@ -137,8 +139,7 @@ class Encoder:
     def _whole_dimension(self) -> int:
         if self.dense:
             return len(self.dense[-1].bias)
-        config = self.files.config
-        return int(config["hidden_size"] if "hidden_size" in config else config["dim"])
+        return _size(self.files.config, ("hidden_size", "dim", "n_embd"), self.model)
 
     @cached_property
     def dense(self) -> tuple[Dense, ...]:
@@ -314,6 +315,14 @@ class Encoder:
         for dense in self.dense:
             vectors = dense(vectors)
         return vectors[:, : self.dimension].copy()
+
+
+def _size(config: dict[str, Any], names: Sequence[str], model: str) -> int:
+    """A number of the configuration that goes by several names."""
+    for name in names:
+        if config.get(name):
+            return int(config[name])
+    raise ModelError(f"the config.json of '{model}' names no {names[0]}: it is no BERT-like encoder.")
 
 
 def with_context(context: str, text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 
-from search.errors import FingerprintMismatch
+from search.errors import FingerprintMismatch, IndexDamaged
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,19 @@ class Fingerprint:
 
     @classmethod
     def from_dict(cls, values: dict[str, str]) -> Fingerprint:
-        known = {f.name for f in fields(cls)}
-        return cls(**{name: value for name, value in values.items() if name in known})
+        """The fingerprint that an index recorded.
+
+        Raises:
+            IndexDamaged: it was recorded by a version that knew less of it.
+        """
+        known = {field.name for field in fields(cls)}
+        try:
+            return cls(**{name: value for name, value in values.items() if name in known})
+        except TypeError:
+            raise IndexDamaged(
+                "the index does not record all that its embeddings depend on; it was made by an older version. "
+                "Build it again with: seewhy index FOLDER --rebuild"
+            ) from None
 
     def differences(self, other: Fingerprint) -> list[tuple[str, str, str]]:
         """(what, mine, theirs) for everything that makes embeddings of the two incomparable.

@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PassageSettings:
-    """How documents are cut; part of an index's fingerprint. Chosen by benchmarks/passages.py.
+    """How documents are cut; part of an index's fingerprint.
 
     Attributes:
-        passage_tokens: most tokens of a passage's own text.
+        passage_tokens: most tokens of a passage's own text; chosen with benchmarks/passages.py.
         context_tokens: most tokens of what is encoded before it.
         heading_context: encode title and headings before each passage of a file. The title of a record
             is encoded in any case.

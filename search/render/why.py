@@ -25,7 +25,6 @@ _BAR = 18
 _PAIRS = 12
 _MATCHES = 3
 _NAMES = {
-    "special": "[CLS] and [SEP]",
     "prompt": "the model's prompt",
     "context": "title and headings",
     "punctuation": "punctuation",
@@ -64,7 +63,8 @@ def _draw_sum(console: Console, why: Explanation) -> None:
         Text.assemble(
             "score ",
             (f"{why.score:.6f}", "bold green"),
-            f" = {float(why.contributions.sum()):.6f} ({pairs:,} token pairs) + {why.residual:.1e} (residual)",
+            f" = {float(why.contributions.sum()):.6f} ({pairs:,} token pairs) "
+            f"{'-' if why.residual < 0 else '+'} {abs(why.residual):.1e} (residual)",
         )
     )
     console.print(
@@ -98,7 +98,14 @@ def _query_rows(words: WordMatrices) -> list[tuple[str, float, str]]:
             grouped[word.kind] = grouped.get(word.kind, 0.0) + float(addends.sum())
             continue
         rows.append((one_line(word.text), float(addends.sum()), _matches(words.passage, addends)))
-    return rows + [(_NAMES[kind], added, "") for kind, added in grouped.items()]
+    return rows + [(_name(kind, words.query), added, "") for kind, added in grouped.items()]
+
+
+def _name(kind: str, words: Sequence[Word]) -> str:
+    """What a line for all words of a kind is called; special tokens by their own names."""
+    if kind == "special":
+        return " and ".join(dict.fromkeys(word.text for word in words if word.kind == "special"))
+    return _NAMES[kind]
 
 
 def _matches(passage: Sequence[Word], addends: Sequence[float]) -> str:
@@ -143,7 +150,7 @@ def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colou
     for kind in ("context", "prompt", "special"):
         rest = [float(added[j]) for j, word in enumerate(words.passage) if word.kind == kind]
         if rest:
-            console.print(f"  {_NAMES[kind]}: {sum(rest):+.4f}", style="dim")
+            console.print(f"  {_name(kind, words.passage)}: {sum(rest):+.4f}", style="dim")
     legend = "shaded" if colour else "«word» at least 60 %, ‹word› at least 25 %"
     console.print(f"  ({legend} of the strongest word's {strongest:.4f})", style="dim")
     console.print()

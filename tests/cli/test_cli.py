@@ -62,7 +62,7 @@ def test_query(run: Run, indexed: Path) -> None:
     code, out, _ = run("query", "find the key", "--jsonl")
     assert [json.loads(line)["rank"] for line in out.splitlines()] == [1, 2, 3, 4, 5]
     code, out, _ = run("query", "find the key", "--explain")
-    assert "token pairs) + " in out
+    assert " token pairs) " in out
 
 
 def test_explain(run: Run, indexed: Path) -> None:
