@@ -10,6 +10,10 @@ DEMO := --index indexes/handbook
 
 demo: $(VENV)/installed
 	@echo
+	@echo 'seewhy finds passages in a folder of text by what they mean, and shows why each was found:'
+	@echo 'every score is a sum, and you see its addends. Here it reads its own handbook, which is about'
+	@echo 'BERT and semantic search, and answers two questions from it.'
+	@echo
 	@echo '$$ seewhy index corpora/handbook $(DEMO)'
 	@$(BIN)/seewhy index corpora/handbook $(DEMO) --offline
 	@echo
