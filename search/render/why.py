@@ -151,8 +151,8 @@ def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colou
         rest = [float(added[j]) for j, word in enumerate(words.passage) if word.kind == kind]
         if rest:
             console.print(f"  {_name(kind, words.passage)}: {sum(rest):+.4f}", style="dim")
-    legend = "" if colour else "«word» at least 60 %, ‹word› at least 25 % of that; "
-    console.print(f"  ({legend}the strongest word added {strongest:.4f})", style="dim")
+    marks = "" if colour else "; «word» at least 60 % of it, ‹word› at least 25 %"
+    console.print(f"  (strongest word {strongest:+.4f}{marks})", style="dim")
     console.print()
 
 
