@@ -9,7 +9,7 @@ from search.explaining.matrices import contribution_matrix, similarity_matrix
 from search.records import Explanation, TokenVectors
 
 if TYPE_CHECKING:
-    from search.records import Matrix
+    from search.records.tokens import Matrix
 
 
 def similarity_layer(n_layers: int) -> int:

@@ -1,0 +1,97 @@
+"""How far work is, what it did, what an index holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a long piece of work is; handed to a `progress` callback.
+
+    Attributes:
+        stage: "reading", "encoding" or "saving".
+        done, total: bytes of source files; `total` is known from the start.
+        documents, passages, tokens: counted since the start of this run.
+    """
+
+    stage: str
+    done: int
+    total: int
+    documents: int = 0
+    passages: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class SkippedGroup:
+    """Files that were left out for one reason: how many, and the first few by name."""
+
+    reason: str
+    count: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one run of indexing changed, and what the index holds afterwards.
+
+    Attributes:
+        added, changed, removed, unchanged: files, by what happened to them.
+        documents, passages, tokens: in the index after the run.
+        encoded: passages that went through the model; `reused` had been encoded before.
+        truncated_tokens: tokens that did not fit the model; 0 unless something is wrong.
+        skipped: what was left out, by reason.
+        notes: sentences about choices that were made on the user's behalf.
+    """
+
+    folder: str
+    index: str
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    documents: int
+    passages: int
+    tokens: int
+    encoded: int
+    encoded_tokens: int
+    reused: int
+    truncated_tokens: int
+    skipped: tuple[SkippedGroup, ...]
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nothing_changed(self) -> bool:
+        return self.added == self.changed == self.removed == 0
+
+
+@dataclass(frozen=True)
+class Status:
+    """What an index is and holds.
+
+    Attributes:
+        engine: what encoded it last.
+        bytes: its size on disk.
+        complete: the last run came to its end.
+    """
+
+    name: str
+    index: str
+    folder: str
+    model: str
+    pooling: str
+    dimension: int
+    max_tokens: int
+    documents: int
+    passages: int
+    tokens: int
+    bytes: int
+    updated: str
+    engine: str
+    vectors: str
+    skipped: tuple[SkippedGroup, ...]
+    fingerprint: Mapping[str, str]
+    complete: bool

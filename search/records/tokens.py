@@ -1,0 +1,77 @@
+"""Tokens and their vectors: what the encoding stage makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32] | NDArray[np.float64]
+
+Part = Literal["special", "prompt", "context", "text"]
+
+
+@dataclass(frozen=True)
+class Token:
+    """One WordPiece.
+
+    Attributes:
+        text: the vocabulary entry, "##ing" for the continuation of a word.
+        id: its row in the vocabulary.
+        start, end: character offsets into the string that `part` names; 0, 0 for special tokens.
+        special: added by the tokenizer ([CLS], [SEP]), not part of any string.
+        word: number of the word it belongs to, counted within everything that was encoded;
+            None for special tokens.
+        part: "text" for the query or passage itself, "context" for the headings encoded before a
+            passage, "prompt" for the model's own instruction, "special" for added tokens.
+    """
+
+    text: str
+    id: int
+    start: int
+    end: int
+    special: bool
+    word: int | None
+    part: Part
+
+
+@dataclass(frozen=True, eq=False)
+class TokenVectors:
+    """What the model makes of one text.
+
+    Attributes:
+        text, context: the strings that the tokens' offsets point into.
+        tokens: n tokens, special tokens included.
+        layers: layer number to (n, d) float32 vectors; 0 is the embedding layer, the highest number
+            is the last layer.
+        embedding: (d,) float32, unit length: what an index stores for this text.
+        addends: (n, d) vectors whose mean (or maximum, with max pooling) is the embedding but for its
+            length; None when the embedding is no such function of its tokens.
+    """
+
+    text: str
+    context: str
+    tokens: tuple[Token, ...]
+    layers: Mapping[int, Matrix]
+    embedding: Matrix
+    addends: Matrix | None
+
+    @property
+    def vectors(self) -> Matrix:
+        """(n, d) vectors of the last layer."""
+        return self.layers[max(self.layers)]
+
+
+@dataclass(frozen=True)
+class ConvertedModel:
+    """A model that was converted for quick starts on this machine."""
+
+    name: str
+    weights: str
+    layers: int
+    bytes: int
+    folder: str
