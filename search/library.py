@@ -101,7 +101,11 @@ class Index:
 
         root = Path(folder).expanduser()
         if not root.is_dir():
-            what = "is a file, not a folder. Name the folder it is in" if root.is_file() else "does not exist"
+            what = (
+                "is a file, not a folder. Name the folder it is in"
+                if root.is_file()
+                else "does not exist. Check the spelling"
+            )
             raise InputError(f"the folder '{folder}' {what}.")
         place = place_for(root, index)
         settings, source = PassageSettings(), Source()
