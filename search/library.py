@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from search.index.snapshot import passage as stored_passage
 from search.index.snapshot import status
 from search.index.vectors import LoadedVectors
 from search.query import dense
-from search.query.rank import check_query
+from search.query.rank import as_hit, check_query
 from search.records import Explanation, Hit, Progress, Report, Status
 
 if TYPE_CHECKING:
@@ -109,8 +108,7 @@ class Index:
             raise InputError(f"the folder '{folder}' {what}.")
         place = place_for(root, index)
         settings, source = PassageSettings(), Source()
-        meta = _meta_of_earlier(place, rebuild)
-        made = _fingerprint_of(meta, rebuild)
+        meta, made = _earlier(place, rebuild) or (None, None)
         if meta and Path(meta["root"]) == root.resolve():
             source = Source.from_dict(meta["source"])
         files = find_model(model or (made.model if made else DEFAULT_MODEL), offline=offline)
@@ -165,7 +163,7 @@ class Index:
         encoder = None
         if model or pooling:
             made = Fingerprint.from_dict(meta["fingerprint"])
-            encoder = _same_encoder(made, offline, engine, model, pooling)
+            encoder = Encoder.of(made, model=model, pooling=pooling, offline=offline, engine=engine)
         return cls(path, encoder, offline, engine)
 
     @property
@@ -174,7 +172,7 @@ class Index:
         with self._lock:
             if self._encoder is None:
                 made = Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
-                self._encoder = _same_encoder(made, self._offline, self._engine)
+                self._encoder = Encoder.of(made, offline=self._offline, engine=self._engine)
             return self._encoder
 
     @property
@@ -231,24 +229,11 @@ class Index:
         check_query(query)
         stored, vector = stored_passage(self.path, passage_id)
         cosine = float(vector @ self._embedded(query))
-        known = {name: value for name, value in vars(stored).items() if name != "id"}
-        return Hit(
-            rank=0, score=cosine, cosine=cosine, lexical=None, mode="dense", passage_id=passage_id, **known
-        )
+        return as_hit(0, stored, cosine)
 
     def status(self) -> Status:
         """What the index is and holds."""
         return status(self.path)
-
-
-def _fingerprint_of(meta: dict[str, Any] | None, rebuild: bool) -> Fingerprint | None:
-    """How an earlier index was made; None for a new one, or one to be replaced that does not tell."""
-    try:
-        return Fingerprint.from_dict(meta["fingerprint"]) if meta else None
-    except IndexDamaged:
-        if rebuild:
-            return None
-        raise
 
 
 @contextmanager
@@ -262,12 +247,13 @@ def _query_fits() -> Iterator[None]:
         ) from None
 
 
-def _meta_of_earlier(place: Path, rebuild: bool) -> dict[str, Any] | None:
+def _earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:
     """What an index was made with; None for a new one, or when it is to be replaced and cannot be read."""
     if not is_index(place):
         return None
     try:
-        return read_meta(place / DATABASE)
+        meta = read_meta(place / DATABASE)
+        return meta, Fingerprint.from_dict(meta["fingerprint"])
     except IndexNotFound:  # begun, never filled
         return None
     except IndexDamaged:
@@ -323,16 +309,3 @@ def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
 def _loaded_encoder(model: str, pooling: str | None) -> Encoder:
     """The encoder of the last call, so that calls in a row do not load the model again."""
     return Encoder(model, pooling=pooling)
-
-
-def _same_encoder(
-    made: Fingerprint, offline: bool, engine: str, model: str | None = None, pooling: str | None = None
-) -> Encoder:
-    """The encoder that an index was made with, or FingerprintMismatch if what is found is another."""
-    if model is None and pooling is None:
-        return Encoder.of(made, offline=offline, engine=engine)
-    encoder = Encoder(model or made.model, pooling=pooling or made.pooling, offline=offline, engine=engine)
-    if encoder.files.weights_sha256 == made.weights:
-        encoder.max_tokens = int(made.max_tokens)
-    made.require_equal(replace(encoder.fingerprint, passages=made.passages))
-    return encoder

@@ -88,24 +88,41 @@ class Encoder:
         self._loading = threading.Lock()
 
     @classmethod
-    def of(cls, made: Fingerprint, *, offline: bool = False, engine: str = "auto") -> Encoder:
+    def of(
+        cls,
+        made: Fingerprint,
+        *,
+        model: str | None = None,
+        pooling: str | None = None,
+        offline: bool = False,
+        engine: str = "auto",
+    ) -> Encoder:
         """The encoder that made embeddings, for a few more of them.
 
         If its model has been converted on this machine, it is taken from the cache by the hash of its
         weights, and the model's own folder is not looked at.
 
+        Args:
+            model, pooling: only to make sure; None takes what the embeddings were made with.
+
         Raises:
-            FingerprintMismatch: the model of that name has other weights now.
+            FingerprintMismatch: what was asked for, or the model that is found now, makes others.
         """
-        model: str | ModelFiles = made.model
-        entry = cached_model(made.weights, made.tokenizer, made.config) if engine != "torch" else None
+        quick = model is None and engine != "torch"
+        entry = cached_model(made.weights, made.tokenizer, made.config) if quick else None
         if entry is not None:
-            model = replace(entry.files, name=made.model, prompts=json.loads(made.prompts), notes=())
-        encoder = cls(model, pooling=made.pooling, layer=made.layer, offline=offline, engine=engine)
-        if encoder.dimension != int(made.dimension):
-            encoder._dim = encoder._checked_dim(int(made.dimension))
-        if encoder.files.weights_sha256 == made.weights:
-            encoder.max_tokens = int(made.max_tokens)
+            files = replace(entry.files, name=made.model, prompts=json.loads(made.prompts), notes=())
+        else:
+            files = find_model(model or made.model, offline=offline)
+        same = files.weights_sha256 == made.weights
+        encoder = cls(
+            files,
+            pooling=pooling or made.pooling,
+            layer=made.layer if same else -1,
+            dim=int(made.dimension) if same else None,
+            max_tokens=int(made.max_tokens) if same else None,
+            engine=engine,
+        )
         encoder._many = False
         made.require_equal(replace(encoder.fingerprint, passages=made.passages))
         return encoder

@@ -31,10 +31,11 @@ def dense(loaded: LoadedVectors, query: NDArray[np.float32], k: int, per_documen
     come back otherwise.
     """
     ranked = nearest_passages(loaded, query, k, per_document)
-    return [_hit(rank, passage, cosine) for rank, (passage, cosine) in enumerate(ranked, start=1)]
+    return [as_hit(rank, passage, cosine) for rank, (passage, cosine) in enumerate(ranked, start=1)]
 
 
-def _hit(rank: int, passage: StoredPassage, cosine: float) -> Hit:
+def as_hit(rank: int, passage: StoredPassage, cosine: float) -> Hit:
+    """A stored passage with its cosine to a query, ranked by that alone."""
     return Hit(
         rank=rank,
         score=cosine,

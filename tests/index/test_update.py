@@ -484,3 +484,9 @@ def test_an_open_index_follows_a_rebuild_and_a_killed_writer(
         hit.text for hit in Index.open(place).query("key", k=100)
     }
     assert {hit.passage_id for hit in opened.query("key", k=100)} == after
+
+
+def test_naming_the_same_model_inherits_layer_and_dimension(notes: Path, tiny_model: Path) -> None:
+    build(notes, tiny_model, layer=-2, dim=8)
+    encoder = Index.open(notes, model=str(tiny_model), pooling="mean").encoder
+    assert (encoder.layer, encoder.dimension) == ("-2", 8)
