@@ -7,6 +7,7 @@
     ├── ModelError            a model is missing, damaged, or not an encoder
     ├── IndexNotFound         no index where one was named, or no way to choose one
     ├── IndexDamaged          an index is there but cannot be trusted
+    ├── IndexOutdated         an index of an earlier format, which `seewhy index` brings up to date
     ├── IndexLocked           another process is writing this index
     ├── FingerprintMismatch   two embeddings that cannot be compared
     └── OptionalDependency    an extra is not installed; the message holds the line that installs it
@@ -16,6 +17,11 @@ libraries are turned into one of these where the project calls them.
 """
 
 from __future__ import annotations
+
+
+def quoted(argument: object) -> str:
+    """An argument as it is written in a command that a message tells to run."""
+    return f'"{argument}"' if " " in str(argument) else str(argument)
 
 
 class SearchError(Exception):
@@ -55,6 +61,10 @@ class IndexNotFound(SearchError):
 
 class IndexDamaged(SearchError):
     """An index exists but its files contradict each other or cannot be read."""
+
+
+class IndexOutdated(SearchError):
+    """An index of an earlier format, to be brought up to date before it is read."""
 
 
 class IndexLocked(SearchError):

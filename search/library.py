@@ -252,7 +252,7 @@ def _earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] |
     if not is_index(place):
         return None
     try:
-        meta = read_meta(place / DATABASE)
+        meta = read_meta(place / DATABASE, older=True)
         return meta, Fingerprint.from_dict(meta["fingerprint"])
     except IndexNotFound:  # begun, never filled
         return None

@@ -51,7 +51,7 @@ def test_help_loads_nothing_heavy() -> None:
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
         "Encoder", "Explanation", "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged",
-        "IndexLocked", "IndexNotFound", "InputError", "ModelError", "OptionalDependency", "Progress",
+        "IndexLocked", "IndexNotFound", "IndexOutdated", "InputError", "ModelError", "OptionalDependency", "Progress",
         "ReadError", "Report", "SearchError", "Status", "TextTooLong", "Token", "TokenVectors", "explain",
         "similarity",
     ]  # fmt: skip

@@ -248,4 +248,5 @@ def _passage(document: Document, piece: _Piece, n_tokens: int) -> Passage:
         line_start=line_start,
         line_end=line_end,
         n_tokens=n_tokens,
+        page=document.page(piece.start),
     )

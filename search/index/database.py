@@ -17,9 +17,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from search.errors import IndexDamaged, IndexNotFound
+from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _WAIT_SECONDS = 60.0
 
 
@@ -115,13 +115,21 @@ def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
     return connection
 
 
-def read_meta(database: Path) -> dict[str, Any]:
-    """The key-value pairs that describe an index, after checking that this program can read it."""
+def read_meta(database: Path, *, older: bool = False) -> dict[str, Any]:
+    """The key-value pairs that describe an index, after checking that this program can read it.
+
+    Args:
+        older: accept an index of an earlier format, which a writer brings up to date.
+
+    Raises:
+        IndexOutdated, IndexDamaged: the format is an earlier one, or a later one.
+        IndexNotFound: the index was begun and never filled.
+    """
     with reading(database) as connection:
-        return meta_of(connection, database)
+        return meta_of(connection, database, older=older)
 
 
-def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
+def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = False) -> dict[str, Any]:
     """As `read_meta`, within a transaction that is already open."""
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and "meta" not in tables:
@@ -133,6 +141,11 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
         raise IndexDamaged(
             f"the index in '{database.parent}' has format {version} and this version of seewhy reads up to "
             f"{SCHEMA_VERSION}. Update seewhy, or build the index again with: seewhy index FOLDER --rebuild"
+        )
+    if not older and version is not None and version < SCHEMA_VERSION:
+        raise IndexOutdated(
+            f"the index in '{database.parent}' has format {version}, of an earlier version of seewhy; this one "
+            f"reads {SCHEMA_VERSION}. Bring it up to date with: seewhy index {quoted(meta.get('root', 'FOLDER'))}"
         )
     if "fingerprint" not in meta:
         raise IndexNotFound(

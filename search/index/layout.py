@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from search.errors import IndexNotFound, InputError, SearchError
+from search.errors import IndexNotFound, InputError, SearchError, quoted
 from search.index.database import read_meta
 
 DATABASE = "index.db"
@@ -43,7 +43,7 @@ def all_indexes() -> list[Path]:
 def root_of(index: Path) -> Path | None:
     """The folder that was indexed, None where the index cannot be read."""
     try:
-        return Path(read_meta(index / DATABASE)["root"])
+        return Path(read_meta(index / DATABASE, older=True)["root"])
     except (SearchError, KeyError):
         return None
 
@@ -113,7 +113,7 @@ def find_index(what: str | Path | None = None) -> Path:
             if is_index(place):
                 return place
         raise IndexNotFound(
-            f"the folder '{what}' has no index yet. Make one with: seewhy index {_quoted(what)}"
+            f"the folder '{what}' has no index yet. Make one with: seewhy index {quoted(what)}"
         )
     raise IndexNotFound(f"there is no index '{what}'. {_what_there_is()}")
 
@@ -156,7 +156,3 @@ def _what_there_is() -> str:
     if not known:
         return "No index has been made yet. Make one with: seewhy index FOLDER"
     return f"Choose with --index one of: {', '.join(known)}."
-
-
-def _quoted(what: object) -> str:
-    return f'"{what}"' if " " in str(what) else str(what)

@@ -65,10 +65,19 @@ def m001_first(db: Database) -> None:
         db.execute(statement)
 
 
-def migrate(connection: sqlite3.Connection) -> Database:
-    """Bring a writer's connection to the newest schema."""
+@_migrations()
+def m002_pages(db: Database) -> None:
+    """Pages, for formats that have them."""
+    db.execute("ALTER TABLE passages ADD COLUMN page INTEGER")
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a writer's connection to the newest schema, in one transaction."""
     db = Database(connection, execute_plugins=False)
-    if _migrations.pending(db):
+    if not _migrations.pending(db):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    with db.atomic():
         _migrations.apply(db)
         db.table("meta").upsert({"key": "schema_version", "value": str(SCHEMA_VERSION)}, pk="key")
-    return db
+    connection.execute("COMMIT")

@@ -42,6 +42,7 @@ class StoredPassage:
     line_start: int
     line_end: int
     metadata: dict[str, Any]
+    page: int | None
 
 
 def nearest_passages(
@@ -172,13 +173,13 @@ def _passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, S
     root = json.loads(connection.execute("SELECT value FROM meta WHERE key = 'root'").fetchone()[0])
     rows: Iterable[tuple[Any, ...]] = connection.execute(
         """SELECT passages.id, files.path, documents.record, documents.title, documents.metadata,
-                  heading, context, text, start, "end", line_start, line_end
+                  heading, context, text, start, "end", line_start, line_end, page
            FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
            WHERE passages.id IN (SELECT value FROM json_each(?))""",
         (json.dumps(list(ids)),),
     )
     found = {}
-    for id_, path, record, title, metadata, heading, context, text, start, end, first, last in rows:
+    for id_, path, record, title, metadata, heading, context, text, start, end, first, last, page in rows:
         name = os.fsdecode(path)
         found[id_] = StoredPassage(
             id=id_,
@@ -193,5 +194,6 @@ def _passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, S
             line_start=first,
             line_end=last,
             metadata=json.loads(metadata),
+            page=page,
         )
     return found

@@ -52,7 +52,9 @@ class Work:
 
 def document_sha256(document: Document) -> str:
     """What tells whether a document's stored passages are still right."""
-    parts = (document.kind, document.title, document.text, json.dumps(document.metadata, sort_keys=True))
+    parts = [document.kind, document.title, document.text, json.dumps(document.metadata, sort_keys=True)]
+    if document.pages:
+        parts.append(json.dumps(document.pages))
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -220,8 +222,8 @@ def _put_document(
     for passage in passages:
         id_ = connection.execute(
             """INSERT INTO passages
-               (document, start, "end", line_start, line_end, heading, context, text, n_tokens)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+               (document, start, "end", line_start, line_end, heading, context, text, n_tokens, page)
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             (
                 row,
                 passage.start,
@@ -232,6 +234,7 @@ def _put_document(
                 passage.context,
                 passage.text,
                 passage.n_tokens,
+                passage.page,
             ),
         ).lastrowid
         key = content_key(passage)

@@ -54,4 +54,5 @@ def as_hit(rank: int, passage: StoredPassage, cosine: float) -> Hit:
         passage_id=passage.id,
         metadata=passage.metadata,
         context=passage.context,
+        page=passage.page,
     )

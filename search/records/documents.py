@@ -60,6 +60,7 @@ class Document:
         metadata: JSON-compatible values: front matter, field list, other columns or keys.
         sections: in order, without overlap; what lies outside (front matter) is metadata, not passages.
         lines: where each offset of the text stands in the source file.
+        pages: for a format with pages, the offset in the text where each of them begins, the first one 0.
         encoding: the character encoding the file was decoded from.
     """
 
@@ -72,11 +73,16 @@ class Document:
     record: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
     encoding: str = "utf-8"
+    pages: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
         """`path`, or `path#record` for one record of a file: unique within a folder."""
         return f"{self.path}#{self.record}" if self.record else self.path
+
+    def page(self, offset: int) -> int | None:
+        """The 1-based page on which a character stands; None for a format without pages."""
+        return bisect_right(self.pages, offset) or None
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ class Passage:
         context: what is encoded before the text (title and headings); "" for none.
         line_start, line_end: 1-based lines of the source file, both included.
         n_tokens: tokens of context and text together, special tokens included.
+        page: 1-based page, slide or sheet on which the passage begins; None for a format without.
     """
 
     start: int
@@ -98,3 +105,4 @@ class Passage:
     line_start: int
     line_end: int
     n_tokens: int
+    page: int | None = None

@@ -21,7 +21,9 @@ class Hit:
         document: the document's name within the indexed folder, with forward slashes;
             "table.csv#12" for record 12 of a file.
         text: the passage; `start`, `end` its span in the document's text.
-        line_start, line_end: 1-based lines of the source file, both included.
+        line_start, line_end: 1-based lines of the source file, both included; of its extracted text where
+            the format has pages.
+        page: 1-based page, slide or sheet on which the passage begins; None for a format without.
     """
 
     rank: int
@@ -41,3 +43,4 @@ class Hit:
     passage_id: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
     context: str = ""
+    page: int | None = None

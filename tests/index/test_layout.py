@@ -60,7 +60,7 @@ def test_foreign_newer_and_broken_databases(tmp_path: Path, tiny_model: Path) ->
     connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
     connection.commit()
     connection.close()
-    with pytest.raises(IndexDamaged, match="has format 99 and this version of seewhy reads up to 1"):
+    with pytest.raises(IndexDamaged, match="has format 99 and this version of seewhy reads up to 2"):
         Index.open(index)
     foreign = tmp_path / "foreign"
     foreign.mkdir()
