@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
+from search.index.checksums import require, row_checksum
 
 SCHEMA_VERSION = 2
 _WAIT_SECONDS = 60.0
@@ -134,8 +135,7 @@ def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = Fal
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and "meta" not in tables:
         raise IndexDamaged(f"'{database}' is a database, but not of this program: it has no table 'meta'.")
-    rows = connection.execute("SELECT key, value FROM meta") if tables else ()
-    meta = {key: json.loads(value) for key, value in rows}
+    meta = all_meta(connection) if tables else {}
     version = meta.get("schema_version")
     if version is not None and (not isinstance(version, int) or version > SCHEMA_VERSION):
         raise IndexDamaged(
@@ -152,6 +152,34 @@ def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = Fal
             f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
         )
     return meta
+
+
+def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Every key-value pair, within a transaction."""
+    meta = {}
+    for key, value, *checksum in connection.execute("SELECT * FROM meta"):
+        if checksum:  # since format 2
+            require("meta", (key, value), *checksum)
+        meta[key] = json.loads(value)
+    return meta
+
+
+def one_meta(connection: sqlite3.Connection, key: str) -> Any:
+    """The value of a key that is there in every index that was begun."""
+    row = connection.execute("SELECT value, checksum FROM meta WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        raise IndexDamaged(f"the index does not say what its '{key}' is. Mend it with: seewhy repair")
+    require("meta", (key, row[0]), row[1])
+    return json.loads(row[0])
+
+
+def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
+    """Set key-value pairs, within a transaction."""
+    pairs = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
+    connection.executemany(
+        "INSERT OR REPLACE INTO meta (key, value, checksum) VALUES (?, ?, ?)",
+        ((*pair, row_checksum(*pair)) for pair in pairs),
+    )
 
 
 def last_passage_id(database: Path) -> int:

@@ -14,13 +14,15 @@ from search.corpus import Cutter, Skipped, SourceFile
 from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
+from search.index.checksums import content_key
+from search.index.database import all_meta
 from search.index.plan import compare, nothing_to_index
 from search.index.reading import batches_ahead
 from search.index.schema import migrate
 from search.index.settings import PassageSettings, Source
 from search.index.snapshot import counts, skipped_groups
 from search.index.vectors import is_whole, read_ann, write_file
-from search.index.writer import Work, Writer, as_blob, content_key
+from search.index.writer import Work, Writer, as_blob
 from search.records import Passage, Progress, Report
 
 _REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew
@@ -102,8 +104,7 @@ class Run:
         """Write down what this index is of and made with, or check that it is the same."""
         passages = json.dumps(asdict(self.settings), sort_keys=True)
         fingerprint = replace(self.encoder.fingerprint, passages=passages)
-        rows = self.connection.execute("SELECT key, value FROM meta")
-        meta = {key: json.loads(value) for key, value in rows}
+        meta = all_meta(self.connection)
         if "fingerprint" in meta:
             Fingerprint.from_dict(meta["fingerprint"]).require_equal(fingerprint)
             if Path(meta["root"]) != self.folder:
@@ -126,7 +127,7 @@ class Run:
         everything, batch = batch, [work for work in batch if work.outcome != "same bytes"]
         self.counts.unchanged += len(everything) - len(batch)
         passages = [p for work in batch for _, found in work.documents for p in found]
-        by_key: dict[bytes, Passage] = {content_key(passage): passage for passage in passages}
+        by_key: dict[bytes, Passage] = {content_key(p.context, p.text): p for p in passages}
         vectors = self.writer.stored_embeddings(by_key)
         new = [key for key in by_key if key not in vectors]
         texts = [with_context(by_key[key].context, by_key[key].text) for key in new]

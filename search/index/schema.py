@@ -9,7 +9,8 @@ import sqlite3
 
 from sqlite_utils import Database, Migrations
 
-from search.index.database import SCHEMA_VERSION
+from search.index.checksums import COVERED, add_missing
+from search.index.database import SCHEMA_VERSION, put_meta
 
 _migrations = Migrations("seewhy")
 
@@ -66,9 +67,15 @@ def m001_first(db: Database) -> None:
 
 
 @_migrations()
-def m002_pages(db: Database) -> None:
-    """Pages, for formats that have them."""
+def m002_checksums(db: Database) -> None:
+    """A checksum for every row, deleted passages by their ids, pages for formats that have them."""
     db.execute("ALTER TABLE passages ADD COLUMN page INTEGER")
+    db.execute("CREATE TABLE tombstones (passage INTEGER PRIMARY KEY) STRICT")
+    db.execute("DELETE FROM ann")  # a cache, which the next run fills again
+    db.execute("ALTER TABLE ann DROP COLUMN deleted")
+    for table in COVERED:
+        db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+        add_missing(db.conn, table)
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -79,5 +86,6 @@ def migrate(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     with db.atomic():
         _migrations.apply(db)
-        db.table("meta").upsert({"key": "schema_version", "value": str(SCHEMA_VERSION)}, pk="key")
+        (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+        put_meta(connection, {"schema_version": SCHEMA_VERSION, "passages": passages})
     connection.execute("COMMIT")

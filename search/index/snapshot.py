@@ -6,21 +6,21 @@ import json
 import os
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from search.encoding.fingerprint import Fingerprint
-from search.errors import InputError
-from search.index.database import meta_of, reading
+from search.errors import IndexDamaged, InputError
+from search.index.checksums import COVERED, content_key, covered, require
+from search.index.database import meta_of, one_meta, reading
 from search.index.layout import DATABASE
-from search.index.vectors import LoadedVectors, nearest, read_ann
+from search.index.vectors import LoadedVectors, nearest, one_embedding, read_ann
 from search.records import SkippedGroup, Status
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 _EXAMPLES = 5
@@ -60,6 +60,8 @@ def nearest_passages(
         else:
             ranked = nearest(connection, loaded, query, k)
         stored = _passages(connection, [id_ for id_, _ in ranked])
+        if missing := [id_ for id_, _ in ranked if id_ not in stored]:
+            raise IndexDamaged(f"passage {missing[0]} cannot be found. Mend the index with: seewhy repair")
         return [(stored[id_], cosine) for id_, cosine in ranked]
 
 
@@ -110,8 +112,7 @@ def passage(index: Path, id_: int) -> tuple[StoredPassage, NDArray[np.float32]]:
             raise InputError(
                 f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
             )
-        blob = connection.execute("SELECT vector FROM embeddings WHERE passage = ?", (id_,)).fetchone()[0]
-        return found[id_], np.frombuffer(blob, dtype="<f4")
+        return found[id_], one_embedding(connection, id_)
 
 
 def status(index: Path) -> Status:
@@ -170,30 +171,51 @@ def skipped_groups(connection: sqlite3.Connection) -> tuple[SkippedGroup, ...]:
 
 
 def _passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, StoredPassage]:
-    root = json.loads(connection.execute("SELECT value FROM meta WHERE key = 'root'").fetchone()[0])
-    rows: Iterable[tuple[Any, ...]] = connection.execute(
-        """SELECT passages.id, files.path, documents.record, documents.title, documents.metadata,
-                  heading, context, text, start, "end", line_start, line_end, page
-           FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
-           WHERE passages.id IN (SELECT value FROM json_each(?))""",
+    """Those of the passages that are there, each checked against what was written.
+
+    Raises:
+        IndexDamaged: a row of a passage, its document or its file is damaged or missing.
+    """
+    root = one_meta(connection, "root")
+    rows = connection.execute(
+        f"""SELECT {covered("passages")}, passages.checksum, embeddings.content,
+                   {covered("documents")}, documents.checksum, {covered("files")}, files.checksum
+            FROM passages LEFT JOIN embeddings ON passage = passages.id
+                 LEFT JOIN documents ON documents.id = document LEFT JOIN files ON files.id = file
+            WHERE passages.id IN (SELECT value FROM json_each(?))""",
         (json.dumps(list(ids)),),
     )
     found = {}
-    for id_, path, record, title, metadata, heading, context, text, start, end, first, last, page in rows:
-        name = os.fsdecode(path)
-        found[id_] = StoredPassage(
-            id=id_,
+    for row in rows:
+        values = iter(row)
+        mine = _checked("passages", values)
+        content = next(values)
+        document, file = _checked("documents", values), _checked("files", values)
+        if content != content_key(mine["context"], mine["text"]):
+            raise IndexDamaged(
+                f"the embedding of passage {mine['id']} belongs to another text. Mend it with: seewhy repair"
+            )
+        name = os.fsdecode(file["path"])
+        found[mine["id"]] = StoredPassage(
+            id=mine["id"],
             path=os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
-            document=f"{name}#{record}" if record else name,
-            title=title,
-            heading=heading,
-            context=context,
-            text=text,
-            start=start,
-            end=end,
-            line_start=first,
-            line_end=last,
-            metadata=json.loads(metadata),
-            page=page,
+            document=f"{name}#{document['record']}" if document["record"] else name,
+            title=document["title"],
+            heading=mine["heading"],
+            context=mine["context"],
+            text=mine["text"],
+            start=mine["start"],
+            end=mine["end"],
+            line_start=mine["line_start"],
+            line_end=mine["line_end"],
+            metadata=json.loads(document["metadata"]),
+            page=mine["page"],
         )
     return found
+
+
+def _checked(table: str, values: Iterator[Any]) -> dict[str, Any]:
+    """The next covered columns of a joined row, and the checksum behind them, compared."""
+    row = dict(zip(COVERED[table], values, strict=False))
+    require(table, list(row.values()), next(values))
+    return row

@@ -12,6 +12,7 @@ import json
 import os
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.index.database import Reader
+from search.errors import IndexDamaged
+from search.index.checksums import covered, require
+from search.index.database import Reader, one_meta
 from search.index.layout import DATABASE
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ class Ann:
 
     Attributes:
         watermark: the file holds the passages with ids up to this one, as they were then.
-        count: how many it holds; `deleted` of them have been deleted since.
+        count: how many it holds; `deleted` of them have been deleted since: those in table `tombstones`.
     """
 
     generation: int
@@ -46,22 +49,45 @@ class Ann:
 
 
 def read_ann(connection: sqlite3.Connection) -> Ann | None:
-    row = connection.execute(
-        "SELECT generation, file, sha256, watermark, count, deleted FROM ann WHERE id = 1"
-    ).fetchone()
-    return Ann(*row) if row else None
+    row = connection.execute(f"SELECT {covered('ann')}, checksum FROM ann WHERE id = 1").fetchone()
+    if row is None:
+        return None
+    generation, file, sha256, watermark, count, checksum = row
+    require("ann", row[:-1], checksum)
+    (deleted,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
+    return Ann(generation, file, sha256, watermark, count, deleted)
 
 
 def embeddings(
     connection: sqlite3.Connection, dimension: int, after: int = 0
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Blocks of (passage ids, vectors (n, d)) with ids above `after`, in the order of ids."""
+    """Blocks of (passage ids, vectors (n, d)) with ids above `after`, in the order of ids.
+
+    Raises:
+        IndexDamaged: a vector is not the one that was written.
+    """
     rows = connection.execute(
-        "SELECT passage, vector FROM embeddings WHERE passage > ? ORDER BY passage", (after,)
+        "SELECT passage, vector, checksum FROM embeddings WHERE passage > ? ORDER BY passage", (after,)
     )
     while block := rows.fetchmany(_ROWS_AT_ONCE):
+        for id_, vector, checksum in block:
+            _require_whole(id_, vector, checksum, dimension)
         ids = np.array([row[0] for row in block], dtype=np.int64)
         yield ids, np.frombuffer(b"".join(row[1] for row in block), dtype="<f4").reshape(-1, dimension)
+
+
+def one_embedding(connection: sqlite3.Connection, passage: int) -> NDArray[np.float32]:
+    """The embedding of a passage that is there, (d,)."""
+    vector, checksum = connection.execute(
+        "SELECT vector, checksum FROM embeddings WHERE passage = ?", (passage,)
+    ).fetchone()
+    _require_whole(passage, vector, checksum, len(vector) // 4)
+    return np.frombuffer(vector, dtype="<f4")
+
+
+def _require_whole(passage: int, vector: bytes, checksum: int, dimension: int) -> None:
+    if len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
+        raise IndexDamaged(f"the embedding of passage {passage} is damaged. Mend it with: seewhy repair")
 
 
 def write_file(connection: sqlite3.Connection, dimension: int, index: Path, generation: int) -> Ann | None:
@@ -168,8 +194,12 @@ def nearest(
 
     Searches the FAISS file, asking for as many more as it holds deleted passages, and everything newer
     one by one. Equal cosines are ordered by passage id.
+
+    Raises:
+        IndexDamaged: not all passages that the index should hold were looked at.
     """
     found: list[tuple[int, float]] = []
+    looked_at = 0
     ann = read_ann(connection)
     flat = loaded.get(ann) if ann else None
     after = 0
@@ -178,18 +208,24 @@ def nearest(
         scores, ids = flat.search(query[None, :], min(k + ann.deleted, ann.count))
         found = list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
         if ann.deleted:
-            alive = _existing(connection, [id_ for id_, _ in found])
-            found = [(id_, score) for id_, score in found if id_ in alive]
+            deleted = _deleted(connection, [id_ for id_, _ in found])
+            found = [(id_, score) for id_, score in found if id_ not in deleted]
+        looked_at = ann.count - ann.deleted
     for ids, vectors in embeddings(connection, len(query), after):
+        looked_at += len(ids)
         scores = vectors @ query
         best = np.argsort(-scores, kind="stable")[:k]
         found += zip(ids[best].tolist(), scores[best].tolist(), strict=True)
+    if looked_at != (passages := one_meta(connection, "passages")):
+        raise IndexDamaged(
+            f"the index should hold {passages} passages, but {looked_at} were found. Mend it with: seewhy repair"
+        )
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
-def _existing(connection: sqlite3.Connection, ids: list[int]) -> set[int]:
-    """Those of the ids that are in the index."""
+def _deleted(connection: sqlite3.Connection, ids: list[int]) -> set[int]:
+    """Those of the ids whose passages have been deleted."""
     rows = connection.execute(
-        "SELECT passage FROM embeddings WHERE passage IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+        "SELECT passage FROM tombstones WHERE passage IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
     )
     return {row[0] for row in rows}

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from search.corpus import Skipped, SourceFile
+from search.index.checksums import COVERED, Value, content_key, row_checksum
+from search.index.database import put_meta
 from search.index.vectors import Ann
 from search.records import Document, Passage
 
@@ -58,11 +60,6 @@ def document_sha256(document: Document) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def content_key(passage: Passage) -> bytes:
-    """What tells whether two passages have the same embedding: sha256 of all that is encoded, 16 bytes."""
-    return hashlib.sha256(f"{passage.context}\0{passage.text}".encode("utf-8", "surrogatepass")).digest()[:16]
-
-
 class Writer:
     """Changes to an index, each method one transaction."""
 
@@ -81,7 +78,7 @@ class Writer:
 
     def put_meta(self, **values: Any) -> None:
         with self.transaction() as connection:
-            _put_meta(connection, values)
+            put_meta(connection, values)
 
     def number_passages_after(self, last: int) -> None:
         """Give the first passage the id `last` + 1, so that no id is ever used twice."""
@@ -121,6 +118,7 @@ class Writer:
                     _delete_documents(
                         connection, file, [row[0] for row in stored if row[0] not in work.records]
                     )
+            _count_passages(connection)
 
     def touch(self, file: SourceFile) -> None:
         """The file's time stamp changed, its content did not."""
@@ -146,6 +144,7 @@ class Writer:
                 connection.execute(
                     "DELETE FROM skipped WHERE path = ? AND stage = 'read'", (os.fsencode(path),)
                 )
+            _count_passages(connection)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
@@ -155,36 +154,50 @@ class Writer:
                 "INSERT OR REPLACE INTO skipped VALUES (?, 0, 'walk', ?, ?)",
                 ((os.fsencode(skip.path), skip.reason, skip.detail) for skip in walked),
             )
-            _put_meta(connection, meta)
+            put_meta(connection, meta)
 
     def name_vectors(self, ann: Ann | None) -> None:
         """Point the index at a new FAISS file, or at none."""
         with self.transaction() as connection:
             connection.execute("DELETE FROM ann")
+            connection.execute("DELETE FROM tombstones")
             if ann:
+                row = (ann.generation, ann.file, ann.sha256, ann.watermark, ann.count)
                 connection.execute(
-                    "INSERT INTO ann VALUES (1, ?, ?, ?, ?, ?, ?)",
-                    (ann.generation, ann.file, ann.sha256, ann.watermark, ann.count, ann.deleted),
+                    """INSERT INTO ann (id, generation, file, sha256, watermark, count, checksum)
+                       VALUES (1, ?, ?, ?, ?, ?, ?)""",
+                    (*row, row_checksum(*row)),
                 )
 
 
-def _put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
-    connection.executemany(
-        "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-        ((key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()),
-    )
+def _count_passages(connection: sqlite3.Connection) -> None:
+    """Write down how many passages there are, so that a reader notices when one cannot be found."""
+    (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+    put_meta(connection, {"passages": passages})
 
 
 def _put_file(connection: sqlite3.Connection, work: Work) -> int:
     path = os.fsencode(work.file.path)
     status = "partial" if not work.last else "indexed" if work.records else "skipped"
-    row = connection.execute(
-        """INSERT INTO files (path, size, mtime_ns, inode, sha256, status) VALUES (?, ?, ?, ?, ?, ?)
-           ON CONFLICT (path) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns,
-               inode = excluded.inode, sha256 = excluded.sha256, status = excluded.status
-           RETURNING id""",
-        (path, work.file.size, work.file.mtime_ns, work.file.inode, work.sha256, status),
-    ).fetchone()
+    row = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+    if row is None:
+        row = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
+    connection.execute(
+        """INSERT INTO files (id, path, size, mtime_ns, inode, sha256, status, checksum)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+           ON CONFLICT (id) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns,
+               inode = excluded.inode, sha256 = excluded.sha256, status = excluded.status""",
+        (
+            row[0],
+            path,
+            work.file.size,
+            work.file.mtime_ns,
+            work.file.inode,
+            work.sha256,
+            status,
+            row_checksum(row[0], path),
+        ),
+    )
     if work.last:
         connection.execute("DELETE FROM skipped WHERE path = ? AND stage = 'read'", (path,))
         connection.executemany(
@@ -206,45 +219,54 @@ def _put_document(
     passages: Sequence[Passage],
     vectors: dict[bytes, bytes],
 ) -> None:
-    row = connection.execute(
-        """INSERT INTO documents (file, record, kind, title, metadata, encoding, sha256)
-           VALUES (?, ?, ?, ?, ?, ?, ?)""",
-        (
-            file,
-            document.record,
-            document.kind,
-            document.title,
-            json.dumps(document.metadata, ensure_ascii=False),
-            document.encoding,
-            document_sha256(document),
-        ),
-    ).lastrowid
-    for passage in passages:
-        id_ = connection.execute(
-            """INSERT INTO passages
-               (document, start, "end", line_start, line_end, heading, context, text, n_tokens, page)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                row,
-                passage.start,
-                passage.end,
-                passage.line_start,
-                passage.line_end,
-                passage.heading,
-                passage.context,
-                passage.text,
-                passage.n_tokens,
-                passage.page,
-            ),
-        ).lastrowid
-        key = content_key(passage)
+    (id_,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
+    _insert(
+        connection,
+        "documents",
+        id_,
+        file,
+        document.record,
+        document.kind,
+        document.title,
+        json.dumps(document.metadata, ensure_ascii=False),
+        document.encoding,
+        document_sha256(document),
+    )
+    last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
+    for number, passage in enumerate(passages, start=last[0] + 1 if last else 1):
+        _insert(
+            connection,
+            "passages",
+            number,
+            id_,
+            passage.start,
+            passage.end,
+            passage.line_start,
+            passage.line_end,
+            passage.heading,
+            passage.context,
+            passage.text,
+            passage.n_tokens,
+            passage.page,
+        )
+        key = content_key(passage.context, passage.text)
         connection.execute(
-            "INSERT INTO embeddings VALUES (?, ?, ?, ?)", (id_, vectors[key], zlib.crc32(vectors[key]), key)
+            "INSERT INTO embeddings VALUES (?, ?, ?, ?)",
+            (number, vectors[key], zlib.crc32(vectors[key]), key),
         )
 
 
+def _insert(connection: sqlite3.Connection, table: str, *values: Value) -> None:
+    """Insert a row, given its covered columns, with its checksum."""
+    columns = ", ".join(f'"{column}"' for column in COVERED[table])
+    marks = ", ".join("?" * (len(values) + 1))
+    connection.execute(
+        f"INSERT INTO {table} ({columns}, checksum) VALUES ({marks})", (*values, row_checksum(*values))
+    )
+
+
 def _delete_documents(connection: sqlite3.Connection, file: int, records: Sequence[int]) -> None:
-    """Delete documents with all their passages, counting those that the FAISS file still holds."""
+    """Delete documents with all their passages, and note those that the FAISS file still holds."""
     for record in records:
         row = connection.execute(
             "SELECT id FROM documents WHERE file = ? AND record = ?", (file, record)
@@ -252,8 +274,8 @@ def _delete_documents(connection: sqlite3.Connection, file: int, records: Sequen
         if row is None:
             continue
         connection.execute(
-            """UPDATE ann SET deleted = deleted
-               + (SELECT count(*) FROM passages WHERE document = ? AND id <= ann.watermark)""",
+            """INSERT INTO tombstones SELECT passages.id FROM passages, ann
+               WHERE document = ? AND passages.id <= ann.watermark""",
             row,
         )
         connection.execute("DELETE FROM documents WHERE id = ?", row)

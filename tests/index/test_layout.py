@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from search import Index, IndexDamaged, IndexNotFound, InputError
+from search.index.checksums import row_checksum
 from search.index.layout import find_index
 
 
@@ -57,7 +58,10 @@ def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:
 def test_foreign_newer_and_broken_databases(tmp_path: Path, tiny_model: Path) -> None:
     index = Index.build(folder(tmp_path / "notes"), model=str(tiny_model)).path
     connection = sqlite3.connect(index / "index.db")
-    connection.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    connection.execute(
+        "UPDATE meta SET value = '99', checksum = ? WHERE key = 'schema_version'",
+        (row_checksum("schema_version", "99"),),
+    )
     connection.commit()
     connection.close()
     with pytest.raises(IndexDamaged, match="has format 99 and this version of seewhy reads up to 2"):

@@ -1,12 +1,14 @@
 """The FAISS file and exact search, against brute force."""
 
 import sqlite3
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from search.index.database import connect_to_write
+from search import IndexDamaged
+from search.index.database import connect_to_write, put_meta
 from search.index.schema import migrate
 from search.index.vectors import Ann, LoadedVectors, nearest, write_file
 from search.index.writer import Writer
@@ -22,8 +24,8 @@ def filled(tmp_path: Path) -> tuple[Path, sqlite3.Connection, np.ndarray]:
     vectors = np.random.default_rng(0).normal(size=(300, D)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors[40] = vectors[200] = vectors[3]
-    connection.execute("INSERT INTO files VALUES (1, x'61', 0, 0, 0, '', 'indexed')")
-    connection.execute("INSERT INTO documents VALUES (1, 1, 0, 'text', '', '{}', 'utf-8', '')")
+    connection.execute("INSERT INTO files VALUES (1, x'61', 0, 0, 0, '', 'indexed', 0)")
+    connection.execute("INSERT INTO documents VALUES (1, 1, 0, 'text', '', '{}', 'utf-8', '', 0)")
     add(connection, vectors)
     return tmp_path, connection, vectors
 
@@ -31,9 +33,17 @@ def filled(tmp_path: Path) -> tuple[Path, sqlite3.Connection, np.ndarray]:
 def add(connection: sqlite3.Connection, vectors: np.ndarray) -> None:
     for vector in vectors:
         id_ = connection.execute(
-            "INSERT INTO passages VALUES (NULL, 1, 0, 1, 1, 1, '', '', 'x', 3, NULL)"
+            "INSERT INTO passages VALUES (NULL, 1, 0, 1, 1, 1, '', '', 'x', 3, NULL, 0)"
         ).lastrowid
-        connection.execute("INSERT INTO embeddings VALUES (?, ?, 0, x'00')", (id_, vector.tobytes()))
+        connection.execute(
+            "INSERT INTO embeddings VALUES (?, ?, ?, x'00')",
+            (id_, vector.tobytes(), zlib.crc32(vector.tobytes())),
+        )
+    count_passages(connection)
+
+
+def count_passages(connection: sqlite3.Connection) -> None:
+    put_meta(connection, {"passages": connection.execute("SELECT count(*) FROM passages").fetchone()[0]})
 
 
 def brute_force(ids: list[int], vectors: np.ndarray, query: np.ndarray, k: int) -> list[int]:
@@ -75,7 +85,8 @@ def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Con
     add(connection, more)
     gone = [*range(1, 300, 7), 305]
     connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
-    connection.execute("UPDATE ann SET deleted = ?", (len(gone) - 1,))
+    connection.executemany("INSERT INTO tombstones VALUES (?)", [(id_,) for id_ in gone[:-1]])
+    count_passages(connection)
     ids = [id_ for id_ in range(1, 331) if id_ not in gone]
     check(folder, connection, ids, np.concatenate([vectors, more]))
 
@@ -100,6 +111,21 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
     loaded = check(folder, connection, list(range(1, 301)), vectors)
     assert ann.file in loaded.problem
     assert "seewhy index" in loaded.problem
+
+
+def test_what_cannot_be_found_is_an_error_and_not_a_shorter_answer(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray],
+) -> None:
+    folder, connection, vectors = filled
+    loaded = LoadedVectors(folder)
+    connection.execute("DELETE FROM passages WHERE id = 5")
+    with pytest.raises(IndexDamaged, match="should hold 300 passages, but 299 were found.*seewhy repair"):
+        nearest(connection, loaded, vectors[3], 1)
+    count_passages(connection)
+    nearest(connection, loaded, vectors[3], 1)
+    connection.execute("UPDATE embeddings SET checksum = checksum + 1 WHERE passage = 299")
+    with pytest.raises(IndexDamaged, match="embedding of passage 299 is damaged.*seewhy repair"):
+        nearest(connection, loaded, vectors[3], 1)
 
 
 def test_file_names_carry_generation_and_hash(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:

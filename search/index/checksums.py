@@ -1,0 +1,72 @@
+"""A checksum for every row, because SQLite keeps none: a bit that flips in a text would be read as it is.
+
+A row's checksum is the CRC-32 of the columns in `COVERED`, one after the other, each as its kind, its
+length and its bytes. It is compared whenever a row is used for an answer, so damage is an error and not a
+wrong answer. It guards against accidents, not against somebody who can write to the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Sequence
+
+from search.errors import IndexDamaged
+
+COVERED = {
+    "meta": ("key", "value"),
+    "files": ("id", "path"),
+    "documents": ("id", "file", "record", "kind", "title", "metadata", "encoding", "sha256"),
+    "passages": (
+        "id", "document", "start", "end", "line_start", "line_end", "heading", "context", "text",
+        "n_tokens", "page",
+    ),
+    "ann": ("generation", "file", "sha256", "watermark", "count"),
+}  # fmt: skip
+
+Value = int | str | bytes | None
+
+
+def row_checksum(*values: Value) -> int:
+    """The checksum of a row: of its columns in COVERED, in that order."""
+    found = 0
+    for value in values:
+        if isinstance(value, str):
+            kind, data = b"s", value.encode("utf-8", "surrogatepass")
+        elif isinstance(value, int):
+            kind, data = b"i", str(value).encode()
+        elif value is None:
+            kind, data = b"n", b""
+        else:
+            kind, data = b"b", bytes(value)
+        found = zlib.crc32(data, zlib.crc32(kind + len(data).to_bytes(8, "little"), found))
+    return found
+
+
+def content_key(context: str, text: str) -> bytes:
+    """What tells whether two passages have the same embedding: sha256 of all that is encoded, 16 bytes."""
+    return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def covered(table: str) -> str:
+    """The covered columns of a table as SQL, each with the table's name."""
+    return ", ".join(f'{table}."{column}"' for column in COVERED[table])
+
+
+def require(table: str, values: Sequence[Value], checksum: int) -> None:
+    """Raise IndexDamaged if a row that was read is not the row that was written."""
+    if row_checksum(*values) != checksum:
+        raise IndexDamaged(
+            f"a row in the table '{table}' of the index is damaged (its checksum is wrong): '{values[0]!s:.80}'. "
+            "Mend it with: seewhy repair"
+        )
+
+
+def add_missing(connection: sqlite3.Connection, table: str) -> None:
+    """Give every row of a table its checksum."""
+    rows = connection.execute(f"SELECT rowid, {covered(table)} FROM {table}").fetchall()
+    connection.executemany(
+        f"UPDATE {table} SET checksum = ? WHERE rowid = ?",
+        ((row_checksum(*values), rowid) for rowid, *values in rows),
+    )
