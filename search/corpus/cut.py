@@ -163,15 +163,11 @@ class Cutter:
     def _splitter(self, markdown: bool, capacity: int) -> Splitter:
         from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
-        # A splitter holds its own copy of the tokenizer, so there are only as many as sixteen of a kind.
-        step = max(1, self._passage_tokens // 16)
-        capacity = max(capacity // step * step, 1)
         if (markdown, capacity) not in self._splitters:
             kind = MarkdownSplitter if markdown else TextSplitter
             overlap = min(self._overlap, capacity // 2)
-            self._splitters[markdown, capacity] = kind.from_huggingface_tokenizer(
-                self._tokenizer, capacity, overlap=overlap
-            )
+            # Given the tokenizer itself, each splitter would keep a copy of 10 MB, and be no quicker.
+            self._splitters[markdown, capacity] = kind.from_callback(self._count, capacity, overlap=overlap)
         return self._splitters[markdown, capacity]
 
     def _count(self, text: str) -> int:

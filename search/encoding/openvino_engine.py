@@ -45,6 +45,8 @@ class OpenVINOEngine:
             "INFERENCE_PRECISION_HINT": "f32",
             "PERFORMANCE_HINT": "THROUGHPUT",
             "NUM_STREAMS": str(streams),
+            # Kernels are kept for each shape of batch; the default keeps so many that memory grows on and on.
+            "CPU_RUNTIME_CACHE_CAPACITY": "64",
         }
         if cached:
             config["CACHE_DIR"] = str(folder / "compiled")

@@ -16,12 +16,13 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.index.checksums import content_key
 from search.index.database import all_meta
+from search.index.faiss_file import is_whole, write_file
 from search.index.plan import compare, nothing_to_index
 from search.index.reading import batches_ahead
 from search.index.schema import migrate
 from search.index.settings import PassageSettings, Source
 from search.index.snapshot import counts, skipped_groups
-from search.index.vectors import is_whole, read_ann, write_file
+from search.index.vectors import read_ann
 from search.index.writer import Work, Writer, as_blob
 from search.records import Passage, Progress, Report
 

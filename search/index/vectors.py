@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import threading
 import zlib
@@ -88,65 +87,6 @@ def one_embedding(connection: sqlite3.Connection, passage: int) -> NDArray[np.fl
 def _require_whole(passage: int, vector: bytes, checksum: int, dimension: int) -> None:
     if len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
         raise IndexDamaged(f"the embedding of passage {passage} is damaged. Mend it with: seewhy repair")
-
-
-def write_file(connection: sqlite3.Connection, dimension: int, index: Path, generation: int) -> Ann | None:
-    """Write all embeddings to a new FAISS file under `index/ann`; None when there are none.
-
-    The file is on disk, whole, when this returns; naming it in index.db is the caller's transaction.
-    """
-    import faiss
-
-    (count,) = connection.execute("SELECT count(*) FROM embeddings").fetchone()
-    if not count:
-        return None
-    flat = faiss.IndexFlatIP(dimension)
-    flat.codes.resize(
-        4 * dimension * count
-    )  # room for all at once: growing step by step takes twice the memory
-    numbered = faiss.IndexIDMap(flat)
-    watermark = 0
-    for ids, vectors in embeddings(connection, dimension):
-        numbered.add_with_ids(vectors, ids)
-        watermark = int(ids[-1])
-    temporary = index / "tmp" / f"g{generation}.faiss"
-    temporary.parent.mkdir(exist_ok=True)
-    (index / "ann").mkdir(exist_ok=True)
-    faiss.write_index(numbered, str(temporary))
-    with temporary.open("r+b") as stream:
-        os.fsync(stream.fileno())
-    digest = _sha256(temporary)
-    name = f"ann/g{generation}-{digest[:16]}.faiss"
-    temporary.replace(index / name)
-    _sync_folder(index / "ann")
-    return Ann(generation, name, digest, watermark, count, 0)
-
-
-def is_whole(index: Path, ann: Ann) -> bool:
-    """Whether the FAISS file is there with the right hash, without loading it."""
-    try:
-        return _sha256(index / ann.file) == ann.sha256
-    except OSError:
-        return False
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable. Windows has no such call and does not need it."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class LoadedVectors:

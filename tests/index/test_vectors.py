@@ -9,8 +9,9 @@ import pytest
 
 from search import IndexDamaged
 from search.index.database import connect_to_write, put_meta
+from search.index.faiss_file import _as_expected, _by_faiss, write_file
 from search.index.schema import migrate
-from search.index.vectors import Ann, LoadedVectors, nearest, write_file
+from search.index.vectors import Ann, LoadedVectors, embeddings, nearest
 from search.index.writer import Writer
 
 D = 8
@@ -126,6 +127,19 @@ def test_what_cannot_be_found_is_an_error_and_not_a_shorter_answer(
     connection.execute("UPDATE embeddings SET checksum = checksum + 1 WHERE passage = 299")
     with pytest.raises(IndexDamaged, match="embedding of passage 299 is damaged.*seewhy repair"):
         nearest(connection, loaded, vectors[3], 1)
+
+
+def test_the_file_is_what_faiss_would_write(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, connection, _ = filled
+    ann = write_file(connection, D, folder, 1)
+    assert ann is not None
+    assert (folder / ann.file).read_bytes() == _by_faiss(embeddings(connection, D), D)
+    assert all(_as_expected(dimension) for dimension in (1, 31, 384, 1024))
+    monkeypatch.setattr("search.index.faiss_file._frame", lambda *_: (b"another format", b""))
+    again = write_file(connection, D, folder, 2)
+    assert again is not None and again.sha256 == ann.sha256
 
 
 def test_file_names_carry_generation_and_hash(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:

@@ -1,0 +1,120 @@
+"""Writing the FAISS file: straight from index.db to disk, a block at a time.
+
+What FAISS would write of an index that it holds in memory, without holding it: so the memory that
+indexing takes does not grow with the number of passages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from search.index.vectors import Ann, embeddings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_HEADER = 33  # bytes of an index's header behind the four letters of its kind
+_KIND = 4
+_COUNT = slice(_KIND + 4, _KIND + 12)  # in such a header, behind the dimension
+
+
+def write_file(connection: sqlite3.Connection, dimension: int, index: Path, generation: int) -> Ann | None:
+    """Write all embeddings to a new FAISS file under `index/ann`; None when there are none.
+
+    The file is on disk, whole, when this returns; naming it in index.db is the caller's transaction.
+    """
+    count, watermark = connection.execute("SELECT count(*), max(passage) FROM embeddings").fetchone()
+    if not count:
+        return None
+    temporary = index / "tmp" / f"g{generation}.faiss"
+    temporary.parent.mkdir(exist_ok=True)
+    (index / "ann").mkdir(exist_ok=True)
+    with temporary.open("wb") as stream:
+        if _as_expected(dimension):
+            stream.writelines(_flat(connection, dimension, count))
+        else:
+            stream.write(_by_faiss(embeddings(connection, dimension), dimension))
+        stream.flush()
+        os.fsync(stream.fileno())
+    digest = _sha256(temporary)
+    name = f"ann/g{generation}-{digest[:16]}.faiss"
+    temporary.replace(index / name)
+    _sync_folder(index / "ann")
+    return Ann(generation, name, digest, watermark, count, 0)
+
+
+def is_whole(index: Path, ann: Ann) -> bool:
+    """Whether the FAISS file is there with the right hash, without loading it."""
+    try:
+        return _sha256(index / ann.file) == ann.sha256
+    except OSError:
+        return False
+
+
+def _flat(connection: sqlite3.Connection, dimension: int, count: int) -> Iterator[bytes]:
+    """The bytes of an IndexIDMap over an IndexFlatIP: headers, vectors, ids."""
+    head, middle = _frame(dimension, count)
+    yield head
+    for _, vectors in embeddings(connection, dimension):
+        yield vectors.tobytes()
+    yield middle
+    ids = connection.execute("SELECT passage FROM embeddings ORDER BY passage")
+    while block := ids.fetchmany(65536):
+        yield np.array(block, dtype="<i8").tobytes()
+
+
+def _frame(dimension: int, count: int) -> tuple[bytes, bytes]:
+    """What stands before the vectors, and what stands between them and the ids."""
+    import faiss
+
+    empty = bytearray(faiss.serialize_index(faiss.IndexIDMap(faiss.IndexFlatIP(dimension))).tobytes())
+    number = count.to_bytes(8, "little")
+    empty[_COUNT] = number
+    inner = _KIND + _HEADER
+    empty[inner + _COUNT.start : inner + _COUNT.stop] = number
+    sizes = inner + _KIND + _HEADER
+    return bytes(empty[:sizes]) + (count * dimension).to_bytes(8, "little"), number
+
+
+def _as_expected(dimension: int) -> bool:
+    """Whether FAISS, as it is installed, would write two vectors as this module does."""
+    ids, vectors = np.array([3, 5]), np.arange(2 * dimension, dtype="<f4").reshape(2, dimension)
+    head, middle = _frame(dimension, 2)
+    mine = head + vectors.tobytes() + middle + ids.astype("<i8").tobytes()
+    return mine == _by_faiss([(ids, vectors)], dimension)
+
+
+def _by_faiss(blocks: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]], dimension: int) -> Any:
+    """The same bytes from FAISS itself, which needs all vectors in memory."""
+    import faiss
+
+    numbered = faiss.IndexIDMap(faiss.IndexFlatIP(dimension))
+    for ids, vectors in blocks:
+        numbered.add_with_ids(vectors, ids)
+    return faiss.serialize_index(numbered).tobytes()
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable. Windows has no such call and does not need it."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
