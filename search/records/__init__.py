@@ -1,20 +1,24 @@
 """What one stage hands to the next: small frozen records, no behaviour that needs a model or a disk.
 
 documents.py     Document, Passage and where they stand      hits.py     Hit
-tokens.py        Token, TokenVectors                         reports.py  Progress, Report, Status
-explanations.py  Explanation and what it is made of
+tokens.py        Token, TokenVectors                         reports.py  Progress, Changes, Report, Status
+explanations.py  Explanation and what it is made of          checks.py   CheckReport, RepairReport
 """
 
+from search.records.checks import CheckReport, Finding, RepairReport, RepairStep, Severity
 from search.records.documents import Document, LineMap, Passage, Section
 from search.records.explanations import Explanation, Highlight, Pair, Term, Word, WordKind, WordMatrices
 from search.records.hits import Hit
-from search.records.reports import Progress, Report, SkippedGroup, Status
+from search.records.reports import Changes, Progress, Report, SkippedGroup, Status
 from search.records.tokens import ConvertedModel, Part, Token, TokenVectors
 
 __all__ = [
+    "Changes",
+    "CheckReport",
     "ConvertedModel",
     "Document",
     "Explanation",
+    "Finding",
     "Highlight",
     "Hit",
     "LineMap",
@@ -22,8 +26,11 @@ __all__ = [
     "Part",
     "Passage",
     "Progress",
+    "RepairReport",
+    "RepairStep",
     "Report",
     "Section",
+    "Severity",
     "SkippedGroup",
     "Status",
     "Term",
