@@ -21,22 +21,27 @@ def models(
 ) -> None:
     """List the models that were converted for quick starts on this machine, or remove them.
 
-    A model that was removed is converted again when it is next used.
+    A model that was removed is converted again when it is next used. One that could not be converted is listed
+    with the reason, and tried again when it is removed from the list.
     """
-    from search.encoding import cache
+    from search.encoding import cache, failures
     from search.errors import InputError
     from search.render import json, terminal
 
-    found = cache.all_cached()
+    found, failed = cache.all_cached(), failures.all_failures()
+    rows = [*(entry.record() for entry in found), *(failure.record() for failure in failed)]
     if remove:
-        chosen = [entry for entry in found if remove in ("all", entry.files.name)]
-        if not chosen and remove != "all":
-            known = ", ".join(sorted({entry.files.name for entry in found})) or "none"
+        if remove != "all" and remove not in {row.name for row in rows}:
+            known = ", ".join(sorted({row.name for row in rows})) or "none"
             raise InputError(f"no converted model is called '{remove}'. There are: {known}.")
-        for entry in chosen:
-            freed = terminal.size(entry.bytes)
-            cache.remove(entry)
-            note(f"removed {entry.files.name} ({freed})")
+        for entry in found:
+            if remove in ("all", entry.files.name):
+                freed = terminal.size(entry.bytes)
+                cache.remove(entry)
+                note(f"removed {entry.files.name} ({freed})")
+        for failure in failed:
+            if remove in ("all", failure.name):
+                failures.forget_failure(failure)
+                note(f"forgot that {failure.name} could not be converted")
         return
-    rows = [entry.record() for entry in found]
     echo(json.document(rows) if as_json else terminal.model_list(rows, page_width(), colour_on(color)))

@@ -31,13 +31,22 @@ IndexOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", metavar="NAME|FOLDER", help="The encoder. Default: what the index has."),
+    typer.Option(
+        "--model", metavar="NAME|FOLDER", help="The encoder, or NAME@REVISION. Default: the index's."
+    ),
 ]
 PoolingOption = Annotated[
     str | None,
     typer.Option("--pooling", help="mean, cls, pooler, max or mean_sqrt_len. Default: the model's own."),
 ]
 EngineOption = Annotated[str, typer.Option("--engine", help="auto, openvino or torch.")]
+PrecisionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        help="fp32, or bf16 or fp16: quicker on a GPU, a little less exact. Default: the index's.",
+    ),
+]
 OfflineOption = Annotated[bool, typer.Option("--offline", help="Never call out to the Hugging Face hub.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 JsonlOption = Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line.")]

@@ -16,6 +16,16 @@ from search.errors import ModelError
 if TYPE_CHECKING:
     from search.encoding.models import ModelFiles
 
+# NotImplementedError is a RuntimeError. What fails is a model's own code, run by the tracer.
+_TRACER_ERRORS = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    ImportError,
+    AssertionError,
+)
 _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6
 
 
@@ -37,7 +47,7 @@ def convert(files: ModelFiles, folder: Path) -> dict[str, Any]:
         from openvino import save_model
 
         save_model(model, folder / "encoder.xml", compress_to_fp16=False)
-    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+    except _TRACER_ERRORS as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError(f"'{files.name}' cannot be converted for OpenVINO: {reason}") from error
     _check(engine, files, folder)

@@ -7,20 +7,23 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from search.encoding.addends import addends
 from search.encoding.batches import batches
 from search.encoding.cache import cached_model
 from search.encoding.dense import Dense, load_dense
-from search.encoding.engines import check_engine, open_engine
+from search.encoding.engines import check_engine, check_precision, open_engine, require_own_process
 from search.encoding.fingerprint import Fingerprint
+from search.encoding.inputs import Role, prompt_for, require_whole, strings, with_context
 from search.encoding.layers import check_layer, combined, layer_number, pooled_layers
+from search.encoding.limits import check_dim, check_max_tokens, hidden_size, layer_count
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import check_pooling, pool, unit
 from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer, tokens
-from search.errors import InputError, ModelError, TextTooLong
+from search.errors import ModelError
 from search.records import TokenVectors
 
 if TYPE_CHECKING:
@@ -29,15 +32,15 @@ if TYPE_CHECKING:
 
     from search.encoding.engine import Engine, Hidden
 
-Role = Literal["query", "document"]
-_PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage")}
+__all__ = ["Encoder", "Role", "with_context"]
 
 
 class Encoder:
     """A BERT-like encoder and a pooling.
 
     Args:
-        model: a name on the Hugging Face hub, or a folder. Nothing is loaded until it is needed.
+        model: a name on the Hugging Face hub, NAME@REVISION to pin one, or a folder. Nothing is loaded until
+            it is needed.
         pooling: "mean", "cls", "pooler", "max" or "mean_sqrt_len"; None takes what the model's own
             configuration says, "mean" where it says nothing.
         layer: which hidden states are pooled: a number as Python counts (-1 is the last layer, 0 the
@@ -48,12 +51,14 @@ class Encoder:
         offline: never call out to the hub.
         engine: "auto", "openvino" or "torch"; see `search.encoding.engines`. All give the same
             embeddings, to rounding.
+        precision: of the arithmetic: "fp32", or "bf16" or "fp16", which are quicker on a GPU, differ a little
+            and need the engine "torch". Pooling and what follows is always computed in float32.
         device: of PyTorch: "cpu", "cuda", "mps"; None takes a GPU where there is one.
         batch_tokens: most tokens in one batch, padding included; None takes what suits the engine.
 
     Raises:
         ModelError: the model cannot be found or used.
-        InputError: a pooling or limit that does not exist.
+        InputError: a pooling, limit or precision that does not exist, or one that the engine lacks.
 
     Example:
         >>> encoder = Encoder("bert-base-uncased", pooling="pooler")    # doctest: +SKIP
@@ -71,20 +76,20 @@ class Encoder:
         max_tokens: int | None = None,
         offline: bool = False,
         engine: str = "auto",
+        precision: str = "fp32",
         device: str | None = None,
         batch_tokens: int | None = None,
     ) -> None:
         self.files = model if isinstance(model, ModelFiles) else find_model(str(model), offline=offline)
         self.pooling = check_pooling(pooling or self.files.pooling)
-        self.max_tokens = self._checked_limit(max_tokens)
-        config = self.files.config
-        self.layer = check_layer(
-            layer, _size(config, ("num_hidden_layers", "n_layers", "n_layer"), self.model)
-        )
-        self._dim = self._checked_dim(dim)
-        self._choice, self._device, self._many = check_engine(engine), device, True
+        self.max_tokens = check_max_tokens(max_tokens, self.files)
+        self.layer = check_layer(layer, layer_count(self.files))
+        self.precision = check_precision(precision)
+        self._dim = check_dim(dim, self._whole_dimension, self.model)
+        self._choice, self._device, self._many = check_engine(engine, precision), device, True
         self._batch_tokens = batch_tokens
         self._engine: Engine | None = None
+        self._instead = ""
         self._loading = threading.Lock()
 
     @classmethod
@@ -94,6 +99,7 @@ class Encoder:
         *,
         model: str | None = None,
         pooling: str | None = None,
+        precision: str | None = None,
         offline: bool = False,
         engine: str = "auto",
     ) -> Encoder:
@@ -103,15 +109,17 @@ class Encoder:
         weights, and the model's own folder is not looked at.
 
         Args:
-            model, pooling: only to make sure; None takes what the embeddings were made with.
+            model, pooling, precision: only to make sure; None takes what the embeddings were made with.
 
         Raises:
             FingerprintMismatch: what was asked for, or the model that is found now, makes others.
         """
-        quick = model is None and engine != "torch"
+        # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
+        quick = model is None and engine != "torch" and made.precision == "fp32"
         entry = cached_model(made.weights, made.tokenizer, made.config) if quick else None
         if entry is not None:
-            files = replace(entry.files, name=made.model, prompts=json.loads(made.prompts), notes=())
+            prompts = json.loads(made.prompts)
+            files = replace(entry.files, name=made.model, revision=made.revision, prompts=prompts, notes=())
         else:
             files = find_model(model or made.model, offline=offline)
         same = files.weights_sha256 == made.weights
@@ -122,20 +130,11 @@ class Encoder:
             dim=int(made.dimension) if same else None,
             max_tokens=int(made.max_tokens) if same else None,
             engine=engine,
+            precision=precision or made.precision,
         )
         encoder._many = False
         made.require_equal(replace(encoder.fingerprint, passages=made.passages))
         return encoder
-
-    def _checked_limit(self, asked: int | None) -> int:
-        if asked is None:
-            return self.files.max_tokens
-        most = int(self.files.config.get("max_position_embeddings") or 512)
-        if not 3 <= asked <= most:
-            raise InputError(
-                f"max_tokens is {asked}, but '{self.files.name}' reads between 3 and {most} tokens."
-            )
-        return asked
 
     @property
     def model(self) -> str:
@@ -144,8 +143,16 @@ class Encoder:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what was assumed because the model does not say it."""
-        return () if self.pooling != self.files.pooling else self.files.notes
+        """Sentences about what was assumed because the model does not say it, and what it cannot be run by."""
+        assumed = () if self.pooling != self.files.pooling else self.files.notes
+        return (*assumed, f"PyTorch encodes {self._instead}") if self._instead else assumed
+
+    @property
+    def runs_on(self) -> str:
+        """What computes, for people to read: "openvino on cpu, fp32"."""
+        engine = self.engine
+        why = f" ({self._instead})" if self._instead else ""
+        return f"{engine.name} on {engine.device}, {self.precision}{why}"
 
     @property
     def dimension(self) -> int:
@@ -156,19 +163,12 @@ class Encoder:
     def _whole_dimension(self) -> int:
         if self.dense:
             return len(self.dense[-1].bias)
-        return _size(self.files.config, ("hidden_size", "dim", "n_embd"), self.model)
+        return hidden_size(self.files)
 
     @cached_property
     def dense(self) -> tuple[Dense, ...]:
         """The model's Dense modules, applied after pooling; usually none."""
         return tuple(load_dense(self.files.folder / file, name) for file, name in self.files.dense)
-
-    def _checked_dim(self, asked: int | None) -> int | None:
-        if asked is not None and not 1 <= asked <= self._whole_dimension:
-            raise InputError(
-                f"dim is {asked}, but embeddings of '{self.files.name}' have {self._whole_dimension} dimensions."
-            )
-        return asked
 
     @property
     def n_layers(self) -> int:
@@ -182,16 +182,21 @@ class Encoder:
 
     @property
     def engine(self) -> Engine:
-        """The model itself, loaded at first use, once however many threads ask."""
+        """The model itself, loaded at first use, once however many threads ask.
+
+        Raises:
+            ModelError: it cannot be loaded; or a model was loaded before this process was forked.
+        """
+        require_own_process()  # before the lock, which a thread of the parent may have held
         with self._loading:
             if self._engine is None:
-                engine = open_engine(self.files, self._choice, self._device, self._many)
+                engine = open_engine(self.files, self._choice, self._device, self._many, self.precision)
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
                         f"'{self.files.name}' has no trained pooler, so pooling 'pooler' would give random "
                         "numbers. Choose another pooling, 'mean' for instance."
                     )
-                self._engine = engine
+                self._engine, self._instead = engine, engine.instead
             return self._engine
 
     @property
@@ -207,15 +212,14 @@ class Encoder:
             max_tokens=str(self.max_tokens),
             prompts=json.dumps(self.files.prompts, sort_keys=True, ensure_ascii=False),
             normalized="yes",
+            precision=self.precision,
+            revision=self.files.revision,
             layer=self.layer,
         )
 
     def prompt(self, role: Role | None) -> str:
         """What the model's configuration puts before every query or document; usually nothing."""
-        for name in _PROMPT_NAMES[role] if role else ():
-            if name in self.files.prompts:
-                return self.files.prompts[name]
-        return ""
+        return prompt_for(role, self.files.prompts)
 
     def encode(
         self,
@@ -241,7 +245,7 @@ class Encoder:
             ModelError: the model returned NaN, infinity or zeros.
             InputError: `texts` is one string, or holds something that is no string.
         """
-        encoded = self._encoded([self.prompt(role) + text for text in _strings(texts)], truncate)
+        encoded = self._encoded([self.prompt(role) + text for text in strings(texts)], truncate)
         found = np.empty((len(encoded), self.dimension), dtype=np.float32)
         lengths = [len(text.ids) for text in encoded]
         done, total = 0, sum(lengths)
@@ -270,8 +274,8 @@ class Encoder:
             TextTooLong: a text has more than `max_tokens` tokens. A token that was dropped could not
                 be explained, so there is no `truncate` here.
         """
-        texts = _strings(texts)
-        contexts = [""] * len(texts) if contexts is None else _strings(contexts)
+        texts = strings(texts)
+        contexts = [""] * len(texts) if contexts is None else strings(contexts)
         prompt = self.prompt(role)
         encoded = self._encoded(
             [prompt + with_context(c, t) for c, t in zip(contexts, texts, strict=True)], False
@@ -289,7 +293,9 @@ class Encoder:
                     tokens=tokens(self.tokenizer, prompt, contexts[i], texts[i]),
                     layers={layer: hidden.layers[layer][row, :n].copy() for layer in wanted},
                     embedding=embeddings[row],
-                    addends=self._addends(combined(hidden.layers, pooled)[row, :n]),
+                    addends=addends(
+                        combined(hidden.layers, pooled)[row, :n], self.pooling, self.dense, self.dimension
+                    ),
                 )
         return [found[i] for i in range(len(texts))]
 
@@ -303,9 +309,7 @@ class Encoder:
     def _encoded(self, texts: list[str], truncate: bool) -> list[Encoded]:
         encoded = encode_ids(self.tokenizer, texts, self.max_tokens)
         if not truncate:
-            for position, text in enumerate(encoded):
-                if text.dropped:
-                    raise TextTooLong(position, len(text.ids) + text.dropped, self.max_tokens)
+            require_whole(encoded, self.max_tokens)
         return encoded
 
     def _embed(self, hidden: Hidden) -> NDArray[np.float32]:
@@ -314,44 +318,3 @@ class Encoder:
         for dense in self.dense:
             vectors = dense(vectors)
         return unit(vectors[:, : self.dimension])
-
-    def _addends(self, vectors: NDArray[np.float32]) -> NDArray[np.float32] | None:
-        """Vectors, one a token, that pool to the embedding but for its length; None if there are none.
-
-        Dense modules without activation and the cut to `dim` are linear, so they can be applied to each
-        token's vector instead of to the mean.
-        """
-        if self.pooling not in ("mean", "mean_sqrt_len", "max"):
-            return None
-        if self.dense and (
-            self.pooling == "max" or any(dense.activation != "Identity" for dense in self.dense)
-        ):
-            return None
-        if self.dense and self.pooling == "mean_sqrt_len":
-            vectors = vectors * np.float32(len(vectors) ** 0.5)
-        for dense in self.dense:
-            vectors = dense(vectors)
-        return vectors[:, : self.dimension].copy()
-
-
-def _size(config: dict[str, Any], names: Sequence[str], model: str) -> int:
-    """A number of the configuration that goes by several names."""
-    for name in names:
-        if config.get(name):
-            return int(config[name])
-    raise ModelError(f"the config.json of '{model}' names no {names[0]}: it is no BERT-like encoder.")
-
-
-def with_context(context: str, text: str) -> str:
-    """What is encoded for a passage: its headings, a line break, its text."""
-    return f"{context}\n{text}" if context else text
-
-
-def _strings(texts: Sequence[str]) -> list[str]:
-    if isinstance(texts, str):
-        raise InputError("texts is one string; pass a list of strings.")
-    found = list(texts)
-    for text in found:
-        if not isinstance(text, str):
-            raise InputError(f"texts must be strings, but one is {type(text).__name__}.")
-    return found

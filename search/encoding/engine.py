@@ -37,6 +37,7 @@ class Engine(Protocol):
         n_layers: encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers.
         has_pooler: the model has a trained pooler.
         batch_tokens: how many tokens, padding included, make a batch that suits it.
+        instead: of which engine it is used and why, "" where it is the one that was wanted.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Engine(Protocol):
     n_layers: int
     has_pooler: bool
     batch_tokens: int
+    instead: str
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
         """Hidden states of the asked layers for each batch, in order; use each before asking for the next."""

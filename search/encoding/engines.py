@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import sys
@@ -10,58 +11,114 @@ from typing import TYPE_CHECKING
 
 from search.encoding.cache import add, cached_model
 from search.encoding.engine import Engine
+from search.encoding.failures import known_failure, remember_failure
 from search.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from search.encoding.models import ModelFiles
 
 ENGINES = ("auto", "openvino", "torch")
+PRECISIONS = ("fp32", "bf16", "fp16")
+
+_loaded_by: int | None = None  # the process that loaded an engine first; a forked child sees its parent's id
 
 
-def check_engine(engine: str) -> str:
-    """Return `engine` if it is one of ENGINES, or raise InputError."""
+def check_engine(engine: str, precision: str = "fp32") -> str:
+    """Return `engine` if it is one of ENGINES and computes in `precision`, or raise InputError."""
     if engine not in ENGINES:
         raise InputError(f"engine '{engine}' is not known. Choose one of: {', '.join(ENGINES)}.")
+    if engine == "openvino" and precision != "fp32":
+        raise InputError(
+            f"the engine 'openvino' computes in fp32 only, not in {precision}. "
+            "Leave the engine out, or choose 'torch'."
+        )
     return engine
 
 
+def check_precision(precision: str) -> str:
+    """Return `precision` if it is one of PRECISIONS, or raise InputError."""
+    if precision not in PRECISIONS:
+        raise InputError(f"precision '{precision}' is not known. Choose one of: {', '.join(PRECISIONS)}.")
+    return precision
+
+
+def require_own_process() -> None:
+    """Raise ModelError in a process that was forked after its parent had loaded an engine.
+
+    Threads do not survive a fork, and both engines wait for theirs: without this a child would hang.
+    """
+    if _loaded_by not in (None, os.getpid()):
+        raise ModelError(
+            "this process was forked from one that had loaded a model, and a model cannot be used "
+            "across a fork. Open the index or make the encoder after the fork, in each process, or start workers "
+            "with multiprocessing.get_context('spawn')."
+        )
+
+
 def open_engine(
-    files: ModelFiles, engine: str = "auto", device: str | None = None, many: bool = True
+    files: ModelFiles,
+    engine: str = "auto",
+    device: str | None = None,
+    many: bool = True,
+    precision: str = "fp32",
 ) -> Engine:
     """Load a model.
 
     Args:
-        engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded, OpenVINO
-            otherwise, and PyTorch if OpenVINO cannot run the model.
+        engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded or the precision is
+            lower than fp32, OpenVINO otherwise, and PyTorch if OpenVINO cannot run the model.
         device: of PyTorch; naming one other than "cpu" implies PyTorch.
         many: whether loading PyTorch could pay.
+        precision: one of PRECISIONS.
 
     Raises:
-        ModelError: the model cannot be loaded, or not by the engine that was asked for.
+        ModelError: the model cannot be loaded, or not by the engine that was asked for; or this process was
+            forked after a model had been loaded.
     """
     from search.encoding.torch_engine import TorchEngine, best_device
 
-    if engine == "torch" or (device or "cpu") != "cpu":
-        return TorchEngine(files, device)
+    global _loaded_by
+    require_own_process()
+    _loaded_by = os.getpid()
+    if engine == "torch" or precision != "fp32" or (device or "cpu") != "cpu":
+        return TorchEngine(files, device, precision)
     if engine == "auto" and many and device is None and _may_have_gpu() and best_device() != "cpu":
         return TorchEngine(files)
     if importlib.util.find_spec("openvino") is None:
         if engine == "openvino":
             raise ModelError("the engine 'openvino' needs the package openvino: pip install openvino")
         return TorchEngine(files, "cpu")
+    return _openvino(files) if engine == "openvino" else _openvino_or_torch(files)
+
+
+def _openvino(files: ModelFiles) -> Engine:
     from search.encoding.openvino_engine import OpenVINOEngine
 
     entry = cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256)
-    try:
-        if entry is None:
-            from search.encoding.convert import convert
+    if entry is None:
+        from search.encoding.convert import convert
 
-            entry = add(files, lambda folder: convert(files, folder))
-        return OpenVINOEngine(entry.folder, entry.files, entry.n_layers, entry.has_pooler)
-    except (ModelError, RuntimeError):
-        if engine == "openvino":
-            raise
-        return TorchEngine(files, "cpu")
+        entry = add(files, lambda folder: convert(files, folder))
+    return OpenVINOEngine(entry.folder, entry.files, entry.n_layers, entry.has_pooler)
+
+
+def _openvino_or_torch(files: ModelFiles) -> Engine:
+    from search.encoding.torch_engine import TorchEngine
+
+    reason = known_failure(files)
+    if reason is None:
+        try:
+            return _openvino(files)
+        except (ModelError, RuntimeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            converted = cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256)
+            fallback = TorchEngine(files, "cpu")  # what is wrong with the model itself is said here
+            if converted is None:
+                remember_failure(files, reason)
+    else:
+        fallback = TorchEngine(files, "cpu")
+    fallback.instead = f"instead of OpenVINO: {reason}"
+    return fallback
 
 
 def _may_have_gpu() -> bool:

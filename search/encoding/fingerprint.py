@@ -20,9 +20,10 @@ class Fingerprint:
         weights, tokenizer, config: sha256 in hexadecimal, the last of what the configuration says about
             the computation.
         prompts: JSON of the prompts for queries and documents.
-        precision: of the arithmetic: "fp32".
+        precision: of the arithmetic: "fp32", "bf16" or "fp16".
         layer: which hidden states are pooled: "-1" for the last layer, "mean:4" for the mean of the last 4.
         passages: JSON of the settings that passages were cut with; "" outside an index.
+        revision: commit of a model that came from the hub, "" for others. For people, not compared.
     """
 
     model: str
@@ -37,6 +38,7 @@ class Fingerprint:
     precision: str = "fp32"
     layer: str = "-1"
     passages: str = ""
+    revision: str = ""
 
     def as_dict(self) -> dict[str, str]:
         return asdict(self)
@@ -65,7 +67,7 @@ class Fingerprint:
         found = []
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if mine == theirs or field.name == "model":
+            if mine == theirs or field.name in ("model", "revision"):
                 continue
             if field.name in ("weights", "tokenizer", "config"):
                 mine, theirs = f"{self.model} ({mine[:12]})", f"{other.model} ({theirs[:12]})"

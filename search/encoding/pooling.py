@@ -69,7 +69,8 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     if len(bad):
         raise ModelError(
             f"the model returned {'zeros' if lengths.flat[bad[0]] == 0 else 'NaN or infinity'} for "
-            f"{len(bad)} of {len(vectors)} texts. Its weights or this machine's arithmetic are damaged; "
+            f"{len(bad)} of {len(vectors)} texts. Its weights or this machine's arithmetic are damaged, or "
+            "its numbers are too large for fp16, where that was chosen (bf16 has room for them); "
             "nothing of this batch was stored."
         )
     return (vectors / lengths).astype(np.float32, copy=False)

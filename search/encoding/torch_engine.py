@@ -12,23 +12,27 @@ from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import Encoded
 from search.errors import ModelError
 
+_TORCH_NAMES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+
 
 class TorchEngine:
-    """A BERT-like encoder in memory, in float32, on one device.
+    """A BERT-like encoder in memory, on one device.
 
     Args:
         device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU where there is one.
+        precision: of weights and arithmetic, "fp32", "bf16" or "fp16". Hidden states are handed on as float32.
     """
 
     name = "torch"
+    instead = ""
 
-    def __init__(self, files: ModelFiles, device: str | None = None) -> None:
+    def __init__(self, files: ModelFiles, device: str | None = None, precision: str = "fp32") -> None:
         import torch
 
         self._torch = torch
         self.device = device or best_device()
         self.batch_tokens = 2048 if self.device == "cpu" else 16384
-        self.model, missing = _load(files)
+        self.model, missing = _load(files, getattr(torch, _TORCH_NAMES[precision]))
         self.has_pooler = getattr(self.model, "pooler", None) is not None and not any(
             key.startswith("pooler.") for key in missing
         )
@@ -97,9 +101,8 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def _load(files: ModelFiles) -> tuple[Any, set[str]]:
+def _load(files: ModelFiles, dtype: Any) -> tuple[Any, set[str]]:
     """The model and the names of parameters that its file does not hold."""
-    import torch
     from transformers import AutoModel
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
@@ -113,7 +116,7 @@ def _load(files: ModelFiles) -> tuple[Any, set[str]]:
         with quiet():
             model, info = AutoModel.from_pretrained(
                 str(files.folder),
-                dtype=torch.float32,
+                dtype=dtype,
                 use_safetensors=True,
                 local_files_only=True,
                 trust_remote_code=False,

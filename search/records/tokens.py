@@ -68,10 +68,11 @@ class TokenVectors:
 
 @dataclass(frozen=True)
 class ConvertedModel:
-    """A model that was converted for quick starts on this machine."""
+    """A model that was converted for quick starts on this machine, or why it could not be (`problem`)."""
 
     name: str
     weights: str
     layers: int
     bytes: int
     folder: str
+    problem: str = ""

@@ -1,0 +1,125 @@
+"""A conversion that fails: PyTorch takes over, it is said and remembered, and can be forgotten."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search.cli.app import main
+from search.encoding import Encoder, failures
+from search.errors import ModelError
+from search.library import Index
+from tests.conftest import save_tiny_bert
+
+
+@pytest.fixture
+def tries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A cache of its own, and a conversion that fails; each attempt is noted here."""
+    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+    made: list[str] = []
+
+    def fails(files: Any, folder: Path) -> None:
+        made.append(files.name)
+        raise ModelError(f"'{files.name}' cannot be converted for OpenVINO: no such operation")
+
+    monkeypatch.setattr("search.encoding.convert.convert", fails)
+    return made
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    return str(save_tiny_bert(tmp_path / "model", seed=31))
+
+
+def test_it_is_tried_once_and_said(tries: list[str], model: str) -> None:
+    for _ in range(3):
+        encoder = Encoder(model)
+        assert encoder.encode(["key"]).shape == (1, 32)
+        assert encoder.engine.name == "torch"
+        assert "torch on cpu, fp32 (instead of OpenVINO: " in encoder.runs_on
+        (note,) = encoder.notes
+        assert note.startswith("PyTorch encodes instead of OpenVINO: ")
+        assert "no such operation" in note
+    assert len(tries) == 1
+    for _ in range(2):  # who asks for it by name gets another attempt, and the reason
+        with pytest.raises(ModelError, match="no such operation"):
+            Encoder(model, engine="openvino").encode(["key"])
+    assert len(tries) == 3
+
+
+def test_an_update_of_a_package_tries_again(
+    tries: list[str], model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Encoder(model).encode(["key"])
+    version = importlib.metadata.version
+    monkeypatch.setattr(
+        "importlib.metadata.version", lambda name: "9999" if name == "openvino" else version(name)
+    )
+    Encoder(model).encode(["key"])
+    Encoder(model).encode(["key"])
+    assert len(tries) == 2
+
+
+def test_an_index_says_so(tries: list[str], model: str, notes: Path) -> None:
+    index = Index.build(notes, model=model)
+    assert index.report is not None
+    assert any("PyTorch encodes instead of OpenVINO" in note for note in index.report.notes)
+    assert "no such operation" in index.status().engine
+    assert Index.open(notes).query("key")
+    assert len(tries) == 1
+
+
+def test_seewhy_models_lists_and_removes_it(
+    tries: list[str], model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seewhy(*args: str) -> tuple[str, str]:
+        monkeypatch.setattr("sys.argv", ["seewhy", *args])
+        with pytest.raises(SystemExit):
+            main()
+        return capsys.readouterr()
+
+    Encoder(model).encode(["key"])
+    assert "no such operation" in seewhy("models")[0]
+    (row,) = json.loads(seewhy("models", "--json")[0])
+    assert row["name"] == model
+    assert "no such operation" in row["problem"]
+    assert "could not be converted" in seewhy("models", "--remove", model)[1]
+    assert failures.all_failures() == []
+    Encoder(model).encode(["key"])
+    assert len(tries) == 2
+
+
+def test_a_later_success_takes_its_place(
+    tries: list[str], model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Encoder(model).encode(["key"])
+    assert len(failures.all_failures()) == 1
+    monkeypatch.undo()
+    monkeypatch.setenv("SEEWHY_CACHE", str(Path(model).parent / "cache"))
+    assert Encoder(model, engine="openvino").encode(["key"]).shape == (1, 32)
+    assert failures.all_failures() == []
+
+
+def test_a_model_that_torch_cannot_load_either_is_not_remembered(
+    tries: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = save_tiny_bert(tmp_path / "broken", seed=32)
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match="incomplete"):
+        Encoder(str(folder)).encode(["key"])
+    assert failures.all_failures() == []
+
+
+def test_a_damaged_record_counts_for_nothing(tries: list[str], model: str) -> None:
+    Encoder(model).encode(["key"])
+    (file,) = Path(failures.all_failures()[0].folder).glob("failed.json")
+    file.write_text("{", encoding="utf-8")
+    assert failures.all_failures() == []
+    Encoder(model).encode(["key"])
+    assert len(tries) == 2

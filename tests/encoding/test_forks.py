@@ -1,0 +1,144 @@
+"""Processes that fork, each in one that a time limit ends: never a hang, never a crash."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search.encoding import Encoder
+from tests.conftest import REPOSITORY
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+
+# A child that is forked by `in_child` runs a function, ends as Python ends, and its exit code is shown.
+PRELUDE = """
+import os, sys, threading, time
+from search import Encoder, SearchError
+
+TEXTS = ["find the key", "time and water and the long way", "a"] * 20
+
+def in_child(work):
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        except SearchError as error:
+            print("refused:", error, flush=True)
+        sys.exit(0)
+    print("exit code", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+def encoder(engine="auto"):
+    return Encoder(sys.argv[1], engine=engine, device="cpu" if engine == "torch" else None, offline=True)
+"""
+
+
+def run(model: str, code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + code, model],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=REPOSITORY,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@needs_fork
+@pytest.mark.parametrize("engine", ["openvino", "torch"])
+def test_a_model_that_was_loaded_before_the_fork_is_refused(tiny_model: Path, engine: str) -> None:
+    """Also with an encoder that the child makes anew; and whatever the child does, it ends."""
+    code = f"""
+mine = encoder({engine!r})
+expected = mine.encode(TEXTS)
+in_child(lambda: mine.encode(TEXTS))
+in_child(lambda: encoder().encode(TEXTS))
+in_child(lambda: None)
+in_child(lambda: globals().pop("mine"))
+assert abs(mine.encode(TEXTS) - expected).max() < 1e-6
+"""
+    first, ended, second, *others = run(str(tiny_model), code).splitlines()
+    for said in (first, second):
+        assert said.startswith("refused: this process was forked")
+        assert "after the fork" in said
+        assert "spawn" in said
+    assert [ended, *others] == ["exit code 0"] * 4
+
+
+@needs_fork
+@pytest.mark.parametrize("engine", ["openvino", "torch"])
+def test_a_model_that_is_loaded_after_the_fork_works(tiny_model: Path, engine: str) -> None:
+    """Also one whose encoder was made before it, and whose tokenizer has used its threads."""
+    code = (
+        f"mine = encoder({engine!r})\n"
+        "mine.tokenizer.encode_batch_fast(TEXTS * 100)\n"
+        "in_child(lambda: print(mine.encode(TEXTS).shape, flush=True))\n"
+        "print(mine.encode(TEXTS).shape)"
+    )
+    assert run(str(tiny_model), code) == "(60, 32)\nexit code 0\n(60, 32)\n"
+
+
+@needs_fork
+def test_a_fork_while_another_thread_loads_and_encodes(tiny_model: Path) -> None:
+    code = """
+mine = encoder()
+def work():
+    for _ in range(200): mine.encode(TEXTS)
+busy = threading.Thread(target=work)
+busy.start()
+while not mine._loading.locked(): time.sleep(0.001)
+for _ in range(5):
+    in_child(lambda: mine.encode(TEXTS))
+    time.sleep(0.1)
+busy.join()
+"""
+    out = run(str(tiny_model), code)
+    assert out.count("refused: this process was forked") == 5
+    assert out.count("exit code 0") == 5
+
+
+def test_workers_that_are_spawned_work(tiny_model: Path, tmp_path: Path) -> None:
+    script = tmp_path / "workers.py"
+    script.write_text(
+        "import multiprocessing, sys\n"
+        "from search import Encoder\n"
+        "def shape(model):\n    return Encoder(model, offline=True).encode(['key']).shape\n"
+        "if __name__ == '__main__':\n"
+        "    shape(sys.argv[1])\n"
+        "    with multiprocessing.get_context('spawn').Pool(2) as pool:\n"
+        "        print(pool.map(shape, [sys.argv[1]] * 2))\n",
+        encoding="utf-8",
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, script, tiny_model], capture_output=True, text=True, timeout=120, env=environment
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[(1, 32), (1, 32)]"), done.stderr
+
+
+@pytest.mark.parametrize("engine", ["openvino", "torch"])
+def test_eight_threads_share_one_encoder(tiny_model: Path, engine: str) -> None:
+    """Each with texts of its own, from the moment at which nothing is loaded."""
+    encoder = Encoder(str(tiny_model), engine=engine, device="cpu" if engine == "torch" else None)
+    words = "find the key and turn it in the door of time".split()
+    texts = [[" ".join(words[: 1 + (i + j) % 10]) for j in range(7)] for i in range(8)]
+    found: dict[int, list[np.ndarray]] = {}
+    start = threading.Barrier(8)
+
+    def ask(number: int) -> None:
+        start.wait()
+        found[number] = [encoder.encode(texts[number]) for _ in range(10)]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    reference = Encoder(str(tiny_model))
+    for number in range(8):
+        for vectors in found[number]:
+            np.testing.assert_allclose(vectors, reference.encode(texts[number]), atol=1e-6)

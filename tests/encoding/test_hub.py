@@ -1,0 +1,99 @@
+"""Models in the hub's cache: commits, revisions that are pinned, and what is said of one that is not there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from search.encoding import Encoder
+from search.encoding.hub import commit_of, split_revision
+from search.encoding.models import find_model
+from search.errors import ModelError
+from search.library import Index
+from tests.conftest import save_tiny_bert
+
+FIRST, SECOND = "1" * 40, "2" * 40
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A hub cache with two commits of one model: `main` is the second, the tag `v1` the first."""
+    model = tmp_path / "hub" / "models--nobody--tiny"
+    save_tiny_bert(model / "snapshots" / FIRST, seed=21)
+    save_tiny_bert(model / "snapshots" / SECOND, seed=22)
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(SECOND)
+    (model / "refs" / "v1").write_text(FIRST)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return model
+
+
+def test_the_commit_is_recorded_and_not_compared(hub: Path) -> None:
+    encoder = Encoder("nobody/tiny", offline=True)
+    assert (encoder.files.source, encoder.fingerprint.revision) == ("hub", SECOND)
+    same = Encoder(str(hub / "snapshots" / SECOND))  # a folder is a folder, wherever it lies
+    assert same.fingerprint.revision == ""
+    same.fingerprint.require_equal(encoder.fingerprint)
+
+
+@pytest.mark.parametrize(("revision", "commit"), [("v1", FIRST), (FIRST, FIRST), ("main", SECOND)])
+def test_a_revision_can_be_pinned(hub: Path, revision: str, commit: str) -> None:
+    files = find_model(f"nobody/tiny@{revision}", offline=True)
+    assert files.folder.samefile(hub / "snapshots" / commit)
+    assert (files.name, files.revision) == (f"nobody/tiny@{revision}", commit)
+
+
+def test_an_index_keeps_the_revision_that_was_pinned(hub: Path, notes: Path) -> None:
+    index = Index.build(notes, model="nobody/tiny@v1", offline=True)
+    fingerprint = index.status().fingerprint
+    assert (fingerprint["model"], fingerprint["revision"]) == ("nobody/tiny@v1", FIRST)
+    (notes / "more.txt").write_text("more water", encoding="utf-8")
+    assert Index.build(notes, offline=True).status().fingerprint["revision"] == FIRST
+    opened = Index.open(notes, offline=True)
+    assert opened.query("water")
+    assert opened.encoder.fingerprint.revision == FIRST
+
+
+def test_a_revision_that_is_not_there(hub: Path) -> None:
+    with pytest.raises(
+        ModelError, match="no revision 'v9' of the model 'nobody/tiny'.*--offline.*a branch, a tag"
+    ):
+        find_model("nobody/tiny@v9", offline=True)
+    with pytest.raises(ModelError, match="no revision 'v9' of the model 'nobody/tiny'.*cannot be reached"):
+        find_model("nobody/tiny@v9")
+    with pytest.raises(ModelError, match="names no revision after the @"):
+        find_model("nobody/tiny@", offline=True)
+
+
+def test_the_default_model_with_a_revision_is_not_the_offline_package(real: Encoder, hub: Path) -> None:
+    with pytest.raises(ModelError, match="no revision 'v1' of the model 'all-MiniLM-L6-v2'"):
+        find_model("all-MiniLM-L6-v2@v1", offline=True)
+
+
+def test_a_folder_keeps_its_at(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model@home")
+    files = find_model(str(folder))
+    assert (files.folder, files.revision) == (folder.resolve(), "")
+    (tmp_path / "empty@home").mkdir()
+    with pytest.raises(ModelError, match="holds no model"):
+        find_model(str(tmp_path / "empty@home"))
+
+
+def test_names_and_commits() -> None:
+    assert split_revision("a/b@refs/pr/1") == ("a/b", "refs/pr/1")
+    assert split_revision("a/b") == ("a/b", "")
+    assert commit_of(Path("models--a--b") / "snapshots" / FIRST) == FIRST
+    assert commit_of(Path("snapshots") / "mine") == commit_of(Path(FIRST)) == ""
+
+
+def test_an_entry_of_the_cache_that_knows_no_revision_is_still_one(hub: Path, own_cache: Path) -> None:
+    encoder = Encoder("nobody/tiny", offline=True)
+    encoder.encode(["water"])
+    files = encoder.files
+    (entry,) = (own_cache / "models").glob(f"{files.weights_sha256[:24]}-*/entry.json")
+    known = json.loads(entry.read_text(encoding="utf-8"))
+    del known["files"]["revision"]
+    entry.write_text(json.dumps(known), encoding="utf-8")
+    again = Encoder.of(encoder.fingerprint)
+    assert again.files.folder == entry.parent
+    assert again.fingerprint.revision == SECOND

@@ -1,0 +1,98 @@
+"""Lower precision: chosen, recorded, inherited, and how far it is off."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from search.encoding import Encoder
+from search.encoding.fingerprint import Fingerprint
+from search.errors import FingerprintMismatch, InputError
+from search.library import Index
+
+TEXTS = ["find the key", "", "time and water and the long way to the other side of the door", "a!"]
+# Ten times the largest 1 - cosine to fp32 that was measured: 2.1e-4 and 2.0e-6.
+LOSS = {"bf16": 2e-3, "fp16": 2e-5}
+
+
+def lower(model: str, precision: str, **options: Any) -> Encoder:
+    return Encoder(model, precision=precision, device="cpu", offline=True, **options)
+
+
+def off(one: np.ndarray, two: np.ndarray) -> float:
+    """The largest 1 - cosine of rows."""
+    return float((1 - (one.astype(np.float64) * two).sum(axis=1)).max())
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pooler", "max", "mean_sqrt_len"])
+def test_lower_precision_is_near_and_not_equal(tiny: Encoder, precision: str, pooling: str) -> None:
+    expected = Encoder(tiny.model, pooling=pooling).encode(TEXTS)
+    encoder = lower(tiny.model, precision, pooling=pooling)
+    found = encoder.encode(TEXTS)
+    assert (found.dtype, encoder.engine.name) == (np.dtype("float32"), "torch")
+    assert 1e-9 < off(found, expected) < LOSS[precision]
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)  # normalised in float32
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    assert off(found, alone) < LOSS[precision]  # padding and company change it by rounding only
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_of_the_real_model(real: Encoder, precision: str) -> None:
+    texts = [*TEXTS, "Passages are half-open spans of characters. " * 20]
+    found = lower(real.model, precision).encode(texts)
+    assert off(found, real.encode(texts)) < LOSS[precision]
+
+
+def test_pooling_is_computed_in_float32(tiny: Encoder) -> None:
+    (vectors,) = lower(tiny.model, "bf16").tokens([TEXTS[2]])
+    states = vectors.layers[3]
+    assert states.dtype == np.float32
+    mean = states.mean(axis=0, dtype=np.float64)
+    np.testing.assert_allclose(vectors.embedding, mean / np.linalg.norm(mean), atol=1e-6)
+
+
+def test_an_unknown_precision_and_one_that_the_engine_lacks(tiny: Encoder) -> None:
+    with pytest.raises(InputError, match="precision 'int8' is not known. Choose one of: fp32, bf16, fp16"):
+        Encoder(tiny.model, precision="int8")
+    with pytest.raises(InputError, match="'openvino' computes in fp32 only, not in bf16.*choose 'torch'"):
+        Encoder(tiny.model, engine="openvino", precision="bf16")
+
+
+def test_it_is_part_of_the_fingerprint(tiny: Encoder) -> None:
+    mine = lower(tiny.model, "bf16").fingerprint
+    assert (tiny.fingerprint.precision, mine.precision) == ("fp32", "bf16")
+    with pytest.raises(FingerprintMismatch, match="precision: the index has 'fp32', you asked for 'bf16'"):
+        tiny.fingerprint.require_equal(mine)
+    tiny.encode(TEXTS)  # its model is in the cache, which lacks the weights that PyTorch needs
+    again = Encoder.of(mine)
+    assert (again.precision, again.engine.name) == ("bf16", "torch")
+    assert off(again.encode(TEXTS), tiny.encode(TEXTS)) < LOSS["bf16"]
+    with pytest.raises(FingerprintMismatch, match="precision"):
+        Encoder.of(mine, precision="fp32")
+
+
+def test_an_index_keeps_its_precision(notes: Path, tiny: Encoder) -> None:
+    made = Index.build(notes, model=tiny.model, precision="bf16")
+    assert made.status().engine.endswith(", bf16")
+    assert made.status().engine.startswith("torch on ")
+    index = Index.open(notes)
+    assert index.status().fingerprint["precision"] == "bf16"
+    assert index.query("find the key")
+    assert index.encoder.precision == "bf16"
+    (notes / "more.txt").write_text("more water", encoding="utf-8")
+    assert Index.build(notes).encoder.precision == "bf16"
+    with pytest.raises(FingerprintMismatch, match="precision: the index has 'bf16', you asked for 'fp32'"):
+        Index.build(notes, precision="fp32")
+    with pytest.raises(InputError, match="'openvino' computes in fp32 only"):
+        Index.open(notes, engine="openvino").query("key")
+    rebuilt = Index.build(notes, precision="fp32", rebuild=True)
+    assert rebuilt.status().fingerprint["precision"] == "fp32"
+
+
+def test_a_fingerprint_of_an_older_version_loads(tiny: Encoder) -> None:
+    old = {k: v for k, v in tiny.fingerprint.as_dict().items() if k not in ("precision", "revision", "layer")}
+    made = Fingerprint.from_dict(old)
+    assert (made.precision, made.revision) == ("fp32", "")
+    made.require_equal(tiny.fingerprint)

@@ -1,0 +1,144 @@
+"""Ctrl-C: the real command in a process of its own, stopped in the middle of its work."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from search.encoding import Encoder, failures
+from tests.conftest import REPOSITORY, WORDS
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no signal that is sent to one process like Ctrl-C"
+)
+
+SECONDS_TO_STOP = 30  # on a machine that is very busy; otherwise it takes less than one
+
+
+@pytest.fixture
+def long_work(tmp_path: Path) -> Path:
+    """A folder that the tiny model needs many seconds for, in many batches."""
+    choose = random.Random(0)
+    folder = tmp_path / "long"
+    folder.mkdir()
+    for number in range(120):
+        paragraphs = [" ".join(choose.choices(WORDS, k=40)) + "." for _ in range(100)]
+        (folder / f"{number:03}.txt").write_text("\n\n".join(paragraphs), encoding="utf-8")
+    return folder
+
+
+class Command:
+    """`python -m search ARGS...`, running."""
+
+    def __init__(self, home: Path, *args: object) -> None:
+        environment = {**os.environ, "SEEWHY_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "search", *map(str, args)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            cwd=REPOSITORY,
+            env=environment,
+        )
+
+    def wait_for(self, done: Callable[[], bool]) -> None:
+        """Wait until something has come about, which it must while the command runs."""
+        end = time.monotonic() + 120
+        while not done():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < end, "it did not come about"
+            time.sleep(0.02)
+
+    def interrupt(self) -> tuple[int, str, str]:
+        """Send Ctrl-C; exit code, stdout, stderr."""
+        assert self.process.poll() is None, "the command ended before it could be stopped"
+        self.process.send_signal(signal.SIGINT)
+        try:
+            out, err = self.process.communicate(timeout=SECONDS_TO_STOP)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            pytest.fail(f"still running {SECONDS_TO_STOP} s after Ctrl-C: {self.process.communicate()[1]}")
+        return self.process.returncode, out, err
+
+
+def stored(index: Path) -> int:
+    """Passages that are committed; 0 while there is no database."""
+    try:
+        with closing(sqlite3.connect(f"{(index / 'index.db').as_uri()}?mode=ro", uri=True)) as db:
+            return int(db.execute("SELECT count(*) FROM passages").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_stopped_in_the_middle_it_keeps_what_was_done_and_goes_on(
+    tmp_path: Path, long_work: Path, tiny: Encoder
+) -> None:
+    tiny.encode(["key"])  # so that it is in the cache
+    home, index = tmp_path / "home", tmp_path / "index"
+    arguments = ("index", long_work, "--index", index, "--model", tiny.model, "--offline")
+    first = Command(home, *arguments)
+    first.wait_for(lambda: stored(index) >= 500)
+    code, out, err = first.interrupt()
+    assert code == 130
+    assert out == ""
+    assert "stopped. What was done is kept; the same command goes on from there." in err
+    assert "Traceback" not in err
+    kept = stored(index)
+    assert kept >= 500
+
+    status = Command(home, "status", "--index", index)
+    shown, _ = status.process.communicate(timeout=60)
+    assert "The last run was stopped before its end" in shown
+
+    second = Command(home, *arguments, "--json")
+    out, err = second.process.communicate(timeout=200)
+    assert second.process.returncode == 0, err
+    report = json.loads(out)
+    assert report["passages"] == stored(index) > kept
+    assert report["encoded"] == report["passages"] - kept
+
+
+def test_stopped_while_a_very_long_document_is_cut(tmp_path: Path, long_work: Path, tiny: Encoder) -> None:
+    """One that takes minutes: nobody waits for the end of it."""
+    tiny.encode(["key"])
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(long_work.iterdir())[:50])
+    for path in sorted(long_work.iterdir())[10:]:
+        path.unlink()
+    (long_work / "zzz.txt").write_text(text * 30, encoding="utf-8")
+    home, index = tmp_path / "home", tmp_path / "index"
+    command = Command(home, "index", long_work, "--index", index, "--model", tiny.model, "--offline")
+    command.wait_for(lambda: stored(index) >= 500)
+    code, _, err = command.interrupt()
+    assert (code, "Traceback" in err) == (130, False)
+
+
+@pytest.mark.parametrize("converted", [True, False])
+def test_stopped_while_the_model_is_loaded(
+    tmp_path: Path, long_work: Path, tiny: Encoder, monkeypatch: pytest.MonkeyPatch, converted: bool
+) -> None:
+    """The first time it is converted as well. What comes later does not mind."""
+    tiny.encode(["key"])
+    if not converted:
+        monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+    home, index = tmp_path / "home", tmp_path / "index"
+    arguments = ("index", long_work, "--index", index, "--model", tiny.model, "--offline")
+    first = Command(home, *arguments)
+    first.wait_for((index / "writer.json").exists)  # the lock is held, nothing has been encoded
+    code, out, err = first.interrupt()
+    assert (code, out) == (130, "")
+    assert "the same command goes on from there" in err
+    assert "Traceback" not in err
+    assert failures.all_failures() == []
+
+    second = Command(home, *arguments)
+    second.wait_for(lambda: stored(index) > 0)
+    assert second.interrupt()[0] == 130
