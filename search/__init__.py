@@ -40,13 +40,38 @@ if TYPE_CHECKING:
         TextTooLong,
     )
     from search.library import Index, explain, similarity
-    from search.records import Explanation, Hit, Progress, Report, Status, Token, TokenVectors
+    from search.records import (
+        Changes,
+        CheckReport,
+        Explanation,
+        Finding,
+        Hit,
+        Progress,
+        RepairReport,
+        Report,
+        Status,
+        Token,
+        TokenVectors,
+    )
 
 _HOME = {
     **dict.fromkeys(("Index", "explain", "similarity"), "search.library"),
     **dict.fromkeys(("Encoder", "Fingerprint"), "search.encoding"),
     **dict.fromkeys(
-        ("Explanation", "Hit", "Progress", "Report", "Status", "Token", "TokenVectors"), "search.records"
+        (
+            "Changes",
+            "CheckReport",
+            "Explanation",
+            "Finding",
+            "Hit",
+            "Progress",
+            "RepairReport",
+            "Report",
+            "Status",
+            "Token",
+            "TokenVectors",
+        ),
+        "search.records",
     ),
     **dict.fromkeys(
         (
@@ -68,8 +93,11 @@ _HOME = {
 
 __version__ = "0.1.0"
 __all__ = [
+    "Changes",
+    "CheckReport",
     "Encoder",
     "Explanation",
+    "Finding",
     "Fingerprint",
     "FingerprintMismatch",
     "Hit",
@@ -83,6 +111,7 @@ __all__ = [
     "OptionalDependency",
     "Progress",
     "ReadError",
+    "RepairReport",
     "Report",
     "SearchError",
     "Status",

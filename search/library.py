@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL, find_model
-from search.errors import IndexDamaged, IndexNotFound, InputError, TextTooLong
+from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError, TextTooLong
 from search.explaining import explain_pair, similarity_layer
 from search.index.database import read_meta
 from search.index.layout import DATABASE, find_index, is_index, place_for
@@ -21,7 +21,7 @@ from search.index.snapshot import status
 from search.index.vectors import LoadedVectors
 from search.query import dense
 from search.query.rank import as_hit, check_query
-from search.records import Explanation, Hit, Progress, Report, Status
+from search.records import Changes, CheckReport, Explanation, Hit, Progress, RepairReport, Report, Status
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,11 +65,13 @@ class Index:
         layer: int | str | None = None,
         dim: int | None = None,
         max_tokens: int | None = None,
+        precision: str | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         text_field: str | None = None,
         title_field: str | None = None,
         rebuild: bool = False,
+        verify: bool = False,
         offline: bool = False,
         engine: str = "auto",
         progress: Callable[[Progress], None] | None = None,
@@ -79,13 +81,14 @@ class Index:
         Args:
             folder: what to index; its subfolders are included.
             index: a name or path for the index; None keeps it under the user's data folder.
-            model, pooling, layer, dim, max_tokens: as for `Encoder`. None takes what the index was made with,
-                and for a new index what the model's own configuration says.
+            model, pooling, layer, dim, max_tokens, precision: as for `Encoder`. None takes what the index was
+                made with, and for a new index what the model's own configuration says, and "fp32".
             include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
             text_field, title_field: the column or key of CSV and JSONL records that holds the text and
                 the title; None finds them.
             rebuild: encode everything anew, with what the index was made with where nothing else is said.
                 The old index answers until the new one is whole.
+            verify: read every file, also those whose size, time stamp and inode are as they were.
             offline: never call out to the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
             progress: called often with how far the work is.
@@ -98,31 +101,17 @@ class Index:
         """
         from search.index.update import update  # with all that writing needs, which a query does not
 
-        root = Path(folder).expanduser()
-        if not root.is_dir():
-            what = (
-                "is a file, not a folder. Name the folder it is in"
-                if root.is_file()
-                else "does not exist. Check the spelling"
-            )
-            raise InputError(f"the folder '{folder}' {what}.")
+        root = _existing_folder(folder)
         place = place_for(root, index)
-        settings, source = PassageSettings(), Source()
         meta, made = _earlier(place, rebuild) or (None, None)
-        if meta and Path(meta["root"]) == root.resolve():
-            source = Source.from_dict(meta["source"])
         files = find_model(model or (made.model if made else DEFAULT_MODEL), offline=offline)
         if made and files.weights_sha256 == made.weights:
             pooling = pooling or made.pooling
             layer = made.layer if layer is None else layer
             dim = dim or int(made.dimension)
             max_tokens = max_tokens or int(made.max_tokens)
-        source = Source(
-            include=source.include if include is None else tuple(include),
-            exclude=source.exclude if exclude is None else tuple(exclude),
-            text_field=text_field or source.text_field,
-            title_field=title_field or source.title_field,
-        )
+            precision = precision or made.precision
+        source = _source(meta, root).changed(include, exclude, text_field, title_field)
         encoder = Encoder(
             files,
             pooling=pooling,
@@ -131,9 +120,17 @@ class Index:
             max_tokens=max_tokens,
             offline=offline,
             engine=engine,
+            precision=precision or "fp32",
         )
         report = update(
-            root, place, encoder, settings=settings, source=source, rebuild=rebuild, progress=progress
+            root,
+            place,
+            encoder,
+            settings=PassageSettings(),
+            source=source,
+            rebuild=rebuild,
+            verify=verify,
+            progress=progress,
         )
         return cls(place, encoder, offline, engine, report)
 
@@ -165,6 +162,79 @@ class Index:
             made = Fingerprint.from_dict(meta["fingerprint"])
             encoder = Encoder.of(made, model=model, pooling=pooling, offline=offline, engine=engine)
         return cls(path, encoder, offline, engine)
+
+    @classmethod
+    def preview(
+        cls,
+        folder: str | Path,
+        *,
+        index: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        text_field: str | None = None,
+        title_field: str | None = None,
+        verify: bool = False,
+    ) -> Changes:
+        """What `build`, called with the same arguments, would do with each file; nothing is written.
+
+        Every file that would be read is read, but no model is loaded and nothing is encoded.
+
+        Raises:
+            InputError: no such folder.
+            IndexDamaged: there is an index, and it cannot be read.
+        """
+        from search.index.preview import preview
+
+        root = _existing_folder(folder)
+        place = place_for(root, index)
+        meta, _ = _earlier(place, False) or (None, None)
+        source = _source(meta, root).changed(include, exclude, text_field, title_field)
+        return preview(root, place, source, verify=verify)
+
+    def update(self, *, verify: bool = False, progress: Callable[[Progress], None] | None = None) -> Report:
+        """Bring the index up to date with its folder, with the settings that it was made with.
+
+        Args:
+            verify, progress: as for `build`.
+
+        Raises:
+            InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
+            IndexLocked: another process is writing to the index.
+        """
+        from search.index.update import update
+
+        meta = read_meta(self.path / DATABASE)
+        root = _existing_folder(meta["root"])
+        return update(
+            root,
+            self.path,
+            self.encoder,
+            settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
+            source=_source(meta, root),
+            verify=verify,
+            progress=progress,
+        )
+
+    def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError]:
+        """Keep the index up to date with its folder, as files change.
+
+        Yields:
+            A report of every update that changed something; an error where an update could not be made
+            (another process is writing, say), after which the watch goes on.
+
+        Args:
+            stop: set it from another thread to end the watch.
+        """
+        from search.index.watch import changes
+
+        for _ in changes(Path(read_meta(self.path / DATABASE)["root"]), self.path, stop):
+            try:
+                report = self.update()
+            except SearchError as error:
+                yield error
+            else:
+                if not report.nothing_changed:
+                    yield report
 
     @property
     def encoder(self) -> Encoder:
@@ -235,6 +305,42 @@ class Index:
         """What the index is and holds."""
         return status(self.path)
 
+    def check(
+        self,
+        *,
+        sources: bool = True,
+        verify: bool = False,
+        queries: int = 20,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> CheckReport:
+        """Whether the index is what was written, and up to date; see `search.index.check`.
+
+        Args:
+            sources: compare the files of the folder with the index; with `verify` by their content.
+            queries: how many queries to compare with brute force.
+            progress: called often with how far the work is.
+        """
+        from search.index.check import check
+
+        return check(self.path, sources=sources, verify=verify, queries=queries, progress=progress)
+
+    def repair(
+        self, *, dry_run: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> RepairReport:
+        """Mend what is damaged, as far as the index and its folder allow; see `search.index.repair`.
+
+        Raises:
+            IndexDamaged: it cannot be repaired; the message says how to make it again.
+            IndexLocked: another process is writing to the index.
+        """
+        from search.index.repair import repair
+
+        done = repair(
+            self.path, offline=self._offline, engine=self._engine, dry_run=dry_run, progress=progress
+        )
+        self._vectors = LoadedVectors(self.path)  # a file with the old name and hash may be whole again
+        return done
+
 
 @contextmanager
 def _query_fits() -> Iterator[None]:
@@ -245,6 +351,23 @@ def _query_fits() -> Iterator[None]:
         raise InputError(
             f"the query has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
         ) from None
+
+
+def _existing_folder(folder: str | Path) -> Path:
+    root = Path(folder).expanduser()
+    if root.is_dir():
+        return root
+    what = (
+        "is a file, not a folder. Name the folder it is in"
+        if root.is_file()
+        else "does not exist. Check the spelling"
+    )
+    raise InputError(f"the folder '{folder}' {what}.")
+
+
+def _source(meta: dict[str, Any] | None, root: Path) -> Source:
+    """What an index was made with, for the same folder; the defaults for a new one."""
+    return Source.from_dict(meta["source"]) if meta and Path(meta["root"]) == root.resolve() else Source()
 
 
 def _earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:

@@ -50,10 +50,10 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
-        "Encoder", "Explanation", "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged",
-        "IndexLocked", "IndexNotFound", "IndexOutdated", "InputError", "ModelError", "OptionalDependency", "Progress",
-        "ReadError", "Report", "SearchError", "Status", "TextTooLong", "Token", "TokenVectors", "explain",
-        "similarity",
+        "Changes", "CheckReport", "Encoder", "Explanation", "Finding", "Fingerprint", "FingerprintMismatch",
+        "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound", "IndexOutdated", "InputError", "ModelError", "OptionalDependency", "Progress",
+        "ReadError", "RepairReport", "Report", "SearchError", "Status", "TextTooLong", "Token", "TokenVectors",
+        "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:
         assert getattr(search, name).__doc__, f"{name} has no docstring"

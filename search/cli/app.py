@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from search import __version__
+from search.cli.check import check, repair
 from search.cli.explain import explain
 from search.cli.index import index
 from search.cli.models import models
@@ -32,6 +33,8 @@ app.command()(index)
 app.command()(query)
 app.command()(explain)
 app.command()(status)
+app.command()(check)
+app.command()(repair)
 app.command("list")(list_indexes)
 app.command()(models)
 

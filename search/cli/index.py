@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,12 +18,17 @@ from search.cli.options import (
     ModelOption,
     OfflineOption,
     PoolingOption,
+    PrecisionOption,
     QuietOption,
     colour_on,
     echo,
     note,
     page_width,
 )
+from search.render.escape import escape
+
+if TYPE_CHECKING:
+    from search.library import Index
 
 Folder = Annotated[
     Path,
@@ -62,6 +68,9 @@ TitleField = Annotated[
 Rebuild = Annotated[
     bool, typer.Option("--rebuild", help="Encode everything anew, in place of the old index.")
 ]
+Verify = Annotated[bool, typer.Option("--verify", help="Read every file, also those that look unchanged.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Go on and keep the index up to date until Ctrl-C.")]
 
 
 @contextmanager
@@ -86,8 +95,12 @@ def index(
     text_field: TextField = None,
     title_field: TitleField = None,
     rebuild: Rebuild = False,
+    verify: Verify = False,
+    dry_run: DryRun = False,
+    watch: Watch = False,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
+    precision: PrecisionOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
@@ -101,8 +114,23 @@ def index(
     from search.library import Index
     from search.render import json, terminal
 
+    if dry_run:
+        if rebuild or watch:
+            raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
+        changes = Index.preview(
+            folder,
+            index=place,
+            include=include,
+            exclude=exclude,
+            text_field=text_field,
+            title_field=title_field,
+            verify=verify,
+        )
+        shown = json.document(changes) if as_json else terminal.changes(changes, width=page_width())
+        echo(shown)
+        return
     with stopped_gently(quiet), progress_bar(quiet) as progress:
-        report = Index.build(
+        built = Index.build(
             folder,
             index=place,
             model=model,
@@ -114,14 +142,38 @@ def index(
             text_field=text_field,
             title_field=title_field,
             rebuild=rebuild,
+            verify=verify,
             offline=offline,
             engine=engine,
+            precision=precision,
             progress=progress,
-        ).report
+        )
+    report = built.report
     assert report is not None
     for remark in report.notes:
         note(f"note: {remark}", quiet)
     if as_json:
-        echo(json.document(report))
+        echo(json.lines([report]) if watch else json.document(report))
     elif not quiet:
         echo(terminal.report(report, width=page_width(), colour=colour_on(color)))
+    if watch:
+        watch_on(built, as_json, quiet)
+
+
+def watch_on(built: Index, as_json: bool, quiet: bool) -> None:
+    """Keep an index up to date until Ctrl-C, a line for every update."""
+    from search.errors import SearchError
+    from search.render import json, terminal
+
+    note("Watching for changes. Stop with Ctrl-C.", quiet)
+    try:
+        for outcome in built.watch():
+            now = time.strftime("%H:%M:%S")
+            if isinstance(outcome, SearchError):
+                note(f"{now}  {escape(str(outcome))}")
+            elif as_json:
+                echo(json.lines([outcome]))
+            elif not quiet:
+                echo(f"{now}  {terminal.update_line(outcome)}")
+    except KeyboardInterrupt:
+        note("Stopped watching.", quiet)

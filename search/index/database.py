@@ -22,6 +22,8 @@ from search.index.checksums import require, row_checksum
 
 SCHEMA_VERSION = 2
 _WAIT_SECONDS = 60.0
+_KINDS: dict[str, type] = {"root": str, "fingerprint": dict, "source": dict}
+_TABLES = frozenset({"meta", "files", "documents", "passages", "embeddings", "skipped", "ann"})
 
 
 def connect_to_read(database: Path) -> sqlite3.Connection:
@@ -36,7 +38,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
     connection = _connect(database, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's message may quote what is damaged
         connection.close()
         if isinstance(error, sqlite3.OperationalError):
             connection = _connect(database, "rw")  # a killed writer's journal must be rolled back first
@@ -52,7 +54,10 @@ def connect_to_write(database: Path) -> sqlite3.Connection:
     """The writer's connection; transactions are begun and ended by hand. Hold the lock first."""
     connection = _connect(database, "rwc")
     with translated(database):
-        connection.execute("PRAGMA journal_mode = DELETE")
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE")
+        except UnicodeDecodeError as error:  # SQLite's message may quote what is damaged
+            raise _damaged(database, error) from None
         connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the folder after the journal is gone
         connection.execute("PRAGMA foreign_keys = 1")
     return connection
@@ -91,7 +96,8 @@ class Reader:
             try:
                 yield connection
             finally:
-                connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
+                if connection.in_transaction:  # after an I/O error it may be over
+                    connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
 
     def _begun(self) -> sqlite3.Connection:
         try:
@@ -135,6 +141,11 @@ def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = Fal
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and "meta" not in tables:
         raise IndexDamaged(f"'{database}' is a database, but not of this program: it has no table 'meta'.")
+    if tables and (missing := _TABLES - tables):
+        raise IndexDamaged(
+            f"'{database}' has no table '{min(missing)}'. If this lasts, keep the file and build the index again "
+            "with: seewhy index FOLDER --rebuild"
+        )
     meta = all_meta(connection) if tables else {}
     version = meta.get("schema_version")
     if version is not None and (not isinstance(version, int) or version > SCHEMA_VERSION):
@@ -147,11 +158,23 @@ def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = Fal
             f"the index in '{database.parent}' has format {version}, of an earlier version of seewhy; this one "
             f"reads {SCHEMA_VERSION}. Bring it up to date with: seewhy index {quoted(meta.get('root', 'FOLDER'))}"
         )
-    if "fingerprint" not in meta:
+    if "fingerprint" not in meta and "root" not in meta:
         raise IndexNotFound(
             f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
         )
+    for key in ("root", "fingerprint", "source"):
+        if key not in meta:
+            raise _lacks(key)
     return meta
+
+
+def is_newest(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are there, in this program's own format."""
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    except sqlite3.OperationalError:  # no such table
+        return False
+    return row is not None and row[0] == str(SCHEMA_VERSION)
 
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
@@ -160,22 +183,46 @@ def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
     for key, value, *checksum in connection.execute("SELECT * FROM meta"):
         if checksum:  # since format 2
             require("meta", (key, value), *checksum)
-        meta[key] = json.loads(value)
+        meta[key] = _of_its_kind(key, value)
     return meta
+
+
+def _of_its_kind(key: str, value: str) -> Any:
+    """A value of the table `meta`, whose checksum says nothing about who wrote it."""
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, _KINDS.get(key, object)):
+        raise IndexDamaged(
+            f"'{key}' in the table 'meta' of the index is '{value:.80}', which makes no sense. Mend it with: "
+            "seewhy repair"
+        )
+    return found
 
 
 def one_meta(connection: sqlite3.Connection, key: str) -> Any:
     """The value of a key that is there in every index that was begun."""
     row = connection.execute("SELECT value, checksum FROM meta WHERE key = ?", (key,)).fetchone()
     if row is None:
-        raise IndexDamaged(f"the index does not say what its '{key}' is. Mend it with: seewhy repair")
+        raise _lacks(key)
     require("meta", (key, row[0]), row[1])
-    return json.loads(row[0])
+    return _of_its_kind(key, row[0])
+
+
+def _lacks(key: str) -> IndexDamaged:
+    return IndexDamaged(f"the index does not say what its '{key}' is. Mend it with: seewhy repair")
+
+
+def _as_json(value: Any) -> str:
+    """Readable, but for a path that is no valid text (PEP 383): SQLite cannot hold halves of characters."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(value)
 
 
 def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
     """Set key-value pairs, within a transaction."""
-    pairs = [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()]
+    pairs = [(key, _as_json(value)) for key, value in values.items()]
     connection.executemany(
         "INSERT OR REPLACE INTO meta (key, value, checksum) VALUES (?, ?, ?)",
         ((*pair, row_checksum(*pair)) for pair in pairs),
@@ -233,6 +280,6 @@ def _damaged(database: Path, error: Exception) -> IndexDamaged:
             "make room or get the right to write there, and run again."
         )
     return IndexDamaged(
-        f"'{database}' cannot be read ({error}). If this lasts, keep the file and build the index again with: "
-        "seewhy index FOLDER --rebuild"
+        f"'{database}' cannot be read ({error}). If this lasts, see what is wrong with: seewhy check. Mend it with: "
+        "seewhy repair"
     )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _HEADER = 33  # bytes of an index's header behind the four letters of its kind
 _KIND = 4
+_FRAME = 2 * (_KIND + _HEADER) + 8 + 8  # all but vectors and ids: two headers, two sizes
 _COUNT = slice(_KIND + 4, _KIND + 12)  # in such a header, behind the dimension
 
 
@@ -46,16 +47,36 @@ def write_file(connection: sqlite3.Connection, dimension: int, index: Path, gene
     digest = _sha256(temporary)
     name = f"ann/g{generation}-{digest[:16]}.faiss"
     temporary.replace(index / name)
-    _sync_folder(index / "ann")
+    sync_folder(index / "ann")
     return Ann(generation, name, digest, watermark, count, 0)
 
 
-def is_whole(index: Path, ann: Ann) -> bool:
-    """Whether the FAISS file is there with the right hash, without loading it."""
+def is_whole(index: Path, ann: Ann, dimension: int) -> bool:
+    """Whether the FAISS file is there with the right size, headers and hash, without loading it."""
+    file = index / ann.file
     try:
-        return _sha256(index / ann.file) == ann.sha256
-    except OSError:
+        return has_frame(file, ann.count, dimension) and _sha256(file) == ann.sha256
+    except (OSError, ValueError):  # the latter for a name with a NUL
         return False
+
+
+def has_frame(file: Path, count: int, dimension: int) -> bool:
+    """Whether a file has the size and the headers of a flat index of so many vectors.
+
+    To be asked before FAISS parses it, for FAISS believes a header that promises 2**60 vectors. The hash says
+    only that it is the file that index.db names, and who can write the one can write the other.
+
+    Raises:
+        OSError: the file is not there, or cannot be read.
+    """
+    n_vectors = 4 * dimension * count
+    if count < 1 or file.stat().st_size != _FRAME + n_vectors + 8 * count:
+        return not _as_expected(dimension) and file.is_file()
+    head, middle = _frame(dimension, count)
+    with file.open("rb") as stream:
+        before = stream.read(len(head))
+        stream.seek(len(head) + n_vectors)
+        return (before, stream.read(len(middle))) == (head, middle) or not _as_expected(dimension)
 
 
 def _flat(connection: sqlite3.Connection, dimension: int, count: int) -> Iterator[bytes]:
@@ -109,7 +130,7 @@ def _sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename durable. Windows has no such call and does not need it."""
     if os.name == "nt":
         return

@@ -11,7 +11,7 @@ import os
 import platform
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from search.errors import IndexLocked
@@ -40,7 +40,8 @@ def writer_lock(index: Path) -> Iterator[None]:
         (index / _HOLDER).write_text(json.dumps(note), encoding="utf-8")
         yield
     finally:
-        (index / _HOLDER).unlink(missing_ok=True)
+        with suppress(OSError):  # left behind it does no harm
+            (index / _HOLDER).unlink()
         lock.release()
 
 

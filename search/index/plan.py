@@ -9,10 +9,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from search.corpus import Skipped, SourceFile
-from search.corpus.reasons import PERMISSION_DENIED, UNREADABLE_FILE, UNREADABLE_FOLDER
+from search.corpus import Skipped, SourceFile, walk
+from search.corpus.reasons import (
+    NOT_REGULAR,
+    PERMISSION_DENIED,
+    SYMBOLIC_LINK,
+    UNREADABLE_FILE,
+    UNREADABLE_FOLDER,
+    VANISHED,
+)
+from search.index.layout import own_part
+from search.index.settings import Source
 
 KEPT_WHEN_UNREADABLE = frozenset({PERMISSION_DENIED, UNREADABLE_FOLDER, UNREADABLE_FILE})
+
+# Since the walk saw it, a file has become something else, maybe for a moment: what is stored is kept until the
+# next walk has looked.
+KEPT_UNTIL_SEEN = KEPT_WHEN_UNREADABLE | {VANISHED, NOT_REGULAR, SYMBOLIC_LINK}
 
 
 @dataclass(frozen=True)
@@ -22,17 +35,38 @@ class Plan:
     Attributes:
         changed: files to read, each with the sha256 of the content that is stored for it, None for a
             file that is new or was not finished.
-        gone: paths to forget.
-        unchanged: how many files need nothing.
+        gone: paths to forget, each with the sha256 of its content where that is stored whole: a new file
+            with the same content is the old one under another name.
+        unchanged: how many files with documents need nothing.
     """
 
     changed: list[tuple[SourceFile, str | None]]
-    gone: list[str]
+    gone: dict[str, str | None]
     unchanged: int
 
 
-def compare(connection: sqlite3.Connection, files: Sequence[SourceFile], skipped: Sequence[Skipped]) -> Plan:
-    """Compare by size, time stamp and inode.
+def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
+    """The files of a folder and what is left out of it; an index that lies inside it is neither."""
+    inside = own_part(folder, index)
+    found = [
+        item
+        for item in walk(folder, include=source.include, exclude=source.exclude)
+        if inside is None or not f"{item.path}/".startswith(f"{inside}/")
+    ]
+    return (
+        [item for item in found if isinstance(item, SourceFile)],
+        [item for item in found if isinstance(item, Skipped)],
+    )
+
+
+def compare(
+    connection: sqlite3.Connection,
+    files: Sequence[SourceFile],
+    skipped: Sequence[Skipped],
+    *,
+    verify: bool = False,
+) -> Plan:
+    """Compare by size, time stamp and inode; with `verify`, every file is to be read.
 
     A stored file is gone when the walk did not find it, unless the walk could not look where it was: what
     cannot be listed or read is kept as it was.
@@ -45,15 +79,17 @@ def compare(connection: sqlite3.Connection, files: Sequence[SourceFile], skipped
         *stat, sha256, status = stored.get(file.path, (None, None, None))
         if status == "partial":
             sha256 = None
-        if stat == [file.size, file.mtime_ns, file.inode] and status != "partial":
-            unchanged += 1
+        if stat == [file.size, file.mtime_ns, file.inode] and status != "partial" and not verify:
+            unchanged += status != "skipped"
         else:
             changed.append((file, sha256))
     here = {file.path for file in files}
     blind = [skip.path for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
-    gone = [
-        path for path in stored if path not in here and not any(f"{path}/".startswith(f"{b}/") for b in blind)
-    ]
+    gone = {
+        path: sha256 if status == "indexed" else None
+        for path, (*_, sha256, status) in stored.items()
+        if path not in here and not any(f"{path}/".startswith(f"{folder}/") for folder in blind)
+    }
     return Plan(changed, gone, unchanged)
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -15,11 +16,10 @@ from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.index.checksums import content_key
-from search.index.database import all_meta
+from search.index.database import all_meta, is_newest
 from search.index.faiss_file import is_whole, write_file
 from search.index.plan import compare, nothing_to_index
 from search.index.reading import batches_ahead
-from search.index.schema import migrate
 from search.index.settings import PassageSettings, Source
 from search.index.snapshot import counts, skipped_groups
 from search.index.vectors import read_ann
@@ -33,6 +33,7 @@ _REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file befor
 class _Counts:
     added: int = 0
     changed: int = 0
+    renamed: int = 0
     removed: int = 0
     unchanged: int = 0
     documents: int = 0
@@ -58,7 +59,10 @@ class Run:
         source: Source,
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        migrate(connection)
+        if not is_newest(connection):
+            from search.index.schema import migrate
+
+            migrate(connection)
         self.folder = folder.resolve()
         self.index = index
         self.database = database
@@ -69,25 +73,22 @@ class Run:
         self.source = source
         self.progress = progress
         self.counts = _Counts()
-        self.cutter = Cutter(
-            encoder.tokenizer,
-            max_tokens=encoder.max_tokens - _prompt_tokens(encoder),
-            passage_tokens=settings.passage_tokens,
-            context_tokens=settings.context_tokens,
-            overlap=settings.overlap,
-            heading_context=settings.heading_context,
-        )
+        self.renamed: set[str] = set()  # paths that are gone because the file has another one now
+        self.max_tokens = encoder.max_tokens - _prompt_tokens(encoder)
 
-    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped]) -> Report:
+    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
-        plan = compare(self.connection, files, skipped)
+        plan = compare(self.connection, files, skipped, verify=verify)
         self.counts.unchanged = plan.unchanged
         self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
-        for batch in batches_ahead(self.database, plan.changed, self.cutter, self.source):
-            self._commit(batch)
-        if plan.gone:
-            self.writer.remove(plan.gone)
-            self.counts.removed = len(plan.gone)
+        if plan.changed:
+            batches = batches_ahead(self.database, plan, self._cutter(), self.source)
+            with closing(batches):  # at once, also when this is left by Ctrl-C
+                for batch in batches:
+                    self._commit(batch)
+        if removed := [path for path in plan.gone if path not in self.renamed]:
+            self.writer.remove(removed)
+            self.counts.removed = len(removed)
         if not counts(self.connection)[1]:
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
@@ -96,10 +97,19 @@ class Run:
         self._renew_vectors()
         facts = {"updated": time.strftime("%Y-%m-%d %H:%M:%S"), "complete": True}
         if self.counts.encoded:
-            engine = self.encoder.engine
-            facts["engine"] = f"{engine.name} on {engine.device}, {self.encoder.fingerprint.precision}"
+            facts["engine"] = self.encoder.runs_on
         self.writer.finish(skipped, **facts)
         return self._report()
+
+    def _cutter(self) -> Cutter:
+        return Cutter(
+            self.encoder.tokenizer,
+            max_tokens=self.max_tokens,
+            passage_tokens=self.settings.passage_tokens,
+            context_tokens=self.settings.context_tokens,
+            overlap=self.settings.overlap,
+            heading_context=self.settings.heading_context,
+        )
 
     def _claim(self) -> None:
         """Write down what this index is of and made with, or check that it is the same."""
@@ -122,11 +132,11 @@ class Run:
 
     def _commit(self, batch: Sequence[Work]) -> None:
         """Encode what is new in a batch, store it, count it."""
-        for work in batch:
-            if work.outcome == "same bytes":
-                self.writer.touch(work.file)
+        same = [work for work in batch if work.outcome == "same bytes"]
         everything, batch = batch, [work for work in batch if work.outcome != "same bytes"]
-        self.counts.unchanged += len(everything) - len(batch)
+        self.counts.unchanged += sum(bool(work.records) for work in same)
+        if same:
+            self.writer.touch(work.file for work in same)
         passages = [p for work in batch for _, found in work.documents for p in found]
         by_key: dict[bytes, Passage] = {content_key(p.context, p.text): p for p in passages}
         vectors = self.writer.stored_embeddings(by_key)
@@ -142,7 +152,9 @@ class Run:
         if texts:
             encoded = self.encoder.encode(texts, role="document", progress=tell)
             vectors |= {key: as_blob(vector) for key, vector in zip(new, encoded, strict=True)}
-        self.writer.store(batch, vectors)
+        if batch:
+            self.writer.store(batch, vectors)
+        self.renamed.update(work.renamed_from for work in batch if work.renamed_from is not None)
         self.counts.encoded += len(new)
         self.counts.encoded_tokens += n_tokens
         self.counts.reused += len(passages) - len(new)
@@ -152,6 +164,7 @@ class Run:
         for work in batch:
             self.counts.added += work.outcome == "added"
             self.counts.changed += work.outcome == "changed"
+            self.counts.renamed += work.outcome == "renamed"
             self.counts.unchanged += work.outcome == "unchanged"
         self._tell("reading")
 
@@ -161,7 +174,7 @@ class Run:
         passages = counts(self.connection)[1]
         held = ann.count - ann.deleted if ann else 0
         stale = (passages - held) + (ann.deleted if ann else 0)
-        usable = ann is not None and is_whole(self.index, ann)
+        usable = ann is not None and is_whole(self.index, ann, self.encoder.dimension)
         if usable and stale <= _REWRITE_SHARE * passages:
             return
         generation = max([ann.generation if ann else 0, *_generations(self.index)]) + 1
@@ -184,13 +197,14 @@ class Run:
         n_documents, n_passages, n_tokens = counts(self.connection)
         over = self.connection.execute(
             "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?",
-            (self.cutter.max_tokens, self.cutter.max_tokens),
+            (self.max_tokens, self.max_tokens),
         ).fetchone()[0]
         return Report(
             folder=str(self.folder),
             index=str(self.index),
             added=self.counts.added,
             changed=self.counts.changed,
+            renamed=self.counts.renamed,
             removed=self.counts.removed,
             unchanged=self.counts.unchanged,
             documents=n_documents,

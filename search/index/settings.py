@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +24,11 @@ class PassageSettings:
     overlap: int = 0
     heading_context: bool = True
 
+    @classmethod
+    def from_json(cls, text: str) -> PassageSettings:
+        """As they stand in a fingerprint."""
+        return cls(**json.loads(text))
+
 
 @dataclass(frozen=True)
 class Source:
@@ -36,3 +43,18 @@ class Source:
     def from_dict(cls, values: dict[str, Any]) -> Source:
         patterns = {name: tuple(values[name]) for name in ("include", "exclude")}
         return cls(**patterns, text_field=values["text_field"], title_field=values["title_field"])
+
+    def changed(
+        self,
+        include: Sequence[str] | None,
+        exclude: Sequence[str] | None,
+        text_field: str | None,
+        title_field: str | None,
+    ) -> Source:
+        """With what was asked for now; None leaves a choice as it is."""
+        return Source(
+            include=self.include if include is None else tuple(include),
+            exclude=self.exclude if exclude is None else tuple(exclude),
+            text_field=text_field or self.text_field,
+            title_field=title_field or self.title_field,
+        )

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,11 +158,17 @@ def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 def skipped_groups(connection: sqlite3.Connection) -> tuple[SkippedGroup, ...]:
     """What was left out, by reason, the most frequent first."""
+    rows = connection.execute("SELECT path, record, reason, detail FROM skipped ORDER BY path, record")
+    return grouped(
+        (os.fsdecode(path) + (f"#{record}" if record else ""), reason, detail)
+        for path, record, reason, detail in rows
+    )
+
+
+def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]:
+    """Names, reasons and details of what was left out, by reason, the most frequent first."""
     groups: dict[str, list[str]] = defaultdict(list)
-    for path, record, reason, detail in connection.execute(
-        "SELECT path, record, reason, detail FROM skipped ORDER BY path, record"
-    ):
-        name = os.fsdecode(path) + (f"#{record}" if record else "")
+    for name, reason, detail in skipped:
         groups[reason].append(f"{name} ({detail})" if detail else name)
     return tuple(
         SkippedGroup(reason, len(names), tuple(names[:_EXAMPLES]))

@@ -18,15 +18,16 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from search.corpus import Skipped, SourceFile, walk
 from search.encoding.encoder import Encoder
 from search.errors import InputError
 from search.index.database import connect_to_write, last_passage_id, reading, settle, translated
-from search.index.layout import DATABASE, check_place, is_index, own_part
+from search.index.faiss_file import sync_folder
+from search.index.layout import DATABASE, check_place, is_index
 from search.index.lock import writer_lock
-from search.index.plan import nothing_to_index
+from search.index.plan import listed, nothing_to_index
 from search.index.run import Run
 from search.index.settings import PassageSettings, Source
+from search.index.storage import warning
 from search.index.vectors import read_ann
 from search.records import Progress, Report
 
@@ -39,6 +40,7 @@ def update(
     settings: PassageSettings,
     source: Source,
     rebuild: bool = False,
+    verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Make or bring up to date the index of a folder.
@@ -46,6 +48,7 @@ def update(
     Args:
         folder: what is indexed.
         index: the folder the index is kept in; made if need be.
+        verify: read every file, also those that look unchanged.
         rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
 
     Raises:
@@ -55,14 +58,7 @@ def update(
     """
     started = time.monotonic()
     check_place(index)
-    inside = own_part(folder, index)
-    found = [
-        item
-        for item in walk(folder, include=source.include, exclude=source.exclude)
-        if inside is None or not f"{item.path}/".startswith(f"{inside}/")
-    ]
-    files = [item for item in found if isinstance(item, SourceFile)]
-    skipped = [item for item in found if isinstance(item, Skipped)]
+    files, skipped = listed(folder, index, source)
     if not files:
         reasons = Counter(item.reason for item in skipped)
         raise InputError(nothing_to_index(folder, reasons, is_index(index)))
@@ -79,16 +75,23 @@ def update(
                 run = Run(folder, index, database, connection, encoder, settings, source, progress)
                 if rebuild:
                     run.writer.number_passages_after(last_passage_id(index / DATABASE))
-                report = run.all(files, skipped)
+                report = run.all(files, skipped, verify=verify)
             if rebuild:
                 settle(index / DATABASE)
                 database.replace(index / DATABASE)
+                sync_folder(index)
             _delete_old_vectors(index)
             shutil.rmtree(index / "tmp", ignore_errors=True)
     except InputError:
         if not existed:
             shutil.rmtree(index, ignore_errors=True)
         raise
+    except OSError as error:
+        if error.filename is None:  # a write that fails does not say where
+            error.filename = str(index)
+        raise
+    if not report.nothing_changed and (remark := warning(index)):
+        report = replace(report, notes=(*report.notes, remark))
     return replace(report, seconds=time.monotonic() - started)
 
 

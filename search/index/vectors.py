@@ -27,7 +27,7 @@ from search.index.layout import DATABASE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ROWS_AT_ONCE = 8192
+_ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,22 @@ class LoadedVectors:
         self._loaded: Any = None
         self.problem = ""
 
-    def get(self, ann: Ann) -> Any | None:
+    def get(self, ann: Ann, dimension: int) -> Any | None:
         """The FAISS index that `ann` names; None, and `problem` says why, when it cannot be trusted."""
         with self._lock:
             if ann.sha256 != self._sha256:
-                self._loaded, self.problem = self._load(ann)
+                fits = self._fits(ann, dimension)
+                self._loaded, self.problem = self._load(ann) if fits else _damaged(ann)
                 self._sha256 = ann.sha256
             return self._loaded
+
+    def _fits(self, ann: Ann, dimension: int) -> bool:
+        from search.index.faiss_file import has_frame
+
+        try:
+            return has_frame(self._index / ann.file, ann.count, dimension)
+        except (OSError, ValueError):  # the latter for a name with a NUL
+            return False
 
     def _load(self, ann: Ann) -> tuple[Any, str]:
         try:
@@ -114,13 +123,17 @@ class LoadedVectors:
         except OSError:
             data = b""
         if hashlib.sha256(data).hexdigest() != ann.sha256:
-            return None, (
-                f"the file '{ann.file}' of the index is damaged or missing. Queries are exact without it, only "
-                "slower. Mend it with: seewhy index FOLDER"
-            )
+            return _damaged(ann)
         import faiss
 
         return faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8)), ""
+
+
+def _damaged(ann: Ann) -> tuple[None, str]:
+    return None, (
+        f"the file '{ann.file}' of the index is damaged or missing. Queries are exact without it, only "
+        "slower. Mend it with: seewhy repair"
+    )
 
 
 def nearest(
@@ -141,7 +154,7 @@ def nearest(
     found: list[tuple[int, float]] = []
     looked_at = 0
     ann = read_ann(connection)
-    flat = loaded.get(ann) if ann else None
+    flat = loaded.get(ann, len(query)) if ann else None
     after = 0
     if ann and flat is not None:
         after = ann.watermark

@@ -35,8 +35,9 @@ class Work:
     Attributes:
         records: every record that the file has, as far as it was read.
         last: nothing of this file follows.
-        outcome: of the file, with its last piece: "added", "changed", "unchanged", or "same bytes" when
-            only its time stamp is new.
+        outcome: of the file, with its last piece: "added", "changed", "renamed", "unchanged", "skipped"
+            when it gives no document and never did, or "same bytes" when only its time stamp is new.
+        renamed_from: where the same content is stored under a path that is gone, that path.
     """
 
     file: SourceFile
@@ -46,6 +47,7 @@ class Work:
     skipped: list[Skipped] = field(default_factory=list)
     last: bool = False
     outcome: str = ""
+    renamed_from: str | None = None
 
     @property
     def n_passages(self) -> int:
@@ -72,7 +74,8 @@ class Writer:
         try:
             yield self.connection
         except BaseException:
-            self.connection.execute("ROLLBACK")
+            if self.connection.in_transaction:  # when a disk is full, SQLite has rolled back by itself
+                self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
 
@@ -109,6 +112,8 @@ class Writer:
         """
         with self.transaction() as connection:
             for work in batch:
+                if work.renamed_from is not None:
+                    _rename_file(connection, work.renamed_from, work.file.path)
                 file = _put_file(connection, work)
                 for document, passages in work.documents:
                     _delete_documents(connection, file, [document.record])
@@ -120,12 +125,12 @@ class Writer:
                     )
             _count_passages(connection)
 
-    def touch(self, file: SourceFile) -> None:
-        """The file's time stamp changed, its content did not."""
+    def touch(self, files: Iterable[SourceFile]) -> None:
+        """The files' time stamps changed, their contents did not."""
         with self.transaction() as connection:
-            connection.execute(
+            connection.executemany(
                 "UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?",
-                (file.size, file.mtime_ns, file.inode, os.fsencode(file.path)),
+                ((file.size, file.mtime_ns, file.inode, os.fsencode(file.path)) for file in files),
             )
 
     def remove(self, paths: Iterable[str]) -> None:
@@ -174,6 +179,18 @@ def _count_passages(connection: sqlite3.Connection) -> None:
     """Write down how many passages there are, so that a reader notices when one cannot be found."""
     (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
     put_meta(connection, {"passages": passages})
+
+
+def _rename_file(connection: sqlite3.Connection, old: str, new: str) -> None:
+    """Let a file keep its documents and passages, with their ids, under another path."""
+    before, after = os.fsencode(old), os.fsencode(new)
+    row = connection.execute("SELECT id FROM files WHERE path = ?", (before,)).fetchone()
+    if row:
+        connection.execute("DELETE FROM skipped WHERE path = ? AND stage = 'read'", (before,))
+        connection.execute(
+            "UPDATE files SET path = ?, checksum = ? WHERE id = ?",
+            (after, row_checksum(row[0], after), row[0]),
+        )
 
 
 def _put_file(connection: sqlite3.Connection, work: Work) -> int:

@@ -34,11 +34,37 @@ class SkippedGroup:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """What a run of indexing would do with each file, by path relative to the folder.
+
+    Attributes:
+        renamed: pairs of the old and the new path.
+        unchanged: how many files with documents would be left as they are.
+        skipped: what would be left out, by reason.
+    """
+
+    folder: str
+    index: str
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    skipped: tuple[SkippedGroup, ...]
+
+    @property
+    def nothing_would_change(self) -> bool:
+        return not (self.added or self.changed or self.renamed or self.removed)
+
+
+@dataclass(frozen=True)
 class Report:
     """What one run of indexing changed, and what the index holds afterwards.
 
     Attributes:
-        added, changed, removed, unchanged: files, by what happened to them.
+        added, changed, renamed, removed, unchanged: files that give documents, by what happened to them;
+            the others are counted as skipped. A renamed file keeps its
+            embeddings, and its passages their ids unless its name is its title.
         documents, passages, tokens: in the index after the run.
         encoded: passages that went through the model; `reused` had been encoded before.
         truncated_tokens: tokens that did not fit the model; 0 unless something is wrong.
@@ -50,6 +76,7 @@ class Report:
     index: str
     added: int
     changed: int
+    renamed: int
     removed: int
     unchanged: int
     documents: int
@@ -65,7 +92,7 @@ class Report:
 
     @property
     def nothing_changed(self) -> bool:
-        return self.added == self.changed == self.removed == 0
+        return self.added == self.changed == self.renamed == self.removed == 0
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import ConvertedModel, Hit, Report, SkippedGroup, Status
+from search.records import Changes, ConvertedModel, Hit, Report, SkippedGroup, Status
 from search.render.escape import escape, one_line
 
 _SNIPPET = 320
+
+# What a page is called, by how the file's suffix begins: .pptx, .potx, .xlsm and so on.
+_PAGES = {".pp": "slide", ".po": "slide", ".xl": "sheet"}
+_WITHOUT_LINES = (".doc", ".dot", ".epub")
+
+# What to do about files that were left out for a reason.
+_WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
 _UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
 
 
@@ -61,9 +68,18 @@ def hits(found: Sequence[Hit], *, width: int = 80, colour: bool = False) -> str:
 
 
 def where(hit: Hit) -> str:
-    """`path:line` of a hit, relative to the current folder where that is shorter."""
+    """`path:line` of a hit, relative to the current folder where that is shorter.
+
+    `path page 3` in a format with pages, slides or sheets; the path alone in one that has neither pages nor
+    lines that a reader could find.
+    """
+    path, suffix = escape(shown_path(hit.path)), Path(hit.path).suffix.lower()
+    if hit.page is not None:
+        return f"{path} {_PAGES.get(suffix[:3], 'page')} {hit.page}"
+    if suffix.startswith(_WITHOUT_LINES):
+        return path
     lines = str(hit.line_start) if hit.line_start == hit.line_end else f"{hit.line_start}-{hit.line_end}"
-    return f"{escape(shown_path(hit.path))}:{lines}"
+    return f"{path}:{lines}"
 
 
 def shown_path(path: str) -> str:
@@ -100,10 +116,7 @@ def report(done: Report, *, width: int = 80, colour: bool = False) -> str:
     if done.nothing_changed:
         console.print(f"Nothing changed in {escape(shown_path(done.folder))}.", style="bold", soft_wrap=True)
     else:
-        counts = [(done.added, "added"), (done.changed, "changed"), (done.removed, "removed")]
-        (first, word), *others = [(count, word) for count, word in counts if count]
-        changes = [f"{first:,} file{'' if first == 1 else 's'} {word}", *(f"{n:,} {w}" for n, w in others)]
-        head = f"Indexed {escape(shown_path(done.folder))}: {', '.join(changes)}."
+        head = f"Indexed {escape(shown_path(done.folder))}: {_file_counts(done)}."
         console.print(head, style="bold", soft_wrap=True)
     table = _facts()
     table.add_row("index", escape(shown_path(done.index)))
@@ -116,6 +129,57 @@ def report(done: Report, *, width: int = 80, colour: bool = False) -> str:
     console.print(table)
     _draw_skipped(console, done.skipped)
     return drawn(console)
+
+
+def update_line(done: Report) -> str:
+    """What an update changed, in one line."""
+    counts = _file_counts(done)
+    passages = "passage" if done.encoded == 1 else "passages"
+    return f"{counts}; {done.encoded:,} {passages} encoded in {duration(done.seconds)}"
+
+
+def changes(found: Changes, *, width: int = 80) -> str:
+    """What a run of indexing would change, a file a line as in diff: + added, ~ changed, > renamed, - removed."""
+    console = canvas(width, False)
+    for mark, paths in (
+        ("+", found.added),
+        ("~", found.changed),
+        (">", [f"{old} > {new}" for old, new in found.renamed]),
+        ("-", found.removed),
+    ):
+        for path in paths:
+            console.print(f"{mark} {escape(path)}", soft_wrap=True)
+    counts = [
+        f"{len(paths):,} {word}"
+        for paths, word in (
+            (found.added, "added"),
+            (found.changed, "changed"),
+            (found.renamed, "renamed"),
+            (found.removed, "removed"),
+        )
+        if paths
+    ]
+    would = f"Would index {escape(shown_path(found.folder))}: {', '.join(counts)}"
+    if found.nothing_would_change:
+        would = f"Nothing has changed in {escape(shown_path(found.folder))}"
+    console.print(
+        f"{would}. {found.unchanged:,} unchanged, skipped: {skipped_line(found.skipped)}.", soft_wrap=True
+    )
+    return drawn(console)
+
+
+def _file_counts(done: Report) -> str:
+    """How many files were added, changed and so on: "1 file added, 2 removed"."""
+    counts = [
+        (done.added, "added"),
+        (done.changed, "changed"),
+        (done.renamed, "renamed"),
+        (done.removed, "removed"),
+    ]
+    (first, word), *others = [(count, word) for count, word in counts if count]
+    return ", ".join(
+        [f"{first:,} file{'' if first == 1 else 's'} {word}", *(f"{n:,} {w}" for n, w in others)]
+    )
 
 
 def _work(done: Report) -> str:
@@ -178,7 +242,7 @@ def index_list(found: Sequence[Status], *, width: int = 80, colour: bool = False
 
 
 def model_list(found: Sequence[ConvertedModel], width: int = 80, colour: bool = False) -> str:
-    """One line for each converted model."""
+    """One line for each converted model, and why others could not be."""
     if not found:
         return "No model has been converted on this machine yet; the first use of one does it."
     console = canvas(width, colour)
@@ -188,8 +252,12 @@ def model_list(found: Sequence[ConvertedModel], width: int = 80, colour: bool = 
     for name in ("layers", "size"):
         table.add_column(name, justify="right", no_wrap=True)
     for item in found:
-        table.add_row(escape(item.name), item.weights[:12], str(item.layers), size(item.bytes))
+        layers, bytes_ = ("-", "-") if item.problem else (str(item.layers), size(item.bytes))
+        table.add_row(escape(item.name), item.weights[:12], layers, bytes_)
     console.print(table)
+    for item in found:
+        if item.problem:
+            console.print(f"Not converted: {escape(item.problem)}", style="yellow", soft_wrap=True)
     return drawn(console)
 
 
@@ -212,6 +280,8 @@ def _draw_skipped(console: Console, groups: Sequence[SkippedGroup]) -> None:
         names = ", ".join(escape(name) for name in group.examples)
         more = f" and {group.count - len(group.examples):,} more" if group.count > len(group.examples) else ""
         console.print(Padding(Text(f"{group.reason}: {names}{more}", style="dim"), (0, 0, 0, 2)))
+        if group.reason in _WAYS_OUT:
+            console.print(Padding(Text(_WAYS_OUT[group.reason]), (0, 0, 0, 4)))
 
 
 def duration(seconds: float) -> str:

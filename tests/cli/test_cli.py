@@ -224,3 +224,42 @@ def test_a_plain_checkpoint_is_remarked_on_once_on_stderr(run: Run, notes: Path,
     assert code == 0
     assert err.count("mean pooling is used") == 1
     assert "mean pooling is used" not in out
+
+
+def test_a_dry_run_lists_what_would_change_and_changes_nothing(run: Run, indexed: Path) -> None:
+    (indexed / "keys.md").rename(indexed / "locks.md")
+    (indexed / "table.csv").unlink()
+    (indexed / "new\x1b[31m.txt").write_text("a word")
+    code, out, err = run("index", indexed, "--dry-run")
+    assert (code, err) == (0, "")
+    *lines, last = out.splitlines()
+    assert lines == ["+ new\\x1b[31m.txt", "> keys.md > locks.md", "- table.csv"]
+    assert "1 added, 1 renamed, 1 removed. 1 unchanged" in last
+    code, out, _ = run("index", indexed, "--dry-run", "--json")
+    assert json.loads(out)["renamed"] == [["keys.md", "locks.md"]]
+    code, out, err = run("index", indexed, "--dry-run", "--watch")
+    assert (code, out) == (2, "")
+    assert "neither --rebuild nor --watch" in err
+    code, out, _ = run("index", indexed)
+    assert "1 file added, 1 renamed, 1 removed" in out
+    assert "Nothing has changed" in run("index", indexed, "--dry-run")[1]
+
+
+def test_watching_prints_a_line_for_every_update(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changes(*_: object) -> Any:
+        yield
+        (indexed / "new.txt").write_text("a word")
+        yield
+        (indexed / "keys.md").unlink()
+        yield
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("search.index.watch.changes", changes)
+    code, out, err = run("index", indexed, "--watch")
+    assert code == 0
+    added, removed = out.splitlines()[-2:]
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  1 file added; 1 passage encoded in \S+ s", added)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  1 file removed; 0 passages encoded in \S+ s", removed)
+    assert "Watching for changes" in err and "Stopped watching." in err

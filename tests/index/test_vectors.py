@@ -111,7 +111,7 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
         file.write_bytes(data)
     loaded = check(folder, connection, list(range(1, 301)), vectors)
     assert ann.file in loaded.problem
-    assert "seewhy index" in loaded.problem
+    assert "seewhy repair" in loaded.problem
 
 
 def test_what_cannot_be_found_is_an_error_and_not_a_shorter_answer(

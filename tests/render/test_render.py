@@ -35,6 +35,7 @@ REPORT = Report(
     index="/index",
     added=2,
     changed=0,
+    renamed=0,
     removed=1,
     unchanged=3,
     documents=5,
@@ -56,6 +57,34 @@ def test_hits() -> None:
         "    Turn the lock.",
     ]
     assert "No hits" in terminal.hits([])
+
+
+@pytest.mark.parametrize(
+    ("path", "page", "shown"),
+    [
+        ("/notes/paper.pdf", 3, "/notes/paper.pdf page 3"),
+        ("/notes/talk.PPTX", 3, "/notes/talk.PPTX slide 3"),
+        ("/notes/data.xlsm", 1, "/notes/data.xlsm sheet 1"),
+        ("/notes/report.docx", None, "/notes/report.docx"),
+        ("/notes/book.epub", None, "/notes/book.epub"),
+        ("/notes/keys.md", None, "/notes/keys.md:3-5"),
+    ],
+)
+def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
+    hit = replace(HIT, path=path, page=page)
+    assert terminal.where(hit) == shown
+    assert shown in terminal.hits([hit])
+    assert standard_json.loads(json.document([hit]))[0]["page"] == page
+
+
+def test_a_reason_with_a_way_out_names_it() -> None:
+    from search.corpus.reasons import NEEDS_EXTRA
+
+    group = SkippedGroup(NEEDS_EXTRA, 3, ("a.pdf", "b.docx"))
+    assert terminal.report(replace(REPORT, skipped=(group,)), width=80).endswith(
+        "  needs seewhy[documents]: a.pdf, b.docx and 1 more\n"
+        "    read them with: pip install 'seewhy[documents]'"
+    )
 
 
 def test_a_heading_is_not_repeated_in_the_snippet_of_restructured_text() -> None:
