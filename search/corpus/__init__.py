@@ -6,12 +6,14 @@
 
     reasons.py    the short phrases that everything left out is counted by
     source.py     SourceFile, Skipped, Contents
+    opening.py    the bytes of a file that may change meanwhile
     ignore.py     .gitignore and its relatives        patterns.py   the lines in them
     suffixes.py   what a file's name says             columns.py    which column is the text
     decode.py     bytes -> characters                 lines.py      where lines begin, as editors see them
     outline.py    headings -> sections                values.py     anything -> JSON-compatible values
     markdown.py  rst.py  html.py                      one document a file
     header.py     the fields that begin a .rst        table.py  jsonl.py        one document a record
+    extract/      PDF, Office files, EPUB             packages.py   whether what reads them is installed
     blocks.py     headings stay with their text       context.py    what is encoded before a passage
     windows.py    long text in bounded time
 

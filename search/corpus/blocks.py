@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from search.corpus.suffixes import DOCUMENT_KINDS
 from search.records import Document, Section
 
 # Joining stops here, so that an outline of nothing but headings does not become one block.
@@ -14,6 +15,9 @@ _MOST_BARE_HEADINGS = 8
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _LONGEST_HEADING = 10
+
+# Kinds whose text is what a reader sees, so that a heading is its words and no marks.
+_SHOWN = ("html", *DOCUMENT_KINDS)
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def _lines(text: str, section: Section) -> Iterator[str]:
 def _is_heading(lines: list[str], words: str, kind: str) -> bool:
     """Whether these lines are a heading and complete: what is known is its words and how it is marked."""
     first, last = lines[0].strip(), lines[-1].strip()
-    if kind == "html":
+    if kind in _SHOWN:
         return " ".join("".join(lines).split()) == words
     if kind == "markdown" and first.startswith("#"):
         return True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from search.corpus import reasons
+from search.corpus.values import whole_characters
 from search.errors import ReadError
 
 # In order of preference, in any case of letters.
@@ -18,6 +19,10 @@ _TITLES = "title name subject headline heading"
 
 # Rows that are looked at to find the column with the most text.
 LOOKED_AT = 100
+
+# Columns that an error lists, and characters of each name: a file may have thousands, of any length.
+_NAMED = 30
+_LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,10 @@ def chosen(
     """
     for option, name in (("text_field", text_field), ("title_field", title_field)):
         if name is not None and name not in names:
-            listed = ", ".join(f"'{known}'" for known in names)
-            raise ReadError(path, reasons.NO_SUCH_COLUMN, f"{option} '{name}' is not one of {listed}")
+            listed = ", ".join(f"'{shown(known)}'" for known in names[:_NAMED])
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            detail = f"{option} '{shown(name)}' is not one of {listed}{more}"
+            raise ReadError(path, reasons.NO_SUCH_COLUMN, detail)
     title = title_field or _known(_TITLES, names, taken=text_field)
     text = text_field or _known(_TEXTS, names, taken=title_field)
     if text is None:
@@ -61,6 +68,12 @@ def chosen(
 def _known(known: str, names: Sequence[str], taken: str | None) -> str | None:
     by_lower = {name.strip().lower(): name for name in reversed(names) if name != taken}
     return next((by_lower[name] for name in known.split() if name in by_lower), None)
+
+
+def shown(name: str) -> str:
+    """A column's name as a message holds it: cut short, and without halves of characters."""
+    name = whole_characters(name)
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 def as_text(value: Any) -> str:

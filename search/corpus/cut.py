@@ -50,6 +50,10 @@ class _Piece:
     context: str
 
 
+class Stopped(Exception):
+    """Nobody waits any more for what is being cut."""
+
+
 class Cutter:
     """Cuts documents for one model. Safe to share between threads.
 
@@ -102,6 +106,11 @@ class Cutter:
         self._heading_context = heading_context
         self._overlap = overlap
         self._splitters: dict[tuple[bool, int], Splitter] = {}
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End what another thread cuts, at its next passage and for good: there `cut` raises `Stopped`."""
+        self._stopped = True
 
     def cut(self, document: Document) -> list[Passage]:
         """The passages of a document, in order.
@@ -113,6 +122,7 @@ class Cutter:
 
         Raises:
             ReadError: "indivisible" if one character alone has more tokens than the model reads.
+            Stopped: `stop` was called meanwhile.
         """
         pieces = list(self._pieces(document))
         counts = self._counts((_encoded(document, piece) for piece in pieces), special=True)
@@ -143,6 +153,8 @@ class Cutter:
             if lengths.get(block, capacity + 1) > capacity:
                 cuts = self._cut(document, block, capacity, window)
             for start, end in _without_scraps(text, cuts):
+                if self._stopped:
+                    raise Stopped
                 context = first if start == block.start else later
                 start, end = _stripped(text, start, end)
                 if start < end:

@@ -42,6 +42,7 @@ _METADATA = _names("description author keywords")
 # HTML collapses these; a no-break space stays one.
 _VERBATIM_PIECE = re.compile(r"[^\n]+|\n")
 _WORD = re.compile(r"[^ \t\n\f\r]+")
+_NOT_LINE_END = re.compile(r"[^\n]")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
@@ -53,7 +54,7 @@ def document(path: str, decoded: Decoded) -> Document:
     """
     from justhtml import JustHTML
 
-    source = unix_lines(decoded.text)
+    source = _without_instructions(unix_lines(decoded.text))
     page = _Page(source)
     _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
     text, headings = page.text(), page.headings
@@ -69,6 +70,18 @@ def document(path: str, decoded: Decoded) -> Document:
         metadata=page.metadata,
         encoding=decoded.encoding,
     )
+
+
+def _without_instructions(source: str) -> str:
+    """`source` with spaces for the XML declaration and other instructions for programs.
+
+    They are no text, though the parser takes them for some. Every offset stays where it is.
+    """
+    pieces, done = list[str](), 0
+    while (start := source.find("<?", done)) >= 0 and (end := source.find(">", start)) >= 0:
+        pieces += (source[done:start], _NOT_LINE_END.sub(" ", source[start : end + 1]))
+        done = end + 1
+    return "".join(pieces) + source[done:]
 
 
 class _Page:

@@ -12,7 +12,11 @@ import codecs
 from dataclasses import dataclass
 from pathlib import Path
 
+from search.corpus.opening import regular_bytes
 from search.corpus.patterns import Patterns
+
+# Of an ignore file: thousands of patterns, each of which is tried with every name.
+_MAX_BYTES = 2**20
 
 # From weakest to strongest within one folder.
 IGNORE_FILES = (".gitignore", ".ignore", ".seewhyignore")
@@ -69,13 +73,13 @@ def with_file(outer: Rules, folder: str, ignore_file: Path) -> Rules:
     """`outer`, and stronger than it what `ignore_file` says about paths in `folder`.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: the file cannot be read, or is a pipe, a link or larger than 1 MiB.
     """
     return Rules(folder, Patterns(_lines_of(ignore_file)), outer)
 
 
 def _lines_of(path: Path) -> list[str]:
-    raw = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    raw = regular_bytes(path, _MAX_BYTES).removeprefix(codecs.BOM_UTF8)
     # Undecodable bytes become the same surrogates that os.scandir gives for such names.
     text = raw.decode("utf-8", "surrogateescape")
     return [line.removesuffix("\r") for line in text.split("\n")]

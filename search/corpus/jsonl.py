@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.columns import LOOKED_AT, Columns, as_text, chosen
+from search.corpus.columns import LOOKED_AT, Columns, as_text, chosen, shown
 from search.corpus.decode import Decoded
 from search.corpus.lines import kept_lines
 from search.corpus.outline import one_line
@@ -33,7 +33,7 @@ def documents(
         except (ValueError, RecursionError) as error:
             yield Skipped(f"{path}#{record}", reasons.DAMAGED, f"line {number}: {error}")
         else:
-            nothing = f"line {number}: nothing under '{columns.text}'"
+            nothing = f"line {number}: nothing under '{shown(columns.text)}'"
             yield found or Skipped(f"{path}#{record}", reasons.EMPTY, nothing)
 
 

@@ -25,6 +25,10 @@ _POSIX_CLASSES = {
 }
 _NOTHING = "(?!)"
 
+# What the wildcards stand for: "*", "**/" and "/**" at the end.
+_STAR, _FOLDERS, _REST = "[^/]*", "(?:.*/)?", ".*"
+_SHORTEST = {_FOLDERS: "(?:.*?/)??", _STAR: "[^/]*?"}
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -47,8 +51,10 @@ class Patterns:
     """The lines of one ignore file; paths are relative to its folder, and folders end with a slash."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        parsed = [pattern for pattern in map(parse, lines) if pattern is not None]
+        found = (parse(line, number) for number, line in enumerate(lines))
+        parsed = [pattern for pattern in found if pattern is not None]
         self._from_last = parsed[::-1]
+        self._for_files = not all(pattern.folders_only for pattern in parsed)
         # Nearly all entries match no line at all, which one regular expression tells at once.
         self._any_name = _any(pattern for pattern in parsed if pattern.by_name)
         self._any_path = _any(pattern for pattern in parsed if not pattern.by_name)
@@ -56,6 +62,8 @@ class Patterns:
     def verdict(self, path: str) -> bool | None:
         """Whether the last line that matches `path` itself ignores it; None if no line matches."""
         is_folder = path.endswith("/")
+        if not is_folder and not self._for_files:
+            return None
         path = path[:-1] if is_folder else path
         name = path.rpartition("/")[2]
         if not self._any_name.fullmatch(name) and not self._any_path.fullmatch(path):
@@ -77,8 +85,11 @@ class Patterns:
         return False
 
 
-def parse(line: str) -> Pattern | None:
-    """The pattern in a line without its line end; None if it is blank, a comment or can match nothing."""
+def parse(line: str, number: int = 0) -> Pattern | None:
+    """The pattern in a line without its line end; None if it is blank, a comment or can match nothing.
+
+    `number` is the line's, which tells the groups of its regular expression from those of other lines.
+    """
     while line.endswith(" ") and not _is_escaped(line, len(line) - 1):
         line = line[:-1]
     if line.startswith("#"):
@@ -91,7 +102,7 @@ def parse(line: str) -> Pattern | None:
     line = line.removeprefix("/")
     if not line:
         return None
-    regex = "".join(_translated(line))
+    regex = _joined(list(_translated(line)), (_FOLDERS, _STAR), f"line{number}")
     return Pattern(re.compile(regex, re.DOTALL), by_name, negated, folders_only)
 
 
@@ -104,6 +115,34 @@ def _any(patterns: Iterable[Pattern]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{p.regex.pattern})" for p in patterns) or _NOTHING, re.DOTALL)
 
 
+def _joined(parts: list[str], wildcards: tuple[str, ...], name: str) -> str:
+    """The parts as one regular expression that no path takes long to match.
+
+    "*a*a*a*a*b" fits a long name in millions of ways. But where the same wildcard follows once more, the first
+    place that fits is as good as any later one, so the others need not be tried. A lookahead and a reference
+    to its group say that; Python has "(?>...)" since 3.11 only.
+
+    Args:
+        wildcards: those to look at, the one that reaches furthest first.
+        name: of the groups, with a number behind it.
+    """
+    if not wildcards:
+        return "".join(parts)
+    pieces: list[list[str]] = [[]]
+    for part in parts:
+        if part == wildcards[0]:
+            pieces.append([])
+        else:
+            pieces[-1].append(part)
+    first, *others = (_joined(piece, wildcards[1:], f"{name}_{at}") for at, piece in enumerate(pieces))
+    regex = [first]
+    for at, body in enumerate(others, 1):
+        group = f"{name}_{at}"
+        once = f"(?=(?P<{group}>{_SHORTEST[wildcards[0]]}{body}))(?P={group})"
+        regex.append(once if at < len(others) else wildcards[0] + body)
+    return "".join(regex)
+
+
 def _translated(glob: str) -> Iterator[str]:
     """The parts of a regular expression for a glob; no wildcard but "**" between slashes matches a slash."""
     at = 0
@@ -113,11 +152,11 @@ def _translated(glob: str) -> Iterator[str]:
             stars = len(glob[at:]) - len(glob[at:].lstrip("*"))
             after = glob[at + stars : at + stars + 1]
             if stars == 2 and glob[at - 1 : at] in ("", "/") and after == "/":
-                yield "(?:.*/)?"
+                yield _FOLDERS
                 at += 3
                 continue
             whole_rest = stars == 2 and glob[at - 1 : at] == "/" and not after
-            yield ".*" if whole_rest else "[^/]*"
+            yield _REST if whole_rest else _STAR
             at += stars
         elif character == "?":
             yield "[^/]"

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Iterator
 
 from search.corpus import html, jsonl, markdown, reasons, rst, table
 from search.corpus.decode import Decoded, decode
 from search.corpus.lines import line_map
+from search.corpus.opening import regular_bytes
 from search.corpus.source import Contents, Skipped, SourceFile, file_name
-from search.corpus.suffixes import kind_of
+from search.corpus.suffixes import DOCUMENT_KINDS, kind_of
 from search.errors import ReadError
 from search.records import Document, Section
+
+_REASONS = {
+    errno.ELOOP: reasons.SYMBOLIC_LINK,
+    errno.EINVAL: reasons.NOT_REGULAR,
+    errno.EFBIG: reasons.TOO_LARGE,
+}
 
 
 def read(
@@ -25,16 +33,18 @@ def load(file: SourceFile) -> Contents:
     """The file's bytes and their hash.
 
     Raises:
-        ReadError: "vanished", "permission denied" or "unreadable file".
+        ReadError: "vanished", "permission denied", "unreadable file"; or what has become of it since it was
+            found: "symbolic link", "not a regular file", "too large".
     """
     try:
-        raw = file.absolute.read_bytes()
+        raw = regular_bytes(file.absolute)
     except (FileNotFoundError, NotADirectoryError):
         raise ReadError(file.path, reasons.VANISHED) from None
     except PermissionError:
         raise ReadError(file.path, reasons.PERMISSION_DENIED) from None
     except OSError as error:
-        raise ReadError(file.path, reasons.UNREADABLE_FILE, error.strerror or "") from error
+        reason = _REASONS.get(error.errno or 0, reasons.UNREADABLE_FILE)
+        raise ReadError(file.path, reason, error.strerror or "") from error
     return Contents(raw, hashlib.sha256(raw).hexdigest())
 
 
@@ -56,14 +66,21 @@ def documents(
 
     Yields:
         Documents, and for each record that gives none a `Skipped` named `path#record`: "empty" or
-        "damaged".
+        "damaged". For a PDF of which some pages give none, a `Skipped` named `path`.
 
     Raises:
         ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or
-            "no such column". Raised while iterating; "no text" after the last record.
+            "no such column", and for PDF, Office files and EPUB those of `extract.documents`. Raised while
+            iterating; "no text" after the last record.
+        OptionalDependency: the file needs the extra `documents`; `walk` leaves such files out.
     """
-    decoded = decode(file.path, contents.raw)
     kind = kind_of(file.path)
+    if kind in DOCUMENT_KINDS:
+        from search.corpus import extract
+
+        yield from extract.documents(file.path, kind, contents.raw)
+        return
+    decoded = decode(file.path, contents.raw)
     if kind == "csv":
         yield from _some(file.path, table.documents(file.path, decoded, text_field, title_field))
     elif kind == "jsonl":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+import re
+from collections.abc import Container
+from fnmatch import translate
 
 from search.corpus import reasons
 
@@ -18,6 +19,11 @@ _KINDS = {
     "html": _listed(".html .htm .xhtml"),
     "csv": _listed(".csv .tsv"),
     "jsonl": _listed(".jsonl .ndjson"),
+    "pdf": _listed(".pdf"),
+    "docx": _listed(".docx .docm .dotx .dotm"),
+    "pptx": _listed(".pptx .pptm .ppsx .ppsm .potx .potm"),
+    "xlsx": _listed(".xlsx .xlsm .xltx .xltm"),
+    "epub": _listed(".epub"),
     "code": _listed("""
         .adb .ads .asm .awk .bash .bat .bzl .c .cc .cjs .clj .cljs .cmake .cmd .coffee .cpp .cs .css .cu .cuh
         .cxx .d .dart .diff .el .elm .erl .ex .exs .f .f90 .f95 .fish .for .fs .fsi .fsx .go .gradle .graphql
@@ -36,12 +42,20 @@ _CODE_NAMES = frozenset(
     """)
 )
 
-_DOCUMENT_FORMATS = frozenset(
-    _listed("""
-        .pdf .doc .docx .docm .dot .dotx .ppt .pptx .pptm .pps .ppsx .xls .xlsx .xlsm .xlsb .odt .ods .odp
-        .epub .mobi .azw3 .rtf .pages .numbers .djvu .ps .eps .msg
-    """)
-)
+# Those that the extra `documents` reads, in a child process.
+DOCUMENT_KINDS = frozenset({"pdf", "docx", "pptx", "xlsx", "epub"})
+
+# Those that are not read, and what people can do about it.
+_DOCUMENT_FORMATS = {
+    suffix: detail
+    for suffixes, detail in (
+        (".doc .dot .odt .rtf .pages", "not read; save it as .docx"),
+        (".ppt .pps .odp", "not read; save it as .pptx"),
+        (".xls .xlsb .ods .numbers", "not read; save it as .xlsx"),
+        (".mobi .azw3 .djvu .ps .eps .msg", "not read"),
+    )
+    for suffix in _listed(suffixes)
+}
 
 # Pictures, sound, film and fonts; archives and disc images; programs and what compilers leave; data,
 # models and encrypted files.
@@ -74,6 +88,8 @@ _SECRETS = _listed("""
     secrets.ini client_secret*.json service-account*.json service_account*.json
 """)
 
+_SECRET_NAME = re.compile("|".join(map(translate, _SECRETS)))
+
 
 def kind_of(path: str) -> str:
     """The kind of document that the name promises; "text" for every name that promises nothing.
@@ -85,17 +101,31 @@ def kind_of(path: str) -> str:
     name = path.rpartition("/")[2].lower()
     if name in _CODE_NAMES:
         return "code"
-    return _KIND_OF_SUFFIX.get(PurePosixPath(name).suffix, "text")
+    return _KIND_OF_SUFFIX.get(_suffix(name), "text")
+
+
+def _suffix(name: str) -> str:
+    """The last suffix of a name, with its dot; "" for ".bashrc" and "a."."""
+    dot = name.rfind(".")
+    return name[dot:] if 0 < dot < len(name) - 1 else ""
 
 
 def is_secret(name: str) -> bool:
     """Whether keys, passwords or tokens are kept under such names, in any case of letters."""
-    return any(fnmatchcase(name.lower(), pattern) for pattern in _SECRETS)
+    return _SECRET_NAME.match(name.lower()) is not None
 
 
-def unreadable_as_text(name: str) -> str | None:
-    """Why a file of this name is not opened: "document format", "binary", or None to open it."""
-    suffix = PurePosixPath(name).suffix.lower()
+def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[str, str] | None:
+    """Why a file of this name is not opened, as reason and detail; None to open it.
+
+    Args:
+        name: of the file.
+        readable: those of DOCUMENT_KINDS whose packages are installed.
+    """
+    suffix = _suffix(name.lower())
+    kind = _KIND_OF_SUFFIX.get(suffix)
+    if kind in DOCUMENT_KINDS and kind not in readable:
+        return reasons.NEEDS_EXTRA, ""
     if suffix in _DOCUMENT_FORMATS:
-        return reasons.DOCUMENT_FORMAT
-    return reasons.BINARY if suffix in _BINARIES else None
+        return reasons.DOCUMENT_FORMAT, _DOCUMENT_FORMATS[suffix]
+    return (reasons.BINARY, "") if suffix in _BINARIES else None

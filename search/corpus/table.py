@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from search.corpus import reasons
-from search.corpus.columns import LOOKED_AT, Columns, chosen
+from search.corpus.columns import LOOKED_AT, Columns, chosen, shown
 from search.corpus.decode import Decoded
 from search.corpus.lines import kept_lines
 from search.corpus.outline import one_line
@@ -20,6 +20,15 @@ from search.records import Document, LineMap, Section
 _LONGEST_CELL = 64 * 2**20
 
 _DELIMITERS = ",\t;|"
+
+# Far more than any table has; what has more is no table, and a name for each column would fill the memory.
+_MOST_COLUMNS = 10_000
+
+# Characters that the delimiter is told from.
+_SAMPLE = 2**20
+
+# Lines that are read again because of stray quotes; one more quote then costs the rest of the file.
+_MOST_REREAD = 5_000_000
 
 # Between the columns of a file that has but one: a character that is not in it.
 _NO_DELIMITER = "\x1f"
@@ -61,7 +70,9 @@ def documents(
         if record.get(columns.text, "").strip():
             yield _document(path, decoded.encoding, number, row, record, columns)
         else:
-            yield Skipped(f"{path}#{number}", reasons.EMPTY, f"{at}: nothing in column '{columns.text}'")
+            yield Skipped(
+                f"{path}#{number}", reasons.EMPTY, f"{at}: nothing in column '{shown(columns.text)}'"
+            )
 
 
 def _document(
@@ -96,14 +107,14 @@ def _record(names: list[str], cells: list[str]) -> dict[str, str]:
 
 def _distinct(cells: list[str]) -> list[str]:
     """Column names: stripped, "column 3" for a nameless one, "name (2)" for the second "name"."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    repeats: dict[str, Iterator[int]] = {}
     for number, cell in enumerate(cells, 1):
         name = plain = cell.strip() or f"column {number}"
-        repeats = itertools.count(2)
         while name in names:
-            name = f"{plain} ({next(repeats)})"
-        names.append(name)
-    return names
+            name = f"{plain} ({next(repeats.setdefault(plain, itertools.count(2)))})"
+        names[name] = None
+    return list(names)
 
 
 def _rows(lines: list[str]) -> Iterator[_Row]:
@@ -111,7 +122,7 @@ def _rows(lines: list[str]) -> Iterator[_Row]:
     if csv.field_size_limit() < _LONGEST_CELL:
         csv.field_size_limit(_LONGEST_CELL)
     delimiter, spaced = _dialect(lines)
-    done = 0
+    done = reread = 0
     while done < len(lines):
         reader = csv.reader(lines[done:], delimiter=delimiter, skipinitialspace=spaced)
         start = done
@@ -127,10 +138,14 @@ def _rows(lines: list[str]) -> Iterator[_Row]:
             last = start + reader.line_num
             if last == len(lines) and last > first and _is_open(lines[first - 1 : last]):
                 # One stray quote has swallowed the rest of the file: give up its line, not the rest.
-                yield _Row([], first, first, "a quote is opened and never closed")
-                done = first
+                last = first if reread <= _MOST_REREAD else last
+                reread += len(lines) - first
+                yield _Row([], first, last, "a quote is opened and never closed")
+                done = last
                 break
-            if len(cells) > 1 or any(cell.strip() for cell in cells):
+            if len(cells) > _MOST_COLUMNS:
+                yield _Row([], first, last, f"{len(cells):,} cells; the most is {_MOST_COLUMNS:,}")
+            elif len(cells) > 1 or any(cell.strip() for cell in cells):
                 yield _Row(cells, first, last)
 
 
@@ -145,7 +160,9 @@ def _dialect(lines: list[str]) -> tuple[str, bool]:
     of those the one that gives the most cells. csv.Sniffer is not asked: it takes apostrophes for
     quotes and letters for delimiters, and then cuts prose to pieces without a word.
     """
-    sample = lines[:LOOKED_AT]
+    sample = [line[:_SAMPLE] for line in lines[:LOOKED_AT]]
+    while len(sample) > 1 and sum(map(len, sample)) > _SAMPLE:
+        sample.pop()
 
     def consistency(delimiter: str) -> tuple[float, int]:
         try:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from search.corpus import reasons
 from search.corpus.ignore import IGNORE_FILES, Rules, built_in_rules, with_file
+from search.corpus.opening import MAX_BYTES
+from search.corpus.packages import readable
 from search.corpus.patterns import Patterns, parse
 from search.corpus.source import Skipped, SourceFile
-from search.corpus.suffixes import is_secret, unreadable_as_text
+from search.corpus.suffixes import is_secret, unreadable
 from search.errors import InputError
 
 
@@ -20,7 +22,7 @@ def walk(
     *,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
-    max_bytes: int = 64 * 2**20,
+    max_bytes: int = MAX_BYTES,
 ) -> Iterator[SourceFile | Skipped]:
     """Every file beneath `root`, or the reason why it is left out.
 
@@ -48,6 +50,7 @@ class _Filters:
 
     def __init__(self, include: Patterns | None, exclude: Patterns | None, max_bytes: int) -> None:
         self.include, self.exclude, self.max_bytes = include, exclude, max_bytes
+        self.readable = readable()
 
     def excludes(self, path: str) -> bool:
         """Whether a file, or a folder (with a slash at the end), is not wanted."""
@@ -88,7 +91,8 @@ def _listed(folder: str) -> list[os.DirEntry[str]]:
 def _walk(root: str, entries: list[os.DirEntry[str]], filters: _Filters) -> Iterator[SourceFile | Skipped]:
     rules = built_in_rules()
     try:
-        rules = with_file(rules, "", Path(root, ".git", "info", "exclude"))
+        # As git does, through links: all that is taken from it is patterns.
+        rules = with_file(rules, "", Path(os.path.realpath(Path(root, ".git", "info", "exclude"))))
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
@@ -155,33 +159,33 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
     is_folder = stat.S_ISDIR(status.st_mode)
     if not is_folder and not stat.S_ISREG(status.st_mode):
         return Skipped(path, reasons.NOT_REGULAR)
-    reason = _unwanted(path + "/" if is_folder else path, entry.name, level.rules, filters)
-    if reason is not None:
-        return Skipped(path, reason, _MORE.get(reason, ""), is_folder)
+    unwanted = _unwanted(path + "/" if is_folder else path, entry.name, level.rules, filters)
+    if unwanted is not None:
+        return Skipped(path, *unwanted, is_folder)
     if is_folder:
         return None
     if status.st_size > filters.max_bytes:
         return Skipped(
             path, reasons.TOO_LARGE, f"{status.st_size:,} bytes; the limit is {filters.max_bytes:,}"
         )
-    return SourceFile(path, Path(entry.path), status.st_size, status.st_mtime_ns, status.st_ino)
+    return SourceFile(path, entry.path, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-_MORE = {reasons.DOCUMENT_FORMAT: "not supported yet"}
+def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[str, str] | None:
+    """The first thing that speaks against a path (a folder with a slash at the end), or None.
 
-
-def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> str | None:
-    """The first reason that speaks against a path (a folder with a slash at the end), or None."""
+    It is a reason and a detail.
+    """
     is_file = not path.endswith("/")
     if is_file and is_secret(name):
-        return reasons.SECRET
+        return reasons.SECRET, ""
     if rules.ignores(path):
-        return reasons.IGNORED
+        return reasons.IGNORED, ""
     if name.startswith("."):
-        return reasons.HIDDEN
+        return reasons.HIDDEN, ""
     if filters.excludes(path):
-        return reasons.EXCLUDED
-    return unreadable_as_text(name) if is_file else None
+        return reasons.EXCLUDED, ""
+    return unreadable(name, filters.readable) if is_file else None
 
 
 def _is_junction(status: os.stat_result) -> bool:

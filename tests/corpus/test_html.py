@@ -100,3 +100,15 @@ def test_a_declared_charset_beats_the_guess(tmp_path: Path) -> None:
 def test_nothing_to_see(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"a\.html: no text"):
         parsed(tmp_path, "a.html", "<title>Only a title</title><script>code()</script>")
+
+
+def test_instructions_for_programs_are_no_text(tmp_path: Path) -> None:
+    page = '<?xml version="1.0"\nencoding="utf-8"?>\n<!DOCTYPE html>\n<p>One<?php echo 1 ?></p>\n<p>Two</p>'
+    document = parsed(tmp_path, "a.xhtml", page)
+    assert document.text == "One\n\nTwo"
+    assert document.lines.span(0, 3) == (4, 4)
+    assert document.lines.span(5, 8) == (5, 5)
+
+
+def test_an_instruction_without_end_is_left_to_the_parser() -> None:
+    assert html._without_instructions("a<?b\n>c<?d") == "a   \n c<?d"

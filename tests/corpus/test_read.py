@@ -69,10 +69,10 @@ def test_a_file_that_vanished(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch, error: OSError, reason: str) -> None:
-    def fails(path: Path) -> bytes:
+    def fails(*_: object) -> int:
         raise error
 
-    monkeypatch.setattr(Path, "read_bytes", fails)
+    monkeypatch.setattr("search.corpus.opening.os.open", fails)
     with pytest.raises(ReadError) as caught:
         load(SourceFile("a.txt", Path("a.txt"), 1, 0, 0))
     assert caught.value.reason == reason

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from search.corpus.suffixes import is_secret, kind_of, unreadable_as_text
+from search.corpus.suffixes import is_secret, kind_of, unreadable
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,11 @@ from search.corpus.suffixes import is_secret, kind_of, unreadable_as_text
         ("data.json", "text"),
         ("LICENSE", "text"),
         ("folder.md/plain", "text"),
+        ("a.PDF", "pdf"),
+        ("a.docm", "docx"),
+        ("a.ppsx", "pptx"),
+        ("a.xlsm", "xlsx"),
+        ("a.epub", "epub"),
         (".md", "text"),
     ],
 )
@@ -54,7 +59,10 @@ def test_not_secret(name: str) -> None:
 
 
 def test_what_is_not_opened() -> None:
-    assert unreadable_as_text("a.PDF") == "document format"
-    assert unreadable_as_text("a.tar.gz") == "binary"
-    assert unreadable_as_text("a.txt") is None
-    assert unreadable_as_text("a") is None
+    assert unreadable("a.tar.gz") == ("binary", "")
+    assert unreadable("a.txt") is None
+    assert unreadable("a") is None
+    assert unreadable("a.PDF") is None
+    assert unreadable("a.PDF", {"docx"}) == ("needs seewhy[documents]", "")
+    assert unreadable("a.docm", {"docx"}) is None
+    assert unreadable("a.doc") == ("document format", "not read; save it as .docx")

@@ -40,7 +40,7 @@ def test_what_is_known_of_a_file(tree: Tree) -> None:
     root = tree({"a/b.txt": b"12345"})
     status = (root / "a" / "b.txt").stat()
     (found,) = walk(root)
-    assert found == SourceFile("a/b.txt", root / "a" / "b.txt", 5, status.st_mtime_ns, status.st_ino)
+    assert found == SourceFile("a/b.txt", str(root / "a" / "b.txt"), 5, status.st_mtime_ns, status.st_ino)
 
 
 def test_a_relative_root_gives_absolute_files(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,13 +51,15 @@ def test_a_relative_root_gives_absolute_files(tree: Tree, monkeypatch: pytest.Mo
     assert found.absolute == root / "docs" / "a.txt"
 
 
-def test_every_reason_that_a_name_gives(tree: Tree) -> None:
+def test_every_reason_that_a_name_gives(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.corpus.packages.find_spec", lambda name: name)
     root = tree(
         {
             ".gitignore": "*.log\n",
             "a.log": "",
             "a.md": "",
             "a.pdf": "",
+            "a.doc": "",
             "a.png": "",
             "big.txt": "0123456789",
             ".hidden/x.txt": "",
@@ -76,7 +78,8 @@ def test_every_reason_that_a_name_gives(tree: Tree) -> None:
         "__pycache__/": "ignored",
         "a.log": "ignored",
         "a.md": "found",
-        "a.pdf": "document format",
+        "a.pdf": "found",
+        "a.doc": "document format",
         "a.png": "binary",
         "big.txt": "too large",
         "key.pem": "secret",
@@ -84,7 +87,7 @@ def test_every_reason_that_a_name_gives(tree: Tree) -> None:
     }
     details = {item.path: item.detail for item in walk(root, max_bytes=9) if isinstance(item, Skipped)}
     assert details["big.txt"] == "10 bytes; the limit is 9"
-    assert details["a.pdf"] == "not supported yet"
+    assert details["a.doc"] == "not read; save it as .docx"
 
 
 def test_include_and_exclude(tree: Tree) -> None:

@@ -1,0 +1,222 @@
+"""Word documents: paragraphs, headings by their styles, tables, text boxes, notes, heads and feet of pages.
+
+Read from the XML itself: an interface made for writing leaves out content controls, text boxes, notes and
+changes that are marked but not yet accepted, all of which a reader sees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from search.corpus import reasons
+from search.corpus.extract.archive import attribute, child, local
+from search.corpus.extract.office import Package, seen, text_of
+from search.corpus.extract.writing import Extracted, Writing
+from search.errors import ReadError
+
+_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
+_TITLE_LEVEL = 0
+_BODY_LEVEL = "9"  # of an outline: no heading
+_NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
+# Around blocks, without a meaning for who reads them.
+_WRAPPERS = frozenset("sdt sdtContent customXml ins moveTo body hdr ftr smartTag".split())
+_OFF = ("0", "false", "off")
+
+
+def extract(path: str, raw: bytes) -> Extracted:
+    """A Word file. A title is one that its properties give, else its first heading.
+
+    Heads of pages come first and feet last, each once; a footnote follows its paragraph. Comments and the
+    numbers of lists and headings are left out.
+
+    Raises:
+        ReadError: "damaged", "encrypted" or "too large when unpacked".
+    """
+    package = Package(path, raw, "document")
+    body = child(package.root, "body")
+    writing = Writing(path)
+    story = _Story(package, writing)
+    for part in story.margins("header"):
+        story.blocks(part)
+    if body is not None:
+        story.blocks(body)
+    for part in story.margins("footer"):
+        story.blocks(part)
+    left_out = (
+        (reasons.DAMAGED, f"its {' and '.join(story.unread)} cannot be read") if story.unread else ("", "")
+    )
+    return writing.done(*package.title_and_metadata(), left_out)
+
+
+class _Story:
+    """Writes blocks, and what hangs on them."""
+
+    def __init__(self, package: Package, writing: Writing) -> None:
+        self._package, self._writing = package, writing
+        self.unread: list[str] = []
+        styles = self._part("styles")
+        self._levels, self._list_styles = _levels(styles), _list_styles(styles)
+        self._notes = {
+            kind: {attribute(note, "id"): note for note in _children(self._part(kind))}
+            for kind in _NOTES.values()
+        }
+        self._in_list = False
+
+    def _part(self, kind: str) -> Any:
+        """Styles and notes that cannot be read do not make the text itself unreadable."""
+        try:
+            return self._package.part(self._package.main, kind)
+        except ReadError as error:
+            if error.reason != reasons.DAMAGED:
+                raise
+            self.unread.append(kind)
+            return None
+
+    def margins(self, kind: str) -> Iterator[Any]:
+        """Heads or feet of pages that say different things."""
+        said = set()
+        for target in self._package.related(self._package.main, kind):
+            part = self._package.archive.xml(target)
+            words = text_of(part)
+            if words not in said:
+                yield part
+            said.add(words)
+
+    def blocks(self, parent: Any) -> None:
+        for element in seen(parent):
+            name = local(element)
+            if name == "p":
+                self._paragraph(element)
+            elif name == "tbl":
+                self._table(element)
+            elif name in _WRAPPERS:
+                self.blocks(element)
+
+    def _paragraph(self, element: Any) -> None:
+        asides: list[Any] = []
+        text = text_of(element, _Aside(asides))
+        level = self._level(element)
+        is_item = child(element, "pPr", "numPr") is not None or self._style(element) in self._list_styles
+        if level is not None:
+            self._writing.heading(text, level)
+        else:
+            self._writing.add(text, 1 if is_item and self._in_list else 2)
+        self._in_list = is_item
+        self._hang(asides)
+
+    def _hang(self, asides: Iterable[Any]) -> None:
+        """Text boxes, and the notes that a paragraph or table refers to."""
+        for element in asides:
+            notes = self._notes.get(_NOTES.get(local(element), ""), {})
+            note = notes.pop(attribute(element, "id"), None)
+            self.blocks(element if local(element) == "txbxContent" else note if note is not None else ())
+
+    def _level(self, paragraph: Any) -> int | None:
+        own = child(paragraph, "pPr", "outlineLvl")
+        if own is not None:
+            return _outline_level(own)
+        return self._levels.get(self._style(paragraph))
+
+    def _style(self, paragraph: Any) -> str:
+        style = child(paragraph, "pPr", "pStyle")
+        return "" if style is None else attribute(style, "val")
+
+    def _table(self, table: Any) -> None:
+        rows = [list(_deep(row, "tc")) for row in _deep(table, "tr") if not _is_deleted(row)]
+        if all(len(cells) <= 1 for cells in rows):  # a frame around text
+            for cells in rows:
+                for cell in cells:
+                    self.blocks(cell)
+            return
+        asides: list[Any] = []
+        first = True
+        for cells in rows:
+            texts = [" ".join(text_of(p, _Aside(asides)) for p in _paragraphs(cell)) for cell in cells]
+            first = not self._writing.row(texts, first) and first
+        self._in_list = False
+        self._hang(asides)
+
+
+class _Aside:
+    """Takes out of running text what is hidden, and puts aside text boxes and references to notes."""
+
+    def __init__(self, found: list[Any]) -> None:
+        self._found = found
+
+    def __call__(self, element: Any) -> bool:
+        name = local(element)
+        if name == "r":
+            hidden = child(element, "rPr", "vanish")
+            return hidden is not None and attribute(hidden, "val") not in _OFF
+        if name == "txbxContent" or name in _NOTES:
+            self._found.append(element)
+            return True
+        return False
+
+
+def _children(element: Any) -> Iterable[Any]:
+    return () if element is None else element
+
+
+def _deep(parent: Any, name: str) -> Iterator[Any]:
+    """The nearest elements of a name beneath `parent`, through wrappers."""
+    for element in seen(parent):
+        if local(element) == name:
+            yield element
+        elif local(element) in _WRAPPERS:
+            yield from _deep(element, name)
+
+
+def _paragraphs(cell: Any) -> Iterator[Any]:
+    """The paragraphs of a cell, those of tables within it included."""
+    for element in seen(cell):
+        if local(element) == "p":
+            yield element
+        elif local(element) in _WRAPPERS or local(element) in ("tbl", "tr", "tc"):
+            yield from _paragraphs(element)
+
+
+def _is_deleted(row: Any) -> bool:
+    return child(row, "trPr", "del") is not None
+
+
+def _levels(styles: Any) -> dict[str, int]:
+    """Style id -> level of the headings in that style. A style takes over what it is based on."""
+    own: dict[str, int | None] = {}
+    based_on: dict[str, str] = {}
+    for style in _children(styles):
+        id_, name = attribute(style, "styleId"), child(style, "name")
+        words = "" if name is None else attribute(name, "val")
+        heading, outline = _HEADING.fullmatch(words), child(style, "pPr", "outlineLvl")
+        if heading:
+            own[id_] = int(heading[1])
+        elif words.lower() == "title":
+            own[id_] = _TITLE_LEVEL
+        elif outline is not None:
+            own[id_] = _outline_level(outline)
+        base = child(style, "basedOn")
+        if base is not None:
+            based_on[id_] = attribute(base, "val")
+    found: dict[str, int] = {}
+    for id_ in own.keys() | based_on.keys():
+        style_id, passed = id_, set[str]()
+        while style_id not in own and style_id in based_on and style_id not in passed:
+            passed.add(style_id)
+            style_id = based_on[style_id]
+        level = own.get(style_id)
+        if level is not None:
+            found[id_] = level
+    return found
+
+
+def _list_styles(styles: Any) -> frozenset[str]:
+    """The ids of styles whose paragraphs are entries of a list."""
+    numbered = (style for style in _children(styles) if child(style, "pPr", "numPr") is not None)
+    return frozenset(attribute(style, "styleId") for style in numbered)
+
+
+def _outline_level(element: Any) -> int | None:
+    value = attribute(element, "val")
+    return int(value) + 1 if value.isdecimal() and value != _BODY_LEVEL else None

@@ -1,0 +1,247 @@
+"""PDF: the text of each page, lines joined to paragraphs, bookmarks as headings."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from search.corpus import reasons
+from search.corpus.extract.paragraphs import Line, paragraphs, undivided
+from search.corpus.extract.writing import Extracted, Writing, clean
+from search.corpus.outline import one_line
+from search.errors import ReadError
+
+_DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d))?(?:Z|([+-]\d\d)'?(\d\d)'?)?")
+_METADATA = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+_DATES = {"CreationDate": "created", "ModDate": "modified"}
+_NOTHING = ("", "(anonymous)", "(unspecified)", "anonymous", "unspecified")
+
+_NUMBER = re.compile(r"\A\s*(?:\d+|[A-Z])(?:\.\d+)*[.:)]?\s+(?=\S)")
+
+_PASSWORD = 4  # pdfium's number for: a password is needed
+_MOST_BOOKMARKS = _MOST_ANNOTATIONS = 10_000
+_DEEPEST = 15
+_LISTED = 8
+
+
+def extract(path: str, raw: bytes) -> Extracted:
+    """A PDF file. Its bookmarks are its headings, each where its words stand on its page.
+
+    Text is taken in the order in which the file draws it; what is filled into its forms comes at the end of
+    the page. Pages that are pictures without text are named in
+    `left_out`. A PDF that opens without a password is read, whatever else it forbids.
+
+    Raises:
+        ReadError: "damaged", "encrypted", "no text" or "too large when unpacked".
+    """
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(raw)
+    except pypdfium2.PdfiumError as error:
+        if getattr(error, "err_code", None) == _PASSWORD or "password" in str(error).lower():
+            raise ReadError(path, reasons.ENCRYPTED, "it opens with a password only") from None
+        raise ReadError(path, reasons.DAMAGED, f"it is no whole PDF ({error})") from None
+    pages: list[list[Line]] = []
+    pictures, broken = [], []
+    for number in range(1, len(document) + 1):
+        try:
+            lines, is_picture = _page(document, number - 1)
+        except pypdfium2.PdfiumError:
+            lines, is_picture = [], False
+            broken.append(number)
+        pages.append(lines)
+        if is_picture:
+            pictures.append(number)
+    if not any(pages):
+        if broken:
+            raise ReadError(path, reasons.DAMAGED, "no page of it can be read")
+        scanned = f"{_pages(len(pages))} without text; a scan can be read once OCR has added the text"
+        raise ReadError(path, reasons.NO_TEXT, scanned)
+    writing = Writing(path)
+    headings = _bookmarks(document, len(pages))
+    before = ""
+    for number, (lines, texts) in enumerate(zip(pages, undivided(pages), strict=True)):
+        page = list(paragraphs(lines, texts))
+        runs_on = bool(page) and _runs_on(before, page[0][0])
+        writing.page(runs_on)
+        if runs_on:
+            page[0] = page[0][0], 1
+        _write(writing, page, headings.get(number, ()))
+        before = page[-1][0] if page else before
+    said = document.get_metadata_dict()
+    metadata = {ours: said[theirs] for theirs, ours in _METADATA.items() if said.get(theirs) not in _NOTHING}
+    metadata |= {ours: _date(said.get(theirs, "")) for theirs, ours in _DATES.items()}
+    left_out = _left_out(len(pages), pictures, broken)
+    # The first bookmark is a chapter, not the title.
+    return writing.done(said.get("Title", ""), metadata, left_out, titled_by_heading=False)
+
+
+def _page(document: Any, index: int) -> tuple[list[Line], bool]:
+    """The lines of a page, and whether it is a picture without text."""
+    from pypdfium2 import raw
+
+    page = document[index]
+    try:
+        text_page = page.get_textpage()
+        try:
+            lines = [*_lines(text_page), *_filled_in(page)]
+        finally:
+            text_page.close()
+        is_picture = not lines and any(
+            raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, i)) == raw.FPDF_PAGEOBJ_IMAGE
+            for i in range(raw.FPDFPage_CountObjects(page))
+        )
+        return lines, is_picture
+    finally:
+        page.close()
+
+
+def _lines(text_page: Any) -> Iterator[Line]:
+    """The lines as pdfium sees them, with the boxes of their first and last characters.
+
+    Where a word is divided at the end of a line, pdfium joins the two lines and puts U+FFFE for the hyphen.
+    """
+    end = 0
+    for row in text_page.get_text_range().split("\r\n"):
+        start, end = end, end + len(row) + 2
+        if row.strip():
+            first = start + len(row) - len(row.lstrip())
+            last = start + len(row.rstrip()) - 1
+            left, bottom, _, top = _box(text_page, first)
+            _, last_bottom, right, last_top = _box(text_page, last)
+            yield Line(" ".join(row.split()), left, bottom, top, right, last_bottom, last_top)
+
+
+def _filled_in(page: Any) -> Iterator[Line]:
+    """What somebody has written into forms and onto the page. It has no place among the lines."""
+    from pypdfium2 import raw
+
+    for number in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        try:
+            kind, text = raw.FPDFAnnot_GetSubtype(annotation), ""
+            if raw.FPDFAnnot_GetFlags(annotation) & (raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW):
+                continue
+            if kind == raw.FPDF_ANNOT_FREETEXT:
+                text = _value(annotation, b"Contents")
+            elif kind == raw.FPDF_ANNOT_WIDGET and _value(annotation, b"FT") in ("Tx", "Ch"):
+                text = _value(annotation, b"V")
+            if text.strip():
+                yield Line(" ".join(text.split()), 0, 0, 0, 0, 0, 0)
+        finally:
+            raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _value(annotation: Any, key: bytes) -> str:
+    """An entry of an annotation that is a string or a name; "" for any other."""
+    from pypdfium2 import raw
+
+    n_bytes = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
+    buffer = ctypes.create_string_buffer(n_bytes)
+    raw.FPDFAnnot_GetStringValue(
+        annotation, key, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), n_bytes
+    )
+    return buffer.raw.decode("utf-16-le", "replace").rstrip("\0")
+
+
+def _box(text_page: Any, at: int) -> tuple[float, float, float, float]:
+    """Left, bottom, right, top of the character at an offset of the text; zeros if it has none."""
+    from pypdfium2 import raw
+
+    index = raw.FPDFText_GetCharIndexFromTextIndex(text_page, at)
+    box = raw.FS_RECTF()
+    if index < 0 or not raw.FPDFText_GetLooseCharBox(text_page, index, ctypes.byref(box)):
+        return 0.0, 0.0, 0.0, 0.0
+    return box.left, box.bottom, box.right, box.top
+
+
+def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
+    """Page, from 0 -> its bookmarks in order, as level (from 1) and words."""
+    import pypdfium2
+
+    found: dict[int, list[tuple[int, str]]] = {}
+    try:
+        for count, bookmark in enumerate(document.get_toc(max_depth=_DEEPEST)):
+            if count == _MOST_BOOKMARKS:
+                break
+            target = bookmark.get_dest()
+            page = None if target is None else target.get_index()
+            words = one_line(clean(bookmark.get_title()))
+            if page is not None and 0 <= page < n_pages and words:
+                found.setdefault(page, []).append((bookmark.level + 1, words))
+    except (pypdfium2.PdfiumError, ValueError):
+        pass  # headings are a help; without them the text is the same
+    return found
+
+
+def _write(writing: Writing, page: Sequence[tuple[str, int]], headings: Sequence[tuple[int, str]]) -> None:
+    """A page's paragraphs, its headings where they stand.
+
+    A heading that is not found, in a picture say, begins the page if no other one does.
+    """
+    folded = [_folded(paragraph) for paragraph, _ in page]
+    at: dict[int, list[tuple[int, str]]] = {}
+    here = 0
+    for level, words in headings:
+        wanted, places = _folded(words), range(here, len(page))
+        exact = next((i for i in places if folded[i] == wanted), None)
+        place = next((i for i in places if folded[i].startswith(wanted)), None) if exact is None else exact
+        if place is not None:
+            at.setdefault(place, []).append((level, words))
+            here = place + 1
+        elif here == 0:
+            at.setdefault(0, []).append((level, words))
+    for number, (paragraph, line_ends) in enumerate(page):
+        for level, words in at.get(number, ()):
+            writing.section(words, level)
+        writing.add(paragraph, line_ends)
+    if not page:
+        for level, words in headings:
+            writing.section(words, level)
+
+
+def _runs_on(before: str, after: str) -> bool:
+    """Whether a page begins within the sentence that the one before ended with."""
+    return (before[-1:].islower() or before[-1:] in (",", ";")) and after[:1].islower()
+
+
+def _folded(words: str) -> str:
+    """What is the same in a bookmark and on the page: without spaces, and without a number in front."""
+    return "".join(_NUMBER.sub("", words, count=1).split()).casefold()
+
+
+def _date(value: str) -> str:
+    """A PDF's date as ISO 8601; "" for what is none."""
+    found = _DATE.match(value)
+    if found is None:
+        return ""
+    year, month, day, hour, minute, second, zone_hour, zone_minute = found.groups()
+    time = f"T{hour}:{minute}:{second}" if hour else ""
+    zone = (
+        f"{zone_hour}:{zone_minute}" if zone_hour else "Z" if value.startswith("Z", found.end() - 1) else ""
+    )
+    return f"{year}-{month}-{day}{time}{zone if time else ''}"
+
+
+def _left_out(n_pages: int, pictures: Sequence[int], broken: Sequence[int]) -> tuple[str, str]:
+    problems = []
+    if broken:
+        problems.append((reasons.DAMAGED, f"{_listed(broken)} of {n_pages} cannot be read"))
+    if pictures:
+        problems.append((reasons.NO_TEXT, f"{_listed(pictures)} of {n_pages}: pictures, which need OCR"))
+    if not problems:
+        return "", ""
+    return problems[0][0], "; ".join(detail for _, detail in problems)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_LISTED]))
+    more = f" and {len(numbers) - _LISTED} more" if len(numbers) > _LISTED else ""
+    return f"{'page' if len(numbers) == 1 else 'pages'} {shown}{more}"
+
+
+def _pages(number: int) -> str:
+    return "1 page" if number == 1 else f"{number} pages"

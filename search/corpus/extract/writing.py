@@ -1,0 +1,174 @@
+"""The text of a document as it is put together, piece by piece, with its headings and pages."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from search.corpus import reasons
+from search.corpus.extract.limits import MOST_CHARACTERS
+from search.corpus.outline import Heading, one_line, sections
+from search.corpus.values import whole_characters
+from search.errors import ReadError
+from search.records import Section
+
+# No characters of a text: controls but tab and line end, and what Unicode sets aside for programs.
+_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
+_LINE_END = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+
+# What programs write where nobody gave a title.
+_NO_TITLE = frozenset(
+    "untitled|(anonymous)|(unspecified)|powerpoint presentation|microsoft word document|title".split("|")
+)
+_MADE_BY = re.compile(r"(?:Microsoft (?:Office )?(?:Word|PowerPoint|Excel)) - ", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What is in a file: its text, and what is known of it.
+
+    Attributes:
+        text: with "\\n" as line end, without control characters.
+        title: what the file says about itself; "" for nothing.
+        metadata: author, subject, keywords, description, created, modified, as far as they are there.
+        sections: as in `Document`.
+        pages: as in `Document`.
+        left_out: reason and detail of what is in the file and not in the text; two empty strings if all is.
+    """
+
+    text: str
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+    pages: tuple[int, ...] = ()
+    left_out: tuple[str, str] = ("", "")
+
+
+class Writing:
+    """A text that grows.
+
+    Args:
+        path: named in the error.
+        most: characters that it may have.
+    """
+
+    def __init__(self, path: str, most: int = MOST_CHARACTERS) -> None:
+        self._path, self._most = path, most
+        self._pieces: list[str] = []
+        self._length = 0
+        self._headings: list[Heading] = []
+        self._pages: list[int] = []
+        self._breaks: list[int] = []
+        # What begins with the next piece: pages, a section in any case, and headings as (level, words).
+        self._next_pages, self._next_break = 0, False
+        self._next_headings: list[tuple[int, str]] = []
+
+    def add(self, piece: str, line_ends: int) -> bool:
+        """A piece of text, at least so many lines below the one before. False if there is nothing in it.
+
+        Raises:
+            ReadError: "too large when unpacked".
+        """
+        piece = "\n".join(line.rstrip(" \t") for line in clean(piece).split("\n")).strip("\n")
+        if not piece.strip():
+            return False
+        if self._length:
+            piece = "\n" * line_ends + piece
+        start = self._length + (line_ends if self._length else 0)
+        self._length += len(piece)
+        if self._length > self._most:
+            raise ReadError(
+                self._path, reasons.TOO_LARGE_UNPACKED, f"its text has more than {self._most:,} characters"
+            )
+        self._pages += [start] * self._next_pages
+        self._headings += [Heading(start, level, words) for level, words in self._next_headings]
+        self._breaks += [start] * self._next_break
+        self._next_pages, self._next_break, self._next_headings = 0, False, []
+        self._pieces.append(piece)
+        return True
+
+    def paragraph(self, piece: str) -> bool:
+        """A piece with a blank line before it."""
+        return self.add(piece, 2)
+
+    def line(self, piece: str) -> bool:
+        """A piece on a new line."""
+        return self.add(piece, 1)
+
+    def row(self, cells: Sequence[str], first: bool) -> bool:
+        """A row of a table: its cells apart by tabs, the first row with a blank line before it."""
+        line = "\t".join(cell and one_line(clean(cell)) for cell in cells).rstrip("\t")
+        return self.add(line, 2 if first else 1)
+
+    def heading(self, words: str, level: int) -> bool:
+        """A paragraph that is a heading; 1 is the outermost level, 0 the document's own title."""
+        words = one_line(clean(words))
+        if not words:
+            return False
+        self.section(words, level)
+        return self.paragraph(words)
+
+    def section(self, words: str, level: int) -> None:
+        """What comes next stands under a heading that the text need not hold; "" for under none."""
+        self._next_headings.append((level, one_line(clean(words))))
+
+    def page(self, runs_on: bool = False) -> None:
+        """What comes next stands on another page.
+
+        It is a section of its own, so that no passage stands on two pages, unless the text runs on.
+        """
+        self._next_pages += 1
+        self._next_break = self._next_break or not runs_on
+
+    def done(
+        self,
+        title: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        left_out: tuple[str, str] = ("", ""),
+        titled_by_heading: bool = True,
+    ) -> Extracted:
+        """All of it. Without a `title` the first heading of level 0 or 1 is it, if that may be."""
+        text = "".join(self._pieces)
+        pages = [*self._pages, *[len(text)] * self._next_pages]
+        found = [h.words for h in self._headings if h.level <= 1 and h.words and titled_by_heading]
+        return Extracted(
+            text=text,
+            title=real_title(title) or next(iter(found), ""),
+            metadata={
+                name: one_line(clean(str(value)))
+                for name, value in (metadata or {}).items()
+                if str(value or "").strip()
+            },
+            sections=tuple(_cut(sections(self._headings, 0, len(text)), self._breaks)),
+            pages=tuple(pages),
+            left_out=left_out,
+        )
+
+
+def _cut(found: Iterable[Section], breaks: Sequence[int]) -> Iterator[Section]:
+    """The sections, cut at offsets where something else begins under the same headings."""
+    for section in found:
+        inside = breaks[bisect_right(breaks, section.start) : bisect_left(breaks, section.end)]
+        for start, end in pairwise([section.start, *inside, section.end]):
+            yield Section(start, end, section.trail)
+
+
+def clean(piece: str) -> str:
+    """`piece` with "\\n" as line end, and without what is no character of a text."""
+    return _NO_TEXT.sub("", _LINE_END.sub("\n", whole_characters(piece)))
+
+
+def real_title(title: str) -> str:
+    """A title from metadata; "" for what a program put there because nobody gave one.
+
+    Example:
+        >>> real_title("Microsoft Word - Report.doc"), real_title("Untitled")
+        ('Report.doc', '')
+    """
+    title = one_line(clean(title))
+    title = _MADE_BY.sub("", title, count=1) if _MADE_BY.match(title) else title
+    return "" if title.lower() in _NO_TITLE else title

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from search.corpus import Skipped
+from search.corpus.extract import documents
+from search.corpus.extract.paragraphs import Line, paragraphs, undivided
+from search.corpus.extract.pdf import _date, extract
+from search.corpus.extract.reader import Reader
+from search.errors import ReadError
+from search.records import Document
+
+from ..conftest import outline
+from .making import pdf
+
+Read = Callable[[str, bytes], Document]
+
+PARAGRAPH = [
+    "Whoever wants to rotate the keys of a house has to begin with the lock and",
+    "not with the door, because the lock decides which keys can be turned in it at",
+    "all. Then the door follows.",
+]
+
+
+def test_pages_title_and_metadata(document: Read) -> None:
+    found = document("a.pdf", pdf([["First page."], ["Second page."]], title="On keys"))
+    assert found.text == "First page.\n\nSecond page."
+    assert found.pages == (0, 13)
+    assert [found.page(offset) for offset in (0, 12, 13)] == [1, 1, 2]
+    assert (found.title, found.kind) == ("On keys", "pdf")
+    assert found.metadata == {"author": "Ada", "created": "2024-02-29T12:00:00+01:00"}
+    assert found.lines.span(13, 25) == (3, 3)
+
+
+def test_without_a_title_it_is_the_files_name(document: Read) -> None:
+    assert document("a.pdf", pdf([["Text."]], title="Untitled", bookmarks=[("Text.", 0)])).title == "a"
+    assert document("a.pdf", pdf([["Text."]], title="Microsoft Word - Keys.doc")).title == "Keys.doc"
+
+
+def test_lines_become_paragraphs(document: Read) -> None:
+    found = document("a.pdf", pdf([[*PARAGRAPH, "", "", "Another", "short", "list"]]))
+    assert found.text == " ".join(PARAGRAPH) + "\n\nAnother\nshort\nlist"
+
+
+def test_divided_words_are_made_whole(document: Read) -> None:
+    lines = [
+        "These are lines that are long enough to be taken for the text of a vocab-",
+        "ulary, and not for the entries of a list, which is a thing that is well-",
+        "known and stays so. A list of vocabulary is short. It is well-known.",
+    ]
+    found = document("a.pdf", pdf([lines]))
+    assert "text of a vocabulary, and" in found.text
+    assert "that is well-known and" in found.text
+
+
+def test_bookmarks_are_headings(document: Read) -> None:
+    pages = [
+        ["Before."],
+        ["2.1 Locks", "", "About locks.", "", "Doors", "", "About doors."],
+        ["", "About nothing."],
+    ]
+    raw = pdf(pages, bookmarks=[("Locks", 1), ("Doors", 1), ("In a picture", 2)])
+    assert outline(document("a.pdf", raw)) == [
+        ((), "Before.\n\n"),
+        (("Locks",), "2.1 Locks\n\nAbout locks.\n\n"),
+        (("Doors",), "Doors\n\nAbout doors.\n\n"),
+        (("In a picture",), "About nothing."),
+    ]
+
+
+def test_a_page_is_a_section_unless_its_sentence_runs_on(document: Read) -> None:
+    pages = [["Heading", "", "A sentence."], ["This one goes"], ["on and on."], ["End."]]
+    found = document("a.pdf", pdf(pages, bookmarks=[("Heading", 0)]))
+    assert outline(found) == [
+        (("Heading",), "Heading\n\nA sentence.\n\n"),
+        (("Heading",), "This one goes\non and on.\n\n"),
+        (("Heading",), "End."),
+    ]
+    assert len(found.pages) == 4
+
+
+def test_a_page_without_text_has_its_number(document: Read) -> None:
+    assert document("a.pdf", pdf([[], ["Text."], []])).pages == (0, 0, 5)
+    assert document("a.pdf", pdf([[], ["Text."], []])).page(0) == 2
+
+
+def test_what_is_filled_in_is_read(document: Read) -> None:
+    annotations = [
+        "/Subtype /Widget /FT /Tx /V (Ada)",
+        "/Subtype /Widget /FT /Ch /V (Red)",
+        "/Subtype /Widget /FT /Btn /V /Yes",
+        "/Subtype /FreeText /Contents (Written over)",
+        "/Subtype /Text /Contents (Closed note)",
+        "/Subtype /FreeText /F 2 /Contents (Hidden)",
+    ]
+    assert (
+        document("a.pdf", pdf([["Name:"]], annotations=annotations)).text
+        == "Name:\n\nAda\n\nRed\n\nWritten over"
+    )
+
+
+def test_scans(reader: Reader) -> None:
+    with pytest.raises(ReadError, match=r"a\.pdf: no text \(2 pages without text.*OCR"):
+        list(documents("a.pdf", "pdf", pdf([[], []], pictures=[0, 1]), reader))
+    found = list(documents("a.pdf", "pdf", pdf([["Text."], [], []], pictures=[1]), reader))
+    assert found[1:] == [Skipped("a.pdf", "no text", "page 2 of 3: pictures, which need OCR")]
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (pdf([["Secret."]], encrypted=True), "encrypted"),
+        (pdf([["Text."]])[:200], "damaged"),
+        (b"<html>not found</html>", "damaged"),
+        (b"", "empty"),
+    ],
+)
+def test_what_cannot_be_read(reader: Reader, raw: bytes, reason: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        list(documents("a.pdf", "pdf", raw, reader))
+    assert (caught.value.path, caught.value.reason) == ("a.pdf", reason)
+
+
+def test_dates() -> None:
+    assert _date("D:20110324110011Z00'00'") == "2011-03-24T11:00:11Z"
+    assert _date("D:20110324") == "2011-03-24"
+    assert _date("yesterday") == ""
+
+
+def line(text: str, left: float, bottom: float, right: float, height: float = 10) -> Line:
+    return Line(text, left, bottom, bottom + height, right, bottom, bottom + height)
+
+
+LONG = "a line that is as long as all of them"
+
+
+@pytest.mark.parametrize(
+    ("second", "text"),
+    [
+        (line(LONG, 0, 88, 200), f"{LONG} {LONG}"),
+        (line(LONG, 0, 60, 200), f"{LONG}\n\n{LONG}"),  # far below
+        (line(LONG, 0, 88, 200, height=14), f"{LONG}\n\n{LONG}"),  # in larger letters
+        (line(LONG, 300, 100, 500), f"{LONG}\n\n{LONG}"),  # beside it
+        (line(LONG, 20, 88, 200), f"{LONG}\n{LONG}"),  # indented
+        (line(f"• {LONG}", 0, 88, 200), f"{LONG}\n• {LONG}"),  # an entry of a list
+        (line(LONG, 0, 88, 400), f"{LONG}\n{LONG}"),  # longer by far
+    ],
+)
+def test_which_lines_are_joined(second: Line, text: str) -> None:
+    lines = [line(LONG, 0, 100, 200), second]
+    found = list(paragraphs(lines, [one.text for one in lines]))
+    assert found[0][1] == 2
+    assert "".join("\n" * apart + words for words, apart in found)[2:] == text
+
+
+def test_no_lines_no_paragraphs() -> None:
+    assert list(paragraphs([], [])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("vocab\ufffeulary", "vocabulary"),  # nothing known
+        ("state-of-the\ufffeart", "state-of-the-art"),
+        ("well-docu\ufffemented, documented", "well-documented, documented"),
+        ("well\ufffeknown, well-known", "well-known, well-known"),
+        ("well\ufffeknown. Well, known.", "well-known. Well, known."),
+        ("wellknown, well\ufffeknown. Well, known.", "wellknown, wellknown. Well, known."),
+        ("pages 10\ufffe12", "pages 10-12"),
+        ("\ufffe", "-"),
+    ],
+)
+def test_divided_words(text: str, whole: str) -> None:
+    assert undivided([[line(text, 0, 0, 1)]]) == [[whole]]
+
+
+def test_a_pdf_of_the_outside_world() -> None:
+    from ..conftest import shared
+
+    found = extract("document.pdf", (shared("folders", "formats") / "document.pdf").read_bytes())
+    assert found.text.startswith("Lorem ipsum dolor sit amet, consetetur sadipscing elitr,")
+    assert len(found.pages) == 2

@@ -1,0 +1,150 @@
+"""PDF, Office files and books, from a folder of them to hits: the real command, in new processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import search
+from search.corpus import Cutter, SourceFile, read, walk
+from search.encoding import Encoder
+from search.records import Document
+from tests.conftest import DATA, REPOSITORY
+from tests.corpus.extract.making import docx, epub, pdf, pptx, xlsx
+
+FORMATS = DATA / "folders" / "formats"
+
+
+def talk(presentation: Any) -> None:
+    for words in ("The first slide", "Open the water"):
+        presentation.slides.add_slide(presentation.slide_layouts[5]).shapes.title.text = words
+
+
+def report(document: Any) -> None:
+    document.add_heading("Time", 1)
+    document.add_paragraph("Many people say that time is long.")
+
+
+def table(book: Any) -> None:
+    book.active.append(["nothing"])
+    book.create_sheet("Sounds").append(["A sound", "less long"])
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    """A folder with one document of each format, and others that cannot be read."""
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    files = {
+        "keys.pdf": pdf([["About doors."], ["To rotate the key, turn the lock."]]),
+        "time.docx": docx(report),
+        "talk.pptx": pptx(talk),
+        "sounds.xlsx": xlsx(table),
+        "book.epub": epub({"a.xhtml": "<h1>The Water</h1><p>The key is in the water.</p>"}),
+        "notes.md": b"# Notes\n\nPlain text is read as ever.\n",
+        "old.doc": b"\xd0\xcf\x11\xe0",
+        "scan.pdf": pdf([[]], pictures=[0]),
+        "closed.pdf": pdf([["Secret."]], encrypted=True),
+        "cut.docx": docx(report)[:999],
+        "empty.xlsx": b"",
+    }
+    for name, raw in files.items():
+        (folder / name).write_bytes(raw)
+    return folder
+
+
+def seewhy(home: Path, *args: Any) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "search", *map(str, args)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=REPOSITORY,
+        env={**os.environ, "SEEWHY_HOME": str(home), "PYTHONIOENCODING": "utf-8", "COLUMNS": "200"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
+    done = json.loads(seewhy(own_home, "index", papers, "--model", tiny_model, "--json"))
+    assert done["documents"] == 6
+    assert done["truncated_tokens"] == 0
+    assert {group["reason"]: group["examples"] for group in done["skipped"]} == {
+        "damaged": ["cut.docx (it is no whole zip archive)"],
+        "document format": ["old.doc (not read; save it as .docx)"],
+        "empty": ["empty.xlsx"],
+        "encrypted": ["closed.pdf (it opens with a password only)"],
+        "no text": ["scan.pdf (1 page without text; a scan can be read once OCR has added the text)"],
+    }
+    hits = json.loads(seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20", "--json"))
+    found = {hit["document"]: hit for hit in hits if "rotate" in hit["text"] or hit["document"] != "keys.pdf"}
+    assert found["keys.pdf"]["page"] == 2
+    assert found["time.docx"]["page"] is None
+    assert found["time.docx"]["heading"] == "Time"
+    assert {found["sounds.xlsx"]["page"], found["talk.pptx"]["page"]} <= {1, 2}
+    shown = seewhy(own_home, "query", "to rotate the key turn the lock", "-k", "20")
+    for place in (
+        "keys.pdf page 2",
+        "talk.pptx slide 1",
+        "sounds.xlsx sheet 2",
+        "time.docx  p",
+        "notes.md:1-3",
+    ):
+        assert place in shown
+    assert "encrypted: closed.pdf" in seewhy(own_home, "status")
+    again = json.loads(seewhy(own_home, "index", papers, "--json"))
+    assert (again["unchanged"], again["added"], again["changed"]) == (6, 0, 0)
+
+
+def test_once_the_extra_is_installed_the_files_are_read(
+    papers: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from search.corpus import packages
+    from search.render import terminal
+
+    with monkeypatch.context() as patch:
+        patch.setattr(packages, "find_spec", lambda name: None)
+        before = search.Index.build(papers, model=str(tiny_model))
+    assert before.report is not None
+    assert before.report.documents == 1
+    shown = terminal.report(before.report, width=200)
+    assert (
+        "needs seewhy[documents]: book.epub, closed.pdf, cut.docx, empty.xlsx, keys.pdf and 4 more" in shown
+    )
+    assert "read them with: pip install 'seewhy[documents]'" in terminal.status(before.status())
+    after = search.Index.build(papers)
+    assert after.report is not None
+    assert after.report.documents == 6
+    assert "pip install" not in terminal.status(after.status())
+
+
+def test_every_passage_is_a_span_of_its_document(papers: Path, tiny: Encoder) -> None:
+    cutter = Cutter(tiny.tokenizer, max_tokens=tiny.max_tokens)
+    kinds = set()
+    for file in walk(papers, include=["keys.pdf", "time.docx", "talk.pptx", "sounds.xlsx", "book.epub"]):
+        for document in read(file) if isinstance(file, SourceFile) else ():
+            assert isinstance(document, Document)
+            kinds.add(document.kind)
+            passages = cutter.cut(document)
+            assert passages
+            for passage in passages:
+                assert document.text[passage.start : passage.end] == passage.text
+                assert passage.page == document.page(passage.start)
+    assert kinds == {"pdf", "docx", "pptx", "xlsx", "epub"}
+
+
+@pytest.mark.skipif(not FORMATS.is_dir(), reason="the sample files are not at hand")
+def test_the_sample_files(own_home: Path, tiny_model: Path) -> None:
+    done = json.loads(seewhy(own_home, "index", FORMATS, "--model", tiny_model, "--json"))
+    assert done["documents"] == 6
+    assert [(group["reason"], group["count"]) for group in done["skipped"]] == [("document format", 3)]
+    hits = json.loads(seewhy(own_home, "query", "Stet clita kasd gubergren", "-k", "40", "--json"))
+    assert {Path(hit["path"]).suffix for hit in hits} == {".docx", ".html", ".pdf", ".pptx", ".txt", ".xlsx"}
+    assert {hit["page"] for hit in hits if hit["path"].endswith(("pdf", "pptx"))} == {1, 2}
