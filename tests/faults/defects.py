@@ -1,0 +1,223 @@
+"""Ways to break `search` on purpose. A harness that does not notice them is worth nothing.
+
+Each is planted by name, so that a child process can be told to have it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+DEFECTS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
+
+
+def defect(name: str) -> AbstractContextManager[None]:
+    """Plant a defect for as long as the block lasts; "" plants none."""
+    return DEFECTS[name]() if name else nullcontext()
+
+
+def _planted(function: Callable[[], Iterator[None]]) -> Callable[[], AbstractContextManager[None]]:
+    DEFECTS[function.__name__] = contextmanager(function)
+    return DEFECTS[function.__name__]
+
+
+@contextmanager
+def _everywhere(original: Any, replacement: Any) -> Iterator[None]:
+    """Replace a function in every module of `search` that has imported it."""
+    with ExitStack() as stack:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("search") and getattr(module, original.__name__, None) is original:
+                stack.enter_context(mock.patch.object(module, original.__name__, replacement))
+        yield
+
+
+@_planted
+def faiss_named_before_written() -> Iterator[None]:
+    """The database names a FAISS file that is written only afterwards."""
+    from search.index import run
+    from search.index.writer import Writer
+
+    write, name = run.write_file, Writer.name_vectors
+    kept: list[tuple[Path, bytes]] = []
+
+    def write_later(connection: Any, dimension: int, index: Path, *args: Any) -> Any:
+        ann = write(connection, dimension, index, *args)
+        if ann:
+            kept.append((index / ann.file, (index / ann.file).read_bytes()))
+            os.unlink(index / ann.file)  # noqa: PTH108 (not a step of the protocol)
+        return ann
+
+    def name_first(self: Writer, ann: Any) -> None:
+        name(self, ann)
+        for path, data in kept:
+            with path.open("wb") as stream:
+                stream.write(data)
+        kept.clear()
+
+    with _everywhere(write, write_later), mock.patch.object(Writer, "name_vectors", name_first):
+        yield
+
+
+@_planted
+def store_without_transaction() -> Iterator[None]:
+    """Every statement is committed by itself."""
+    from search.index.writer import Writer
+
+    @contextmanager
+    def none(self: Writer) -> Iterator[Any]:
+        yield self.connection
+
+    with mock.patch.object(Writer, "transaction", none):
+        yield
+
+
+@_planted
+def deleted_before_the_commit() -> Iterator[None]:
+    """What a file held is deleted in one transaction, and its new content stored in the next."""
+    from search.index.writer import Writer
+
+    store = Writer.store
+
+    def delete_first(self: Writer, batch: Any, *args: Any, **options: Any) -> None:
+        self.remove([work.file.path for work in batch])
+        store(self, batch, *args, **options)
+
+    with mock.patch.object(Writer, "store", delete_first):
+        yield
+
+
+@_planted
+def errors_commit() -> Iterator[None]:
+    """A transaction that fails is committed as far as it came."""
+    from search.index.writer import Writer
+
+    @contextmanager
+    def committed(self: Writer) -> Iterator[Any]:
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.connection
+        finally:
+            self.connection.execute("COMMIT")
+
+    with mock.patch.object(Writer, "transaction", committed):
+        yield
+
+
+@_planted
+def errors_without_path() -> Iterator[None]:
+    """SQLite's errors are passed on as they are."""
+    from search.index.database import translated
+
+    @contextmanager
+    def as_they_are(database: Path) -> Iterator[None]:
+        yield
+
+    with _everywhere(translated, as_they_are):
+        yield
+
+
+@_planted
+def reader_without_snapshot() -> Iterator[None]:
+    """Each statement of a query sees the index as it is at that moment."""
+    from search.index.database import Reader, connect_to_read
+
+    @contextmanager
+    def reading(self: Reader) -> Iterator[Any]:
+        with contextlib.closing(connect_to_read(self._database)) as connection:
+            yield connection
+
+    with mock.patch.object(Reader, "reading", reading):
+        yield
+
+
+@_planted
+def faiss_file_trusted() -> Iterator[None]:
+    """FAISS is given the file without a look at its hash."""
+    from search.index.vectors import LoadedVectors
+
+    def load(self: LoadedVectors, ann: Any) -> tuple[Any, str]:
+        import faiss
+        import numpy as np
+
+        data = (self._index / ann.file).read_bytes()
+        return faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8)), ""
+
+    with mock.patch.object(LoadedVectors, "_load", load):
+        yield
+
+
+@_planted
+def rows_trusted() -> Iterator[None]:
+    """The checksums of rows are not compared."""
+    from search.index.checksums import require
+
+    with _everywhere(require, lambda *_: None):
+        yield
+
+
+@_planted
+def tombstones_ignored() -> Iterator[None]:
+    """Passages that were deleted since the FAISS file was written are still found in it."""
+    from search.index.vectors import _deleted
+
+    with _everywhere(_deleted, lambda *_: set()):
+        yield
+
+
+@_planted
+def change_of_equal_size_forgotten() -> Iterator[None]:
+    """A file whose size is what it was counts as unchanged."""
+    from search.index.plan import compare
+
+    def forgetful(connection: Any, files: Any, *args: Any, **options: Any) -> Any:
+        plan = compare(connection, files, *args, **options)
+        sizes = {os.fsdecode(path): size for path, size in connection.execute("SELECT path, size FROM files")}
+        changed = [(file, old) for file, old in plan.changed if sizes.get(file.path) != file.size]
+        return replace(plan, changed=changed)
+
+    with _everywhere(compare, forgetful):
+        yield
+
+
+@_planted
+def parser_raises() -> Iterator[None]:
+    """The Markdown parser fails on some files with an exception of its own."""
+
+    read = sys.modules["search.corpus.read"]
+    parse = read._PARSERS["markdown"]
+
+    def fragile(path: str, decoded: Any) -> Any:
+        if len(decoded.text) % 3 == 0:
+            raise IndexError("list index out of range")
+        return parse(path, decoded)
+
+    with mock.patch.dict(read._PARSERS, {"markdown": fragile}):
+        yield
+
+
+@_planted
+def never_synced() -> Iterator[None]:
+    """Nothing is forced to disk, neither by us nor by SQLite."""
+    from search.index.database import connect_to_write
+
+    def careless(database: Path) -> Any:
+        connection = connect_to_write(database)
+        connection.execute("PRAGMA synchronous = OFF")
+        return connection
+
+    with mock.patch("os.fsync", lambda file: None), _everywhere(connect_to_write, careless):
+        yield
+
+
+@_planted
+def faiss_never_synced() -> Iterator[None]:
+    """The FAISS file is renamed and named without being forced to disk."""
+    with mock.patch("os.fsync", lambda file: None):
+        yield

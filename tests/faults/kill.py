@@ -1,0 +1,258 @@
+"""Harness 1: kill the writer, at random moments and at every step of the protocol.
+
+After each kill the index must open, answer exactly, pass every check, hold each document whose commit was
+reported and none that no file ever held; and a run that is not killed must bring it to what the folder is.
+SIGKILL leaves what was handed to the operating system; what a loss of power leaves is ordering.py's question.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from search import IndexNotFound, IndexOutdated, SearchError
+from tests.faults import oracle, steps
+from tests.faults.contents import Editor, fill
+from tests.faults.defects import defect
+from tests.faults.history import History
+from tests.faults.outcome import Outcome
+from tests.faults.processes import Child, Workers
+from tests.index.test_schema import as_first_format
+
+_LONGEST = 0.4  # seconds that a writer is left alive
+_MOST_FAILURES = 50
+
+
+def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2, name: str = "") -> Outcome:
+    """Kill a writer that edits and indexes, `kills` times, while readers ask.
+
+    Args:
+        place: an empty folder to work in.
+        name: of a defect to plant in the children.
+    """
+    outcome = Outcome("kill: random moments", seed)
+    rng = Random(seed)
+    folder, index, log = place / "folder", place / "index", place / "log"
+    fill(folder, rng)
+    oracle.run(folder, index)
+    log.touch()
+    history = History(log)
+    history.now(oracle.on_disk(folder))
+    asking = [Child("reader", str(index), str(seed + i), "0.02", "0", name) for i in range(readers)]
+    workers = Workers("worker")
+    try:
+        for number in range(kills):
+            worker = workers.take()
+            told = {"folder": str(folder), "index": str(index), "log": str(log), "defect": name}
+            worker.say(do="loop", seed=seed * 100_000 + number, **told)
+            time.sleep(rng.uniform(0.0, _LONGEST))
+            by_itself = worker.ended
+            worker.kill()
+            if by_itself:
+                outcome.failures.append(f"kill {number}: the writer ended by itself: {worker.last_words()}")
+            outcome.runs += 1
+            outcome.count("left a journal", (index / "index.db-journal").exists())
+            history.read()
+            _look_at_disk(history, folder)
+            found = _sorted_out(index, history, outcome)
+            if rng.random() < 0.5:
+                found += finished(folder, index)
+                history.now(oracle.on_disk(folder))
+                outcome.count("recoveries")
+            outcome.failures += [f"kill {number}: {what}" for what in found]
+            if len(outcome.failures) > _MOST_FAILURES:
+                break
+    finally:
+        workers.close()
+        outcome.figures["commits reported"] = history.reported
+        _collect(asking, outcome)
+    return outcome
+
+
+def _look_at_disk(history: History, folder: Path) -> None:
+    """What a worker was killed in writing is a version of the file too."""
+    there = oracle.on_disk(folder)
+    for name in history.versions.keys() | there.keys():
+        history.seen(name, there.get(name))
+
+
+def _sorted_out(index: Path, history: History, outcome: Outcome) -> list[str]:
+    found = oracle.problems(index)
+    outcome.count("failed opens", sum("a query fails" in what for what in found))
+    wrong = history.wrong(index) if not found else []
+    outcome.count("lost", sum(what.startswith("lost") for what in wrong))
+    outcome.count("phantoms", sum(what.startswith("phantom") for what in wrong))
+    return found + wrong
+
+
+def finished(folder: Path, index: Path) -> list[str]:
+    """What is wrong after a run that nobody disturbs, and a second one that has nothing to do."""
+    try:
+        oracle.run(folder, index)
+        found = (
+            oracle.different(index, oracle.on_disk(folder)) + oracle.problems(index) + oracle.leftovers(index)
+        )
+        again = oracle.run(folder, index)
+    except Exception as error:
+        return [f"the next run fails: {type(error).__name__}: {error}"]
+    return found + ([] if again.nothing_changed else ["a second run finds something to do"])
+
+
+def _collect(readers: Iterable[Child], outcome: Outcome) -> None:
+    queries = errors = 0
+    for reader in readers:
+        said = reader.hear() and reader.finish()
+        if said is None:
+            outcome.failures.append(f"a reader died: {reader.last_words()}")
+        else:
+            queries, errors = queries + len(said["times"]), errors + len(said["errors"])
+            outcome.failures += [f"reader: {error}" for error in said["errors"][:5]]
+        reader.wait()
+    outcome.figures |= {"queries meanwhile": queries, "errors of readers": errors}
+
+
+@dataclass
+class Scenario:
+    """A folder, an index of an earlier state of it, and the run that is to be killed.
+
+    Attributes:
+        before, after: the files that the index holds, and those that the folder has.
+    """
+
+    name: str
+    folder: Path
+    base: Path
+    index: Path
+    rebuild: bool = False
+    before: dict[str, bytes] = field(default_factory=dict)
+    after: dict[str, bytes] = field(default_factory=dict)
+
+    def restore(self) -> None:
+        """The index as it was before the run."""
+        shutil.rmtree(self.index, ignore_errors=True)
+        if self.base.exists():
+            shutil.copytree(self.base, self.index)
+
+    def wrong(self, history: History) -> list[str]:
+        """What is wrong with the index after a run that was killed or failed."""
+        try:
+            oracle.opened(self.index)
+        except SearchError as error:
+            if not self._may_be_refused(error):
+                return [f"it does not open: {type(error).__name__}: {error}"]
+            if isinstance(error, IndexOutdated):
+                return history.wrong(self.index)
+            return ["it holds nothing though a commit was reported"] if history.reported else []
+        found = oracle.problems(self.index) or history.wrong(self.index)
+        if self.rebuild and not found:
+            old, new = (oracle.different(self.index, files) for files in (self.before, self.after))
+            found = ["neither the old index nor the new one"] if old and new else []
+        return found
+
+    def _may_be_refused(self, error: SearchError) -> bool:
+        """Whether queries may be refused: nothing was there yet, or the format is still the old one."""
+        if self.name == "first run":
+            return isinstance(error, IndexNotFound)
+        return self.name == "migration" and isinstance(error, IndexOutdated)
+
+
+SCENARIOS = ("first run", "update", "rebuild", "migration")
+
+
+def scenario(name: str, place: Path, seed: int) -> Scenario:
+    """Make the folder and the index for a scenario, in a folder that is empty or not there."""
+    rng = Random(seed)
+    made = Scenario(name, place / "folder", place / "base", place / "index", rebuild=name == "rebuild")
+    files = fill(made.folder, rng)
+    if name != "first run":
+        oracle.run(made.folder, made.index)
+        made.before = oracle.on_disk(made.folder)
+        editor = Editor(made.folder, files, rng, "e")
+        for _ in range(8):
+            editor.apply(editor.plan())
+        if name == "migration":
+            as_first_format(made.index)
+        shutil.copytree(made.index, made.base)
+    made.after = oracle.on_disk(made.folder)
+    return made
+
+
+def count_steps(made: Scenario, *, statements: bool = False) -> list[str]:
+    """The names of the steps that a run goes through when nobody disturbs it."""
+    made.restore()
+    counted = steps.Steps(made.index, steps.nothing, statements=statements)
+    with counted.patched():
+        oracle.run(made.folder, made.index, rebuild=made.rebuild)
+    return counted.names
+
+
+def kills_at_steps(
+    place: Path,
+    *,
+    seed: int,
+    most: int | None = None,
+    scenarios: Iterable[str] = SCENARIOS,
+    statements: bool = False,
+    name: str = "",
+) -> Outcome:
+    """Kill a run before and after each of its steps.
+
+    Args:
+        most: kill at so many of the steps only, spread over all of them; None for every one.
+        statements: also before and after each statement that changes the database.
+        name: of a defect to plant in the child.
+    """
+    outcome = Outcome("kill: every step", seed)
+    workers = Workers("worker")
+    try:
+        for title in scenarios:
+            made = scenario(title, place / title.replace(" ", "-"), seed)
+            with defect(name):
+                names = count_steps(made, statements=statements)
+            outcome.figures[f"steps of {title}"] = len(names)
+            moments = [(at, when) for at in range(1, len(names) + 1) for when in ("before", "after")]
+            for at, when in some(moments, most, Random(seed)):
+                told: dict[str, Any] = {"at": at, "when": when, "statements": statements, "defect": name}
+                found = _kill_at(made, workers, outcome, **told)
+                where = f"{title}, {when} step {at} ({names[at - 1]})"
+                outcome.failures += [f"{where}: {what}" for what in found]
+                if len(outcome.failures) > _MOST_FAILURES:
+                    return outcome
+    finally:
+        workers.close()
+    return outcome
+
+
+def _kill_at(made: Scenario, workers: Workers, outcome: Outcome, **told: Any) -> list[str]:
+    made.restore()
+    log = made.folder.parent / "log"
+    log.unlink(missing_ok=True)
+    log.touch()
+    worker = workers.take()
+    places = {"folder": str(made.folder), "index": str(made.index), "log": str(log)}
+    worker.say(do="step", rebuild=made.rebuild, **places, **told)
+    status = worker.wait()
+    outcome.runs += 1
+    if status == 0:
+        return ["the run came to its end and should have been killed"]
+    if status == 1:
+        return [f"the run failed before it could be killed: {worker.last_words()}"]
+    history = History(log)
+    history.now(made.before)
+    for name in made.before.keys() | made.after.keys():
+        history.seen(name, made.after.get(name))
+    history.read()
+    return made.wrong(history) + finished(made.folder, made.index)
+
+
+def some(moments: list[Any], most: int | None, rng: Random) -> list[Any]:
+    """All of them, or one at random out of each of `most` equal parts."""
+    if most is None or most >= len(moments):
+        return moments
+    edges = [round(i * len(moments) / most) for i in range(most + 1)]
+    return [moments[rng.randrange(edges[i], edges[i + 1])] for i in range(most)]

@@ -1,0 +1,230 @@
+"""Harness 5: damaged index files and damaged input files.
+
+A damaged index gives the answers that it gave before, or an error that is ours. A damaged input file gives documents,
+or is skipped for a reason. Never another exception, a crash, a hang, or a wrong answer. The work is done in
+children, many files each; when one dies or says nothing, the file that it was at is to blame.
+
+    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT     KIND: index, input or run
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from search import ReadError, SearchError
+from search.corpus import Skipped, SourceFile, documents, load, walk
+from tests.faults import oracle
+from tests.faults.contents import Editor, fill
+from tests.faults.damage import ANYTHING, INPUTS, TEXT, damaged
+from tests.faults.defects import defect
+from tests.faults.outcome import Outcome
+from tests.faults.processes import Child
+
+_PATIENCE = 60.0  # seconds without a word that count as a hang; a file takes a few hundredths of one
+_MOST_FAILURES = 100
+
+
+def damaged_indexes(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
+    """Query an index, one of whose files is damaged, `files` times; each time damaged in another way."""
+    _base(place, seed)
+    return _in_children("index", place, Outcome("damaged index files", seed), files, name)
+
+
+def damaged_indexes_updated(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
+    """The same, but the folder is indexed again before the queries: damage is not made worse or hidden."""
+    _base(place, seed)
+    return _in_children("run", place, Outcome("damaged index files, then a run", seed), files, name)
+
+
+def damaged_inputs(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
+    """Read and cut a damaged file, `files` times."""
+    place.mkdir(parents=True, exist_ok=True)
+    return _in_children("input", place, Outcome("damaged input files", seed), files, name)
+
+
+def _base(place: Path, seed: int) -> None:
+    """An index with everything in it: a FAISS file, passages after it, and deleted ones in it."""
+    rng = Random(seed)
+    files = fill(place / "folder", rng, 60)
+    oracle.run(place / "folder", place / "base")
+    editor = Editor(place / "folder", files, rng, "e")
+    for name in sorted(files)[:2]:
+        editor.apply({name: None})
+    editor.apply({"new.md": "# New\n\nA new door in the garden.\n"})
+    oracle.run(place / "folder", place / "base")
+
+
+def _in_children(kind: str, place: Path, outcome: Outcome, files: int, name: str) -> Outcome:
+    at = 0
+    while at < files and len(outcome.failures) <= _MOST_FAILURES:
+        arguments = (kind, str(place), str(outcome.seed), str(at), str(files), name)
+        child = Child("mutate", *arguments)
+        if child.hear() is None:
+            raise RuntimeError(f"a child did not start: {child.last_words()}")
+        at = _listen(child, outcome, at)
+    outcome.figures.setdefault("crashes", 0)
+    outcome.figures.setdefault("hangs", 0)
+    return outcome
+
+
+def _listen(child: Child, outcome: Outcome, at: int) -> int:
+    """Hear what a child finds, until it ends; the number of the file that the next one is to begin with."""
+    what = ""
+    while True:
+        try:
+            said = child.hear(_PATIENCE)
+        except TimeoutError:
+            child.kill()
+            outcome.count("hangs")
+            outcome.failures.append(f"file {at} ({what}): hangs")
+            return at + 1
+        if said is None:
+            status = child.wait()
+            if status == 0:
+                return at
+            outcome.count("crashes")
+            outcome.failures.append(f"file {at} ({what}): crash, status {status}: {child.last_words()}")
+            return at + 1
+        if "begins" in said:
+            at, what = said["begins"], said["what"]
+            continue
+        outcome.runs += 1
+        outcome.count(said["outcome"])
+        if said["failure"]:
+            outcome.failures.append(f"file {at} ({what}): {said['failure']}")
+        at += 1
+
+
+Finding = tuple[str, str]  # the outcome to count, and why it is a failure
+
+
+def _index_file(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    what = _damage_one(place, rng)
+    return what, lambda: _answers(place)
+
+
+def _index_file_then_run(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    what = _damage_one(place, rng)
+
+    def tried() -> Finding:
+        with contextlib.suppress(SearchError, OSError):
+            oracle.run(place / "folder", place / "index")
+        return _answers(place)
+
+    return what, tried
+
+
+def _damage_one(place: Path, rng: Random) -> str:
+    """Restore the index and damage one of its files; which, and how."""
+    index = place / "index"
+    shutil.rmtree(index, ignore_errors=True)
+    shutil.copytree(place / "base", index)
+    targets = [index / "index.db"] * 8 + [next((index / "ann").iterdir())] * 2 + [index / "index.db-journal"]
+    target = rng.choice(targets)
+    if target.name.endswith("-journal"):  # what an older copy of the index, or a crash, may leave
+        target.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" * rng.randrange(2) + rng.randbytes(5000))
+        return "a journal of random bytes"
+    kind, data = damaged(target.read_bytes(), rng, ANYTHING)
+    target.write_bytes(data)
+    return f"{target.name} {kind}"
+
+
+def _answers(place: Path) -> Finding:
+    try:
+        found = answers(place / "index")
+    except SearchError:
+        return "refused", ""
+    if found == _right(place):
+        return "right", ""
+    return "wrong", f"a wrong answer: {_first_difference(_right(place), found)}"
+
+
+def answers(index: Path) -> list[Any]:
+    """All that an index answers to a few questions, as JSON would have it; without ids."""
+    reader = oracle.opened(index)
+    reader.status()
+    hits = [hit for query in oracle.QUERIES for k in (3, 1000) for hit in reader.query(query, k)]
+    exact = [{**asdict(hit), "path": "", "passage_id": 0, "cosine": 0.0} for hit in hits]
+    return [{**facts, "score": round(facts["score"], 5)} for facts in exact]
+
+
+_rights: dict[Path, list[Any]] = {}
+
+
+def _right(place: Path) -> list[Any]:
+    if place not in _rights:
+        shutil.copytree(place / "base", place / "whole", dirs_exist_ok=True)
+        _rights[place] = answers(place / "whole")
+    return _rights[place]
+
+
+def _first_difference(right: list[Any], found: list[Any]) -> str:
+    if len(right) != len(found):
+        return f"{len(found)} hits in place of {len(right)}"
+    one, two = next((a, b) for a, b in zip(right, found, strict=True) if a != b)
+    return next(f"{key} {two[key]!r:.60} in place of {one[key]!r:.60}" for key in one if one[key] != two[key])
+
+
+def _input_file(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    folder = place / "input"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    name = rng.choice(sorted(INPUTS))
+    kind, data = damaged(INPUTS[name], rng, TEXT)
+    (folder / name).write_bytes(data)
+    return f"{name} {kind}", lambda: _read(folder)
+
+
+def _read(folder: Path) -> Finding:
+    (file,) = walk(folder)
+    if isinstance(file, Skipped):
+        return "skipped", ""
+    assert isinstance(file, SourceFile)
+    n_passages = 0
+    try:
+        for item in documents(file, load(file)):
+            if isinstance(item, Skipped):
+                continue
+            for passage in oracle.CUTTER.cut(item):
+                n_passages += 1
+                if item.text[passage.start : passage.end] != passage.text or not passage.text.strip():
+                    return "wrong", f"passage {passage.start}:{passage.end} is not what the text says there"
+                if passage.n_tokens > oracle.CUTTER.max_tokens:
+                    return "wrong", f"passage {passage.start}:{passage.end} has {passage.n_tokens} tokens"
+                if not 1 <= passage.line_start <= passage.line_end:
+                    return "wrong", f"lines {passage.line_start} to {passage.line_end}"
+    except ReadError:
+        return "skipped", ""
+    return ("read", "") if n_passages else ("read, no passage", "")
+
+
+_KINDS = {"index": _index_file, "run": _index_file_then_run, "input": _input_file}
+
+
+def main() -> None:
+    kind, folder, seed, first, stop, name = sys.argv[1:]
+    place = Path(folder)
+    if kind != "input":
+        _right(place)
+    print(json.dumps({"ready": True}), flush=True)
+    for at in range(int(first), int(stop)):
+        what, look = _KINDS[kind](place, Random(f"{kind} {seed} {at}"))
+        print(json.dumps({"begins": at, "what": what}), flush=True)
+        try:
+            with defect(name):
+                outcome, failure = look()
+        except Exception as error:
+            outcome, failure = "other exception", f"{type(error).__name__}: {error}"
+        print(json.dumps({"outcome": outcome, "failure": failure[:300]}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""What an index must hold and answer, worked out without `search.index`.
+
+The content of an index is compared row by row with what `search.corpus` makes of the files, embeddings and
+scores with what the double says. Nothing here trusts the index but to be an SQLite database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import faiss
+import numpy as np
+
+from search import Index, SearchError
+from search.corpus import Contents, Cutter, SourceFile, documents
+from search.encoding.encoder import with_context
+from search.index.settings import PassageSettings, Source
+from search.index.update import update
+from search.records import Document, Passage, Report
+from tests.faults.double import MAX_TOKENS, D, WordEncoder
+
+faiss.omp_set_num_threads(1)  # threads that wait for each other make small searches slow on a busy machine
+SETTINGS = PassageSettings(passage_tokens=24, context_tokens=16)
+ENCODER = WordEncoder()
+CUTTER = Cutter(ENCODER.tokenizer, max_tokens=MAX_TOKENS, passage_tokens=24, context_tokens=16)
+QUERIES = ("the time of the river", "silver key copper lock", "garden in winter", "village market evening")
+
+Row = tuple[Any, ...]  # title, metadata, start, end, line_start, line_end, heading, context, text, n_tokens
+Documents = dict[int, tuple[Row, ...]]  # record -> the rows of its passages, in order
+
+
+def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
+    """One run of indexing with the double.
+
+    In batches of few passages, so that a run of a small folder has several; and with a FAISS file that is not
+    written anew at the first change, so that there are deleted passages in it and passages after it.
+    """
+    options = {"settings": SETTINGS, "source": Source()} | options
+    with (
+        mock.patch("search.index.reading.PASSAGES_IN_A_BATCH", batch),
+        mock.patch("search.index.run._REWRITE_SHARE", 0.4),
+    ):
+        return update(folder, index, ENCODER, **options)
+
+
+def opened(index: Path) -> Index:
+    """An index for reading with the double; raises what `Index.open` raises."""
+    return Index(Index.open(index).path, ENCODER, offline=True, engine="auto")
+
+
+@lru_cache(maxsize=20_000)
+def expected(path: str, raw: bytes) -> Documents:
+    """What a file of this name and content must give; nothing if it cannot be read."""
+    file = SourceFile(path, Path(path), len(raw), 0, 0)
+    found: Documents = {}
+    try:
+        for item in documents(file, Contents(raw, "")):
+            if isinstance(item, Document):
+                metadata = json.dumps(item.metadata, sort_keys=True)
+                found[item.record] = tuple((item.title, metadata, *_facts(p)) for p in CUTTER.cut(item))
+    except SearchError:
+        return {}
+    return {record: rows for record, rows in found.items() if rows}
+
+
+def _facts(p: Passage) -> Row:
+    return p.start, p.end, p.line_start, p.line_end, p.heading, p.context, p.text, p.n_tokens
+
+
+def stored(index: Path) -> dict[str, Documents]:
+    """What an index holds of each file; files that gave nothing are left out."""
+    with closing(_connected(index)) as connection:
+        rows = connection.execute(
+            """SELECT files.path, record, title, metadata, start, "end", line_start, line_end,
+                      heading, context, text, n_tokens
+               FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
+               ORDER BY files.path, record, start, passages.id"""
+        ).fetchall()
+    found: dict[str, dict[int, list[Row]]] = {}
+    for path, record, title, metadata, *rest in rows:
+        facts = (title, json.dumps(json.loads(metadata), sort_keys=True), *rest)
+        found.setdefault(os.fsdecode(path), {}).setdefault(record, []).append(facts)
+    return {path: {n: tuple(r) for n, r in records.items()} for path, records in found.items()}
+
+
+def different(index: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Where an index is not that of these files; empty when it is."""
+    have = stored(index)
+    want = {path: documents for path, raw in files.items() if (documents := expected(path, raw))}
+    found = [f"'{path}' is missing from the index" for path in want.keys() - have.keys()]
+    found += [f"'{path}' is in the index and should not be" for path in have.keys() - want.keys()]
+    found += [
+        f"'{path}' has other passages than its file"
+        for path in want
+        if have.get(path, want[path]) != want[path]
+    ]
+    return sorted(found)
+
+
+def on_disk(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder."""
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def problems(index: Path, *, notes: bool = True) -> list[str]:
+    """What is wrong with an index that was not damaged from outside; empty when nothing is.
+
+    Args:
+        notes: whether an index that answers with a note counts as wrong.
+    """
+    try:
+        reader = opened(index)
+        for query in QUERIES:
+            for k in (3, 1000):
+                if wrong := wrong_answer(reader, index, query, k):
+                    return [wrong]
+    except Exception as error:
+        return [f"a query fails: {type(error).__name__}: {error}"]
+    found = [f"a query has a note: {note}" for note in reader.notes if notes]
+    return found + _damage(index) + _checked(reader)
+
+
+def wrong_answer(reader: Index, index: Path, query: str, k: int) -> str:
+    """How the answer to a query differs from brute force over what is stored; "" if it does not."""
+    vector = ENCODER.encode([query])[0]
+    with closing(_connected(index)) as connection:
+        rows = connection.execute("SELECT id, context, text FROM passages").fetchall()
+    vectors = ENCODER.encode([with_context(context, text) for _, context, text in rows])
+    cosines = {id_: float(cosine) for (id_, _, _), cosine in zip(rows, vectors @ vector, strict=True)}
+    best = sorted(cosines.values(), reverse=True)[:k]
+    hits = reader.query(query, k)
+    if len(hits) != len(best):
+        return f"'{query}' found {len(hits)} passages and should find {len(best)}"
+    for hit, cosine in zip(hits, best, strict=True):
+        true = cosines.get(hit.passage_id)
+        if true is None:
+            return f"'{query}' found passage {hit.passage_id}, which is not in the index"
+        if abs(hit.score - true) > 1e-5 or abs(hit.score - cosine) > 1e-5:
+            return f"'{query}' gives passage {hit.passage_id} {hit.score:.6f}; it has {true:.6f}, rank {cosine:.6f}"
+    return ""
+
+
+def inconsistent(hits: Iterable[Any], query: str) -> str:
+    """What is wrong with hits by themselves: scores that are not those of their texts; "" if nothing is."""
+    hits = list(hits)
+    vector = ENCODER.encode([query])[0]
+    vectors = ENCODER.encode([with_context(hit.context, hit.text) for hit in hits])
+    for rank, (hit, cosine) in enumerate(zip(hits, vectors @ vector, strict=True), start=1):
+        if hit.rank != rank or abs(hit.score - float(cosine)) > 1e-5:
+            return f"hit {rank} of '{query}' has score {hit.score:.6f}, its text has {float(cosine):.6f}"
+    if [hit.score for hit in hits] != sorted((hit.score for hit in hits), reverse=True):
+        return f"the hits of '{query}' are not in the order of their scores"
+    return ""
+
+
+def leftovers(index: Path) -> list[str]:
+    """Files of an index that should not be there after a run that came to its end."""
+    with closing(_connected(index)) as connection:
+        named = {f"ann/{Path(row[0]).name}" for row in connection.execute("SELECT file FROM ann")}
+    allowed = named | {"index.db", "writer.lock"}
+    there = {path.relative_to(index).as_posix() for path in index.rglob("*") if path.is_file()}
+    return sorted(f"'{name}' is left behind" for name in there - allowed) + sorted(
+        f"'{name}' is missing" for name in named - there
+    )
+
+
+def _damage(index: Path) -> list[str]:
+    """SQLite's own checks, and every embedding against the double."""
+    with closing(_connected(index)) as connection:
+        found = [row[0] for row in connection.execute("PRAGMA quick_check") if row[0] != "ok"]
+        found += [f"foreign key: {row}" for row in connection.execute("PRAGMA foreign_key_check")]
+        bare = connection.execute(
+            "SELECT count(*) FROM passages WHERE id NOT IN (SELECT passage FROM embeddings)"
+        ).fetchone()[0]
+        rows = connection.execute(
+            "SELECT id, context, text, vector FROM passages JOIN embeddings ON passage = id"
+        ).fetchall()
+    vectors = ENCODER.encode([with_context(context, text) for _, context, text, _ in rows])
+    for (id_, *_, blob), vector in zip(rows, vectors, strict=True):
+        if len(blob) != 4 * D or not np.array_equal(np.frombuffer(blob, "<f4"), vector):
+            found.append(f"passage {id_} has the embedding of something else")
+    return found + ([f"{bare} passages have no embedding"] if bare else [])
+
+
+def _checked(reader: Index) -> list[str]:
+    """What `check` finds; files that changed since are no damage."""
+    check = getattr(reader, "check", None)
+    if check is None:
+        return []
+    report = check(sources=False, queries=3)
+    return (
+        []
+        if report.ok
+        else [f"check: {finding}" for finding in report.findings if finding.severity == "damaged"]
+    )
+
+
+def _connected(index: Path) -> sqlite3.Connection:
+    """To read only; what a killed writer left was rolled back by whoever opened the index before."""
+    return sqlite3.connect(f"{(index / 'index.db').resolve().as_uri()}?mode=ro", uri=True, timeout=60)

@@ -1,0 +1,134 @@
+"""Harness 2, second part: what was not forced to disk is lost, as when the power fails.
+
+A run is made under the shim, which writes down every change that reaches the operating system. Then the disk is
+imagined (disk.py) as it may be found after a loss of power behind the n-th change. Each such disk must open as the
+index between two commits, with nothing lost that was reported as committed by then.
+
+    python -m tests.faults.ordering LIBRARY PLACE SEED MOST STATES DEFECT      with LIBRARY in LD_PRELOAD
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.faults import oracle
+from tests.faults.defects import defect
+from tests.faults.disk import Disk, changes
+from tests.faults.history import History
+from tests.faults.kill import SCENARIOS, Scenario, scenario, some
+from tests.faults.outcome import Outcome
+from tests.faults.processes import Child
+from tests.faults.shim import Shim
+from tests.faults.worker import reported
+
+_KEEP = ("nothing", "all", "names", "bytes")
+_MOST_FAILURES = 50
+
+Report = tuple[int, dict[str, Any]]  # how long the log was, and what was reported as committed
+
+
+def losses_of_power(
+    library: Path,
+    place: Path,
+    *,
+    seed: int,
+    states: int,
+    most: int | None = None,
+    scenarios: Iterable[str] = SCENARIOS,
+    name: str = "",
+) -> Outcome:
+    """Lose the power after each change that a run makes, in a child that has the shim.
+
+    Args:
+        states: how many disks to imagine for each loss; the first four keep nothing, all, only names and
+            only bytes of what was not forced to disk, the others some of it at random.
+        most: so many losses in each scenario only, spread over the run; None for all.
+        name: of a defect to plant.
+    """
+    numbers = (str(seed), str(most or 0), str(states), ",".join(scenarios), name)
+    child = Child("ordering", str(library), str(place), *numbers, environment={"LD_PRELOAD": str(library)})
+    said = child.hear(patience=7200)
+    child.wait()
+    if said is None:
+        raise RuntimeError(f"the child with the shim ended: {child.last_words()}")
+    return Outcome(**said)
+
+
+class _Reports:
+    """Takes what a worker would log, together with how far the run has come."""
+
+    def __init__(self, log: int) -> None:
+        self._log = log
+        self.reports: list[Report] = []
+
+    def write(self, **line: Any) -> None:
+        self.reports.append((os.fstat(self._log).st_size, line))
+
+
+def _losses(shim: Shim, made: Scenario, outcome: Outcome, most: int | None, states: int, name: str) -> None:
+    made.restore()
+    made.index.mkdir(exist_ok=True)
+    disk = Disk(made.index)
+    log = made.folder.parent / "changes"
+    descriptor = os.open(log, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    reports = _Reports(descriptor)
+    with defect(name), reported(reports, at_once=not made.rebuild):
+        shim.arm(made.index, log=descriptor)
+        oracle.run(made.folder, made.index, rebuild=made.rebuild)
+        shim.disarm()
+    reports.write(done=True)
+    os.close(descriptor)
+    done = list(changes(log.read_bytes()))
+    outcome.figures[f"changes of {made.name}"] = len(done)
+    chosen = set(some(list(range(len(done))), most, Random(outcome.seed))) | {len(done) - 1}
+    for number, change in enumerate(done):
+        disk.apply(change)
+        if number not in chosen:
+            continue
+        for state in range(states):
+            rng = Random(f"{outcome.seed} {number} {state}")
+            keep = _KEEP[state] if state < len(_KEEP) else "some"
+            found = _look(made, disk.after_a_loss(keep, rng), reports.reports, change.end)
+            outcome.runs += 1
+            where = f"{made.name}, behind change {number + 1} of {len(done)} ({Path(change.path).name})"
+            outcome.failures += [f"{where}, {keep} kept: {what}" for what in found]
+        if len(outcome.failures) > _MOST_FAILURES:
+            return
+
+
+def _look(made: Scenario, files: dict[str, bytes], reports: list[Report], end: int) -> list[str]:
+    """What is wrong with an index that is found after a loss of power."""
+    shutil.rmtree(made.index, ignore_errors=True)
+    made.index.mkdir()
+    for name, raw in files.items():
+        (made.index / name).parent.mkdir(parents=True, exist_ok=True)
+        (made.index / name).write_bytes(raw)
+    history = History(made.folder)
+    history.now(made.before)
+    for name in made.before.keys() | made.after.keys():
+        history.seen(name, made.after.get(name))
+    for length, line in reports:
+        if length <= end:
+            history.take(line)
+    return made.wrong(history)
+
+
+def main() -> None:
+    library, place, seed, most, states, scenarios, name = sys.argv[1:]
+    shim, outcome = Shim(Path(library)), Outcome("losses of power", int(seed))
+    for title in scenarios.split(","):
+        made = scenario(title, Path(place) / title.replace(" ", "-"), int(seed))
+        _losses(shim, made, outcome, int(most) or None, int(states), name)
+    print(json.dumps(asdict(outcome)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Harness 4: readers that never stop asking, against a writer that never stops indexing.
+
+The whole folder changes from one version to the next at once, and every passage carries the word of its version. All
+of it fits in one batch, so it is committed in one transaction: an answer that holds two versions, or another number
+of passages, was put together from two states of the index.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from tests.faults import oracle
+from tests.faults.contents import fill, put, text_of
+from tests.faults.defects import defect
+from tests.faults.outcome import Outcome
+from tests.faults.processes import Child
+
+_FILES = 40
+_REBUILD_EVERY = 7
+
+
+def against_a_writer(
+    place: Path, *, seed: int, readers: int, seconds: float, pause: float = 0.0, name: str = ""
+) -> Outcome:
+    """Let `readers` processes ask for so many seconds.
+
+    Args:
+        pause: seconds between two questions of a reader.
+        name: of a defect to plant in readers and writer.
+    """
+    outcome = Outcome("readers against a writer", seed)
+    folder, index = place / "folder", place / "index"
+    names = sorted(fill(folder, Random(seed), _FILES))
+    _write_version(folder, names, seed, 0)
+    n_passages = oracle.run(folder, index, batch=10_000).passages
+    asking = [
+        Child("reader", str(index), str(seed + i), str(pause), str(n_passages), name) for i in range(readers)
+    ]
+    for reader in asking:
+        reader.hear()
+    try:
+        with defect(name):
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                outcome.runs += 1
+                _write_version(folder, names, seed, outcome.runs)
+                oracle.run(folder, index, batch=10_000, rebuild=outcome.runs % _REBUILD_EVERY == 0)
+    finally:
+        _collect(asking, outcome)
+    outcome.failures += oracle.different(index, oracle.on_disk(folder)) + oracle.problems(index)
+    outcome.figures["passages"] = n_passages
+    return outcome
+
+
+def _write_version(folder: Path, names: list[str], seed: int, version: int) -> None:
+    """All files anew, the same but for the word of the version: so the number of passages never changes."""
+    rng = Random(seed)
+    for name in names:
+        put(folder / name, text_of(rng, Path(name).suffix, f"version{version}"))
+
+
+def _collect(readers: list[Child], outcome: Outcome) -> None:
+    times: list[float] = []
+    errors, mixed, notes = 0, 0, 0
+    for reader in readers:
+        said = reader.finish()
+        status = reader.wait()
+        if said is None:
+            outcome.failures.append(f"a reader ended with status {status}: {reader.last_words()}")
+            continue
+        times += said["times"]
+        errors, mixed, notes = errors + len(said["errors"]), mixed + said["mixed"], notes + said["notes"]
+        outcome.failures += [f"reader: {error}" for error in said["errors"][:5]]
+    if mixed:
+        outcome.failures.append(f"{mixed} answers from two states of the index")
+    outcome.figures |= {"queries": len(times), "errors": errors, "mixed snapshots": mixed, "notes": notes}
+    for title, percentile in (("p50 ms", 50), ("p99 ms", 99), ("max ms", 100)):
+        outcome.figures[title] = round(float(np.percentile(times or [0.0], percentile)) * 1000, 1)

@@ -1,0 +1,539 @@
+"""Folders that nobody would make on purpose, or that somebody made to do harm, indexed by the real command.
+
+Each test asks the same: does it end with the right exit code and without a traceback, is everything that was
+left out counted under a reason with its name escaped, and are the other files found all the same?
+"""
+
+import json
+import os
+import socket
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index
+from search.cli.app import main
+from search.corpus import Contents, SourceFile, load
+from search.corpus.opening import regular_bytes
+from tests.conftest import DATA
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX names, pipes or links")
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs a file system that takes any bytes")
+not_root = pytest.mark.skipif(
+    getattr(os, "geteuid", lambda: 1)() == 0, reason="permissions do not bind the superuser"
+)
+
+GOOD = "The key is in the water."
+READ = sys.modules["search.corpus.read"]  # the package has a function of that name
+OLD_NS = 10**18  # a time stamp long enough ago to be trusted
+
+
+class Folder:
+    """A folder with one good file, the command that indexes it, and what that said."""
+
+    def __init__(self, path: Path, model: Path, capsys: pytest.CaptureFixture[str], patch: Any) -> None:
+        self.path, self._model, self._capsys, self._patch = path, model, capsys, patch
+        path.mkdir()
+        self.write("good.md", GOOD)
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.utime(file, ns=(OLD_NS, OLD_NS))
+        return file
+
+    def command(self, *args: Any) -> tuple[int, str, str]:
+        self._capsys.readouterr()
+        self._patch.setattr("sys.argv", ["seewhy", *map(str, args)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in err
+        for text in (out, err):
+            assert not any(ord(character) < 32 and character not in "\n\t" for character in text)
+        return code, out, err
+
+    def index(self) -> dict[str, Any]:
+        """Index it; the good file must be found, and what the report says is what `status` says."""
+        code, out, err = self.command("index", self.path, "--model", self._model, "--json")
+        assert (code, err) == (0, "")
+        report: dict[str, Any] = json.loads(out)
+        code, out, err = self.command("status", "-i", self.path, "--json")
+        assert (code, err) == (0, "")
+        assert json.loads(out)["skipped"] == report["skipped"]
+        for command in (["status", "-i", self.path], ["index", self.path], ["query", "key", "-i", self.path]):
+            code, out, err = self.command(*command)
+            assert code == 0
+        assert str(self.path / "good.md") in self.found(GOOD)
+        return report
+
+    def found(self, question: str, k: int = 20) -> list[str]:
+        code, out, _ = self.command("query", question, "-i", self.path, "-k", k, "--json")
+        assert code == 0
+        return [hit["path"] for hit in json.loads(out)]
+
+
+def reasons(report: dict[str, Any]) -> dict[str, list[str]]:
+    """Reason -> the examples, without their details."""
+    found = {}
+    for group in report["skipped"]:
+        assert len(group["examples"]) == min(group["count"], 5)
+        found[group["reason"]] = [example.split(" (")[0] for example in group["examples"]]
+    return found
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path,
+    tiny_model: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Folder:
+    return Folder(tmp_path / "hostile", tiny_model, capsys, monkeypatch)
+
+
+def test_contents_that_are_no_text(folder: Folder) -> None:
+    for name, content in {
+        "nothing.txt": b"",
+        "blank.md": b" \n\t\r\n ",
+        "mark.txt": b"\xef\xbb\xbf",
+        "mark16.txt": b"\xff\xfe",
+        "nul.txt": b"a text with a \0 in it",
+        "picture.txt": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)) * 8,
+        "program.md": b"\x7fELF\x02\x01\x01" + bytes(64),
+        "controls.txt": bytes(range(1, 32)) * 10,
+        "broken.txt": "größer ".encode() * 30 + b"\xff\xfe\xfa\x80 \x81\x8d\x8f\x90\x9d" * 20,
+    }.items():
+        folder.write(name, content)
+    report = folder.index()
+    found = reasons(report)
+    assert found["empty"] == ["blank.md", "mark.txt", "mark16.txt", "nothing.txt"]
+    assert set(found["binary"]) >= {"nul.txt", "picture.txt", "program.md", "controls.txt"}
+    assert report["documents"] == 1 + 9 - sum(group["count"] for group in report["skipped"])
+
+
+def test_unicode_in_every_width_is_found(folder: Folder) -> None:
+    text = "search the model and turn the door"
+    for encoding in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
+        folder.write(f"{encoding}.txt", text.encode(encoding))
+    assert folder.index()["skipped"] == []
+    assert len(folder.found(text)) == 8
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the files of shared/data")
+def test_one_real_file_of_each_encoding(folder: Folder) -> None:
+    names = []
+    for place in sorted((DATA / "folders" / "encodings").iterdir()):
+        if place.is_dir():
+            file = min(place.iterdir(), key=lambda file: (file.stat().st_size, file.name))
+            if file.stat().st_size > 20_000:
+                continue
+            folder.write(f"{place.name}/{file.name}", file.read_bytes())
+            names.append(f"{place.name}/{file.name}")
+    assert len(names) > 45
+    report = folder.index()
+    assert report["documents"] + sum(group["count"] for group in report["skipped"]) == len(names) + 1
+    assert set(reasons(report)) <= {"undecodable", "no text"}
+    assert report["documents"] > 45
+
+
+def test_a_file_beyond_the_limit_is_not_opened(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (folder.path / "line.txt").open("wb") as stream:
+        stream.truncate(500_000_000)
+    monkeypatch.setattr(READ, "regular_bytes", lambda path: path.name == "good.md" and GOOD.encode())
+    report = folder.index()
+    assert report["skipped"] == [
+        {
+            "reason": "too large",
+            "count": 1,
+            "examples": ["line.txt (500,000,000 bytes; the limit is 67,108,864)"],
+        }
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "csv"])
+def test_a_single_long_line(folder: Folder, suffix: str) -> None:
+    folder.write(f"long.{suffix}", "text\n" * (suffix == "csv") + "the door and the lock " * 20_000)
+    report = folder.index()
+    assert (report["skipped"], report["truncated_tokens"]) == ([], 0)
+    assert report["passages"] > 1000
+
+
+def test_records_that_are_none(folder: Folder) -> None:
+    long_name = "k" * 100_000
+    folder.write("half.jsonl", '{"\\ud800": "the key \\udfff"}\n{"\\ud800": ""}\n')
+    folder.write("long.jsonl", json.dumps({long_name: "water"}) + f"\n{json.dumps({long_name: 1.5})}\n[]\n{{")
+    folder.write("deep.jsonl", "[" * 200_000)
+    folder.write(
+        "number.jsonl", '{"text": "sound", "n": ' + "1" * 10_000 + "}\n" + '{"text": "sound", "n": NaN}'
+    )
+    folder.write("wide.csv", "x\t" * 100_000)
+    folder.write("quotes.csv", "a,b\n" + 'x","\n' * 5_000 + '"\n')
+    report = folder.index()
+    for group in report["skipped"]:
+        for example in group["examples"]:
+            assert len(example) < 300
+    assert {group["reason"]: group["count"] for group in report["skipped"]}["damaged"] > 5
+    (folder.path / "wide.csv").rename(folder.path / "0.csv")
+    assert "0.csv" in reasons(folder.index())["damaged"]
+    assert any("half.jsonl" in path for path in folder.found("key"))
+
+
+def test_a_column_that_is_not_there_is_said_in_a_line(folder: Folder) -> None:
+    folder.write("wide.csv", ",".join(f"column{number}" for number in range(5_000)) + "\n1,2\n")
+    folder.write("half.jsonl", '{"\\ud800": "a"}\n')
+    code, out, _ = folder.command(
+        "index", folder.path, "--text-field", "no", "--json", "--model", folder._model
+    )
+    assert code == 0
+    ((group),) = json.loads(out)["skipped"]
+    assert (group["reason"], group["count"]) == ("no such column", 2)
+    assert "and 4,970 more" in group["examples"][1]
+
+
+# A file that is another one by the time it is read.
+
+
+def during(folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[], object]) -> None:
+    """Have `change` happen between the walk and the reading of a file, once."""
+    changes = [change]
+
+    def load_after(file: SourceFile) -> Contents:
+        if file.path == name and changes:
+            changes.pop()()
+        return load(file)
+
+    monkeypatch.setattr("search.index.reading.load", load_after)
+
+
+@pytest.mark.parametrize("text", ["now it is long: " + "many words " * 100, "short", "same size, " + "x" * 5])
+def test_a_file_that_changes_before_it_is_read_is_read_again(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    file = folder.write("a.txt", "as it was at 1st")
+    during(folder, monkeypatch, "a.txt", lambda: file.write_text(text))
+    folder.index()  # the second run within looks at it once more
+    assert stored(folder, "a.txt") == [text.strip()] if len(text) < 50 else stored(folder, "a.txt")
+    assert folder.index()["unchanged"] == 2
+
+
+def test_a_file_that_changes_after_it_was_read_is_read_again(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder.write("a.txt", "as it was at 1st")
+    loads = []
+
+    def load_before(file_: SourceFile) -> Contents:
+        contents = load(file_)
+        if file_.path == "a.txt" and not loads:
+            loads.append(file.write_text("and later, words"))
+        return contents
+
+    monkeypatch.setattr("search.index.reading.load", load_before)
+    code, _, _ = folder.command("index", folder.path, "--model", folder._model)
+    assert (code, stored(folder, "a.txt")) == (0, ["as it was at 1st"])
+    folder.index()
+    assert stored(folder, "a.txt") == ["and later, words"]
+
+
+def test_a_change_within_the_same_tick_of_the_clock_is_seen(folder: Folder) -> None:
+    file = folder.write("a.txt", "the first writing")
+    status = file.stat()
+    now = __import__("time").time_ns()
+    os.utime(file, ns=(now, now))
+    folder.command("index", folder.path, "--model", folder._model)
+    file.write_text("an other writing.")
+    os.utime(file, ns=(now, now))
+    assert (file.stat().st_size, file.stat().st_ino) == (status.st_size, status.st_ino)
+    folder.index()
+    assert stored(folder, "a.txt") == ["an other writing."]
+
+
+def stored(folder: Folder, name: str) -> list[str]:
+    """The passages of a file as they are in the index."""
+    hits = Index.open(folder.path).query("text", k=1000)
+    return [hit.text for hit in sorted(hits, key=lambda hit: hit.start) if Path(hit.path).name == name]
+
+
+def test_a_file_that_vanishes_for_a_moment_is_kept(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, aside = folder.write("a.txt", "the door is open"), folder.path.parent / "aside"
+    folder.index()
+    os.utime(file, ns=(OLD_NS + 1, OLD_NS + 1))
+    during(folder, monkeypatch, "a.txt", lambda: file.rename(aside))
+    code, out, _ = folder.command("index", folder.path, "--json")
+    assert (code, reasons(json.loads(out))) == (0, {"vanished": ["a.txt"]})
+    assert stored(folder, "a.txt") == ["the door is open"]
+    aside.rename(file)  # with the time stamp, size and inode that it had
+    assert folder.index()["skipped"] == []
+    assert stored(folder, "a.txt") == ["the door is open"]
+    file.unlink()
+    assert folder.index()["removed"] == 1
+
+
+def test_a_new_file_that_vanishes_for_a_moment_is_read_when_it_is_back(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, aside = folder.write("a.txt", "the door is open"), folder.path.parent / "aside"
+    during(folder, monkeypatch, "a.txt", lambda: file.rename(aside))
+    code, out, _ = folder.command("index", folder.path, "--json", "--model", folder._model)
+    assert (code, reasons(json.loads(out))) == (0, {"vanished": ["a.txt"]})
+    aside.rename(file)
+    folder.index()
+    assert stored(folder, "a.txt") == ["the door is open"]
+
+
+@posix_only
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("what", ["pipe", "link", "folder"])
+def test_a_file_that_becomes_something_else_before_it_is_read(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    file, outside = folder.write("a.txt", "the door is open"), folder.path.parent / "secret.txt"
+    outside.write_text("a secret")
+    make: dict[str, Callable[[], object]] = {
+        "pipe": lambda: os.mkfifo(file),
+        "link": lambda: file.symlink_to(outside),
+        "folder": lambda: file.mkdir(),
+    }
+    during(folder, monkeypatch, "a.txt", lambda: (file.unlink(), make[what]()))
+    code, out, _ = folder.command("index", folder.path, "--json", "--model", folder._model)
+    expected = {"pipe": "not a regular file", "link": "symbolic link", "folder": "unreadable file"}[what]
+    assert (code, reasons(json.loads(out))) == (0, {expected: ["a.txt"]})
+    assert stored(folder, "a.txt") == []
+    file.rmdir() if what == "folder" else file.unlink()
+    folder.write("a.txt", "the door is open")
+    assert folder.index()["skipped"] == []
+
+
+def test_a_file_that_grows_without_end_is_not_read_without_end(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(READ, "regular_bytes", lambda path: regular_bytes(path, 1000))
+    file = folder.write("log.txt", "x")
+    during(folder, monkeypatch, "log.txt", lambda: file.write_bytes(b"line\n" * 201))
+    code, out, _ = folder.command("index", folder.path, "--json", "--model", folder._model)
+    assert (code, json.loads(out)["skipped"]) == (
+        0,
+        [{"reason": "too large", "count": 1, "examples": ["log.txt (More than 1,000 bytes)"]}],
+    )
+
+
+def test_bytes_are_read_whole_up_to_the_limit(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"x" * 1000)
+    assert regular_bytes(file, 1000) == b"x" * 1000
+    with pytest.raises(OSError, match="More than 999 bytes"):
+        regular_bytes(file, 999)
+    file.write_bytes(b"")
+    assert regular_bytes(file, 0) == b""
+
+
+# What is no file.
+
+
+@posix_only
+@pytest.mark.timeout(60)
+def test_pipes_sockets_and_devices_are_never_opened(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [".gitignore", "pipe.txt", "socket.txt"]
+    for name in names[:2]:
+        os.mkfifo(folder.path / name)
+    monkeypatch.chdir(folder.path)  # the path of a socket is a hundred bytes at most
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket.txt")
+        if hasattr(os, "mknod") and os.geteuid() == 0:
+            try:
+                os.mknod("zero.txt", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+                names.append("zero.txt")
+            except PermissionError:  # a container that is not allowed to
+                pass
+        assert reasons(folder.index()) == {"not a regular file": names}
+
+
+@posix_only
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_gits_own_ignore_file(folder: Folder) -> None:
+    (folder.path / ".git" / "info").mkdir(parents=True)
+    os.mkfifo(folder.path / ".git" / "info" / "exclude")
+    skipped = folder.index()["skipped"]
+    examples = [example for group in skipped for example in group["examples"]]
+    assert ".git/info/exclude (its patterns are not applied: Not a regular file)" in examples
+
+
+@pytest.mark.timeout(60)
+def test_ignore_patterns_made_to_take_forever(folder: Folder) -> None:
+    folder.write(".gitignore", "*a" * 60 + "*b\n" + "**/a/" * 30 + "b\n" + "?*" * 50 + "b\n*.log\n")
+    folder.write("a" * 200 + ".txt", "some text")
+    folder.write("a/" * 60 + "c.txt", "more text")
+    folder.write("a.log", "a log")
+    report = folder.index()
+    assert reasons(report) == {"hidden": [".gitignore"], "ignored": ["a.log"]}
+
+
+@posix_only
+def test_links_are_not_followed(folder: Folder) -> None:
+    outside = folder.path.parent / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("the key of the door")
+    for name, target in {
+        "loop": ".",
+        "self.md": "self.md",
+        "ping": "pong",
+        "pong": "ping",
+        "out": outside,
+        "file.md": outside / "secret.md",
+        "dangling.md": "nowhere",
+        "zero.txt": "/dev/zero",
+    }.items():
+        (folder.path / name).symlink_to(target)
+    report = folder.index()
+    assert (report["documents"], [group["count"] for group in report["skipped"]]) == (1, [8])
+    assert set(reasons(report)) == {"symbolic link"}
+    assert folder.found("the key of the door") == [str(folder.path / "good.md")]
+
+
+@not_root
+@posix_only
+def test_permission_denied(folder: Folder) -> None:
+    file, place = folder.write("closed.txt", "a"), folder.write("shut/a.txt", "b").parent
+    file.chmod(0)
+    place.chmod(0)
+    try:
+        found = reasons(folder.index())
+    finally:
+        place.chmod(0o700)
+    assert found == {"permission denied": ["closed.txt"], "unreadable folder": ["shut"]}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (PermissionError(13, "Permission denied"), "permission denied"),
+        (OSError(5, "I/O error"), "unreadable file"),
+    ],
+)
+def test_a_file_that_the_system_does_not_give(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, error: OSError, reason: str
+) -> None:
+    folder.write("closed.txt", "the door is open")
+    folder.index()
+    folder.write("closed.txt", "the door is shut now")
+    real = os.open
+
+    def denied(path: Any, *args: Any, **options: Any) -> int:
+        if Path(os.fsdecode(path)).name == "closed.txt":
+            raise error
+        return real(path, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("search.corpus.opening.os.open", denied)
+        assert reasons(folder.index()) == {reason: ["closed.txt"]}
+        assert stored(folder, "closed.txt") == ["the door is open"]
+    assert folder.index()["skipped"] == []
+    assert stored(folder, "closed.txt") == ["the door is shut now"]
+
+
+def test_a_folder_that_the_system_does_not_list(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.write("shut/a.txt", "the door is open")
+    folder.index()
+    real = os.scandir
+
+    def denied(path: Any = ".") -> Any:
+        if Path(os.fsdecode(path)).name == "shut":
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", denied)
+        report = folder.index()
+    assert (report["removed"], reasons(report)) == (0, {"unreadable folder": ["shut"]})
+    assert stored(folder, "a.txt") == ["the door is open"]
+
+
+# Names.
+
+
+def strange_names() -> Iterator[bytes]:
+    yield b"new\nline.txt"
+    yield b"\x1b[31mred\x1b]0;title\x07.txt"
+    yield b"\xff\xfe lone \xed\xa0\x80.txt"
+    yield "\u202etxt.drowssap.txt".encode()
+    yield b"-rf --all.txt"
+    yield b" space .txt "
+    yield b"dot.txt."
+    yield b"back\\slash.txt"
+    yield b"hash#3.txt"
+    yield b"%00'\";--.txt"
+    yield b"[bold]markup[].txt"
+    yield b"c\rarriage.txt"
+    yield b"x" * 251 + b".txt"
+
+
+@linux_only
+def test_names_of_every_kind(folder: Folder) -> None:
+    names = list(strange_names())
+    place = os.fsencode(folder.path) + b"/"
+    for number, name in enumerate(names):
+        content = f"the door number {number}".encode() if number % 2 else b"no\0text"
+        Path(os.fsdecode(place + name)).write_bytes(content)
+    report = folder.index()
+    assert report["documents"] == 1 + len(names) // 2
+    assert sum(group["count"] for group in report["skipped"]) == len(names) - len(names) // 2
+    paths = {os.fsencode(path) for path in folder.found("the door number", 100)}
+    assert paths == {place + name for name in (b"good.md", *names[1::2])}
+    for folder_name in (b"sub\n\x1b[2J\xff", "\u202eback".encode()):
+        sub = Path(os.fsdecode(place + folder_name))
+        sub.mkdir()
+        (sub / "a.txt").write_text("the model and the token")
+    assert folder.index()["added"] == 2
+
+
+@linux_only
+@pytest.mark.parametrize("name", [b"caf\xe9", b"new\nline", b"\x1b[31mred", b"-o", b"a 'quote\""])
+def test_a_root_with_a_strange_name(folder: Folder, name: bytes) -> None:
+    root = folder.path.parent / os.fsdecode(name)
+    folder.path.rename(root)
+    folder.path = root
+    folder.index()
+
+
+@posix_only
+def test_a_path_that_is_too_long_for_the_system(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.path)
+    for _ in range(20):
+        Path("d" * 250).mkdir()
+        os.chdir("d" * 250)
+    Path("deep.txt").write_text("never reached")
+    os.chdir(folder.path)
+    report = folder.index()
+    assert report["documents"] == 1
+    assert [(group["reason"], group["count"]) for group in report["skipped"]] == [("unreadable file", 1)]
+
+
+# Many, and the same.
+
+
+def test_equal_files_are_both_found_and_encoded_once(folder: Folder) -> None:
+    folder.write("a.md", "Turn the lock.")
+    folder.write("sub/b.md", "Turn the lock.")
+    report = folder.index()
+    assert (report["documents"], report["encoded"], report["reused"]) == (3, 2, 1)
+    assert set(folder.found("turn lock", 3)[:2]) == {
+        str(folder.path / "a.md"),
+        str(folder.path / "sub" / "b.md"),
+    }
+
+
+def test_two_thousand_tiny_files(folder: Folder) -> None:
+    for number in range(2000):
+        (folder.path / f"{number}.txt").write_text(f"note {number}")
+    report = folder.index()
+    assert (report["added"], report["documents"], report["encoded"]) == (2001, 2001, 2001)
+    assert folder.index()["encoded"] == 0

@@ -1,0 +1,38 @@
+"""A writer that is killed loses nothing that it reported, and leaves nothing behind."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.kill import kills_at_steps, random_kills
+
+SEED = 4
+
+
+def test_kills_at_random_moments(place: Path) -> None:
+    outcome = random_kills(place, seed=SEED, kills=8, readers=1)
+    outcome.require_clean()
+    assert outcome.runs == 8
+    assert outcome.figures["queries meanwhile"]
+
+
+def test_kills_at_named_steps(place: Path) -> None:
+    outcome = kills_at_steps(place, seed=SEED, most=4)
+    outcome.require_clean()
+    assert outcome.runs == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "sign"),
+    [
+        ("faiss_named_before_written", "a query has a note"),
+        ("store_without_transaction", "passages"),
+        ("deleted_before_the_commit", "versions that it may be"),
+    ],
+)
+def test_a_broken_build_is_noticed(place: Path, name: str, sign: str) -> None:
+    statements = name == "store_without_transaction"
+    outcome = kills_at_steps(
+        place, seed=SEED, most=12, scenarios=["update"], statements=statements, name=name
+    )
+    assert any(sign in failure for failure in outcome.failures), outcome.failures

@@ -1,0 +1,67 @@
+"""A loss of power leaves the index as it was between two commits."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.disk import CREATE, RENAME, SYNC, UNLINK, WRITE, Change, Disk
+from tests.faults.ordering import losses_of_power
+from tests.faults.shim import compiled
+
+SEED = 4
+
+
+@pytest.fixture
+def library(place: Path) -> Path:
+    found = compiled(place)
+    if found is None:
+        pytest.skip("needs Linux and a C compiler")
+    return found
+
+
+def test_losses_of_power(place: Path, library: Path) -> None:
+    outcome = losses_of_power(library, place, seed=SEED, states=5, most=4)
+    outcome.require_clean()
+    assert outcome.runs >= 4 * 4 * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "sign"), [("never_synced", "though a commit was reported"), ("faiss_never_synced", "has a note")]
+)
+def test_a_broken_build_is_noticed(place: Path, library: Path, name: str, sign: str) -> None:
+    scenarios = ["first run"]
+    outcome = losses_of_power(library, place, seed=SEED, states=1, most=12, scenarios=scenarios, name=name)
+    assert any(sign in failure for failure in outcome.failures), outcome.failures
+
+
+def test_the_disk_keeps_what_was_synced_and_nothing_else(tmp_path: Path) -> None:
+    """The model of a disk, by hand: two writes with a sync between them, and a rename."""
+    from random import Random
+
+    (tmp_path / "old").write_bytes(b"old")
+    disk = Disk(tmp_path)
+    new, old = str(tmp_path / "new"), str(tmp_path / "old")
+
+    def change(kind: int, path: str, *, other: str = "", data: bytes = b"", offset: int = 0) -> None:
+        disk.apply(Change(kind, path, other, offset, len(data), data, 0))
+
+    def found(keep: str) -> dict[str, bytes]:
+        return disk.after_a_loss(keep, Random(0))
+
+    change(CREATE, new)
+    change(WRITE, new, data=b"abc")
+    change(SYNC, new)
+    change(WRITE, new, data=b"x", offset=4)
+    assert found("nothing") == {"old": b"old"}
+    assert found("names") == {"old": b"old", "new": b"abc"}
+    assert found("all") == {"old": b"old", "new": b"abc\0x"}
+    change(SYNC, str(tmp_path))
+    assert found("nothing") == {"old": b"old", "new": b"abc"}
+    change(RENAME, new, other=old)
+    assert found("bytes") == {"old": b"old", "new": b"abc\0x"}
+    assert found("names") == {"old": b"abc"}
+    change(SYNC, str(tmp_path))
+    assert found("nothing") == {"old": b"abc"}
+    change(UNLINK, old)
+    assert found("nothing") == {"old": b"abc"}
+    assert found("names") == {}
