@@ -145,7 +145,7 @@ def _known_places(folder: Path) -> Iterator[Path]:
     root = folder.expanduser().resolve()
     name = re.sub(r"[^\w.+-]+", "-", root.name).strip("-.") or "root"
     plain = home() / "indexes" / name
-    if not is_index(plain) or root_of(plain) == root:
+    if not is_index(plain) or root_of(plain) in (root, None):  # one that cannot be read may be this folder's
         yield plain
     digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
     yield home() / "indexes" / f"{name}-{digest}"

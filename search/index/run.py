@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from collections import Counter
@@ -227,4 +228,5 @@ def _prompt_tokens(encoder: Encoder) -> int:
 
 def _generations(index: Path) -> list[int]:
     """Numbers of the FAISS files that are there, named by index.db or not."""
-    return [int(path.name[1:].split("-")[0]) for path in (index / "ann").glob("g*-*.faiss")]
+    found = (re.match(r"g(\d+)-", path.name) for path in (index / "ann").glob("*.faiss"))
+    return [int(match[1]) for match in found if match]

@@ -77,3 +77,23 @@ def test_foreign_newer_and_broken_databases(tmp_path: Path, tiny_model: Path) ->
     (foreign / "index.db").write_bytes(b"no database at all" * 100)
     with pytest.raises(IndexDamaged, match="cannot be read"):
         Index.open(foreign)
+
+
+def test_an_unreadable_index_of_a_folder_is_named_and_not_passed_over(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    root = folder(tmp_path / "notes")
+    index = Index.build(root, model=str(tiny_model)).path
+    (index / "index.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(IndexDamaged, match="cannot be read"):
+        Index.open(root)
+    with pytest.raises(IndexDamaged, match="cannot be read"):
+        Index.build(root, model=str(tiny_model))
+
+
+def test_strange_files_among_the_faiss_files_do_no_harm(tmp_path: Path, tiny_model: Path) -> None:
+    root = folder(tmp_path / "notes")
+    index = Index.build(root, model=str(tiny_model)).path
+    (index / "ann" / "gfoo-x.faiss").write_bytes(b"")
+    (root / "b.txt").write_text("one more word")
+    assert len(Index.build(root, model=str(tiny_model)).query("word", k=5)) == 2
