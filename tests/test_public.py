@@ -51,9 +51,9 @@ def test_help_loads_nothing_heavy() -> None:
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
         "Changes", "CheckReport", "Encoder", "Explanation", "Finding", "Fingerprint", "FingerprintMismatch",
-        "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound", "IndexOutdated", "InputError", "ModelError", "OptionalDependency", "Progress",
-        "ReadError", "RepairReport", "Report", "SearchError", "Status", "TextTooLong", "Token", "TokenVectors",
-        "explain", "similarity",
+        "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound", "IndexOutdated", "InputError",
+        "ModelError", "OptionalDependency", "Progress", "ReadError", "RepairReport", "Report",
+        "SearchError", "Status", "TextTooLong", "Token", "TokenVectors", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:
         assert getattr(search, name).__doc__, f"{name} has no docstring"

@@ -123,6 +123,9 @@ def _check(engine: TorchEngine, files: ModelFiles, folder: Path) -> None:
         scale = np.abs(reference.layers[layer]).max()
         for row, text in enumerate(batch):
             n = len(text.ids)
+            if not scale > 0 or not np.isfinite(scale):
+                what = "zeros" if scale == 0 else "NaN or infinity"
+                raise ModelError(f"'{files.name}' returns {what}: its weights are damaged.")
             off = np.abs(mine.layers[layer][row, :n] - reference.layers[layer][row, :n]).max() / scale
             if not off < _TOLERANCE:
                 raise ModelError(

@@ -317,4 +317,4 @@ class Encoder:
         vectors = pool(states, hidden.mask, self.pooling, hidden.pooler)
         for dense in self.dense:
             vectors = dense(vectors)
-        return unit(vectors[:, : self.dimension])
+        return unit(vectors[:, : self.dimension], self.model)

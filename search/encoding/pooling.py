@@ -58,8 +58,8 @@ def pool(
     return total / (np.sqrt(count) if pooling == "mean_sqrt_len" else count)
 
 
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale each row to length 1.
+def unit(vectors: NDArray[np.float32], model: str) -> NDArray[np.float32]:
+    """Scale each row to length 1. `model` is named if it is at fault.
 
     Raises:
         ModelError: if a row is all zeros, or holds NaN or infinity: the model, not the text, is at fault.
@@ -68,7 +68,7 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if len(bad):
         raise ModelError(
-            f"the model returned {'zeros' if lengths.flat[bad[0]] == 0 else 'NaN or infinity'} for "
+            f"'{model}' returned {'zeros' if lengths.flat[bad[0]] == 0 else 'NaN or infinity'} for "
             f"{len(bad)} of {len(vectors)} texts. Its weights or this machine's arithmetic are damaged, or "
             "its numbers are too large for fp16, where that was chosen (bf16 has room for them); "
             "nothing of this batch was stored."

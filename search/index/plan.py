@@ -11,6 +11,7 @@ from pathlib import Path
 
 from search.corpus import Skipped, SourceFile, walk
 from search.corpus.reasons import (
+    NEEDS_EXTRA,
     NOT_REGULAR,
     PERMISSION_DENIED,
     SYMBOLIC_LINK,
@@ -21,7 +22,7 @@ from search.corpus.reasons import (
 from search.index.layout import own_part
 from search.index.settings import Source
 
-KEPT_WHEN_UNREADABLE = frozenset({PERMISSION_DENIED, UNREADABLE_FOLDER, UNREADABLE_FILE})
+KEPT_WHEN_UNREADABLE = frozenset({PERMISSION_DENIED, UNREADABLE_FOLDER, UNREADABLE_FILE, NEEDS_EXTRA})
 
 # Since the walk saw it, a file has become something else, maybe for a moment: what is stored is kept until the
 # next walk has looked.
@@ -84,11 +85,13 @@ def compare(
         else:
             changed.append((file, sha256))
     here = {file.path for file in files}
-    blind = [skip.path for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
+    unseen = [skip for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
+    blind = {skip.path for skip in unseen}
+    dark = tuple(f"{skip.path}/" for skip in unseen if skip.is_folder)
     gone = {
         path: sha256 if status == "indexed" else None
         for path, (*_, sha256, status) in stored.items()
-        if path not in here and not any(f"{path}/".startswith(f"{folder}/") for folder in blind)
+        if path not in here and path not in blind and not path.startswith(dark)
     }
     return Plan(changed, gone, unchanged)
 
@@ -100,4 +103,7 @@ def nothing_to_index(folder: Path, reasons: Counter[str], indexed_before: bool) 
     message = f"'{folder}' has no text to index: {why}."
     if indexed_before:
         return f"{message} The index was left as it is. Is a drive not mounted? To drop the index, delete its folder."
-    return f"{message} Name a folder with text, Markdown, reStructuredText, HTML, CSV or JSONL files."
+    return (
+        f"{message} Name a folder with text, Markdown, reStructuredText, HTML, CSV or JSONL files, or, with "
+        "seewhy[documents], PDF and Office files."
+    )

@@ -54,7 +54,7 @@ class Document:
         path: relative to the indexed folder, with forward slashes. Bytes that are not valid in the
             file system's encoding are kept as surrogates (PEP 383).
         record: 1-based number of the record in its file; 0 when the document is the whole file.
-        kind: "markdown", "rst", "html", "csv", "jsonl", "code" or "text".
+        kind: "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx" or "epub".
         text: what passages are spans of. For text formats, the decoded file itself.
         title: from the metadata, the first heading, or the file's name.
         metadata: JSON-compatible values: front matter, field list, other columns or keys.

@@ -93,13 +93,13 @@ def test_pool_by_hand() -> None:
     assert pool(hidden, mask, "max", None).tolist() == [[3, -2]]  # a padded 0 would beat -2
     assert pool(hidden, mask, "cls", None).tolist() == [[1, -2]]
     np.testing.assert_allclose(pool(hidden, mask, "mean_sqrt_len", None), [[4 / 2**0.5, -6 / 2**0.5]])
-    np.testing.assert_allclose(unit(np.array([[3, 4]], dtype=np.float32)), [[0.6, 0.8]])
+    np.testing.assert_allclose(unit(np.array([[3, 4]], dtype=np.float32), "model"), [[0.6, 0.8]])
 
 
 @pytest.mark.parametrize(("value", "word"), [(0.0, "zeros"), (np.nan, "NaN"), (np.inf, "infinity")])
 def test_a_vector_without_direction_is_an_error(value: float, word: str) -> None:
     with pytest.raises(ModelError, match=word):
-        unit(np.array([[1, 2], [value, value]], dtype=np.float32))
+        unit(np.array([[1, 2], [value, value]], dtype=np.float32), "my/model")
 
 
 def test_unknown_pooling_and_limit(tiny_model: Path) -> None:

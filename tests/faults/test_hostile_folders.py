@@ -9,6 +9,7 @@ import os
 import socket
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -247,7 +248,7 @@ def test_a_file_that_changes_after_it_was_read_is_read_again(
 def test_a_change_within_the_same_tick_of_the_clock_is_seen(folder: Folder) -> None:
     file = folder.write("a.txt", "the first writing")
     status = file.stat()
-    now = __import__("time").time_ns()
+    now = time.time_ns()
     os.utime(file, ns=(now, now))
     folder.command("index", folder.path, "--model", folder._model)
     file.write_text("an other writing.")

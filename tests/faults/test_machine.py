@@ -19,5 +19,5 @@ def test_random_walks() -> None:
     ],
 )
 def test_a_broken_build_is_noticed(name: str, sign: str) -> None:
-    outcome = random_walks(seed=None, walks=60, length=40, shrink=False, name=name)
+    outcome = random_walks(seed=None, walks=60, length=40, name=name)
     assert any(sign in failure for failure in outcome.failures), outcome.failures

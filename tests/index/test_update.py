@@ -571,3 +571,20 @@ def test_a_file_that_changes_twice_within_one_tick_of_the_clock_is_not_missed(
     same_stat(file, "The time had come.")
     assert build(notes, tiny_model).changed == 1
     assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
+
+
+def test_without_the_extra_what_it_once_read_is_kept(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("openpyxl")
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.append(["the water is over the door"])
+    book.save(notes / "table.xlsx")
+    index = Path(build(notes, tiny_model).index)
+    monkeypatch.setattr("search.corpus.packages.find_spec", lambda _: None)
+    report = build(notes, tiny_model)
+    assert (report.removed, report.changed) == (0, 0)
+    assert {group.reason for group in report.skipped} == {"needs seewhy[documents]"}
+    assert "table.xlsx" in passage_ids(index)

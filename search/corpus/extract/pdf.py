@@ -30,8 +30,8 @@ def extract(path: str, raw: bytes) -> Extracted:
     """A PDF file. Its bookmarks are its headings, each where its words stand on its page.
 
     Text is taken in the order in which the file draws it; what is filled into its forms comes at the end of
-    the page. Pages that are pictures without text are named in
-    `left_out`. A PDF that opens without a password is read, whatever else it forbids.
+    the page. Pages that are pictures without text are named in `left_out`. A PDF that opens without a password
+    is read, whatever else it forbids.
 
     Raises:
         ReadError: "damaged", "encrypted", "no text" or "too large when unpacked".
