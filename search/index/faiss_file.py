@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,10 @@ from search.index.vectors import Ann, embeddings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_HEADER = 33  # bytes of an index's header behind the four letters of its kind
-_KIND = 4
-_FRAME = 2 * (_KIND + _HEADER) + 8 + 8  # all but vectors and ids: two headers, two sizes
-_COUNT = slice(_KIND + 4, _KIND + 12)  # in such a header, behind the dimension
+# Behind the four letters of an index's kind: dimension, count, two reserved numbers, is_trained, metric.
+_HEADER = struct.Struct("<iqqq?i")
+_RESERVED, _INNER_PRODUCT = 1 << 20, 0
+_FRAME = 2 * (4 + _HEADER.size) + 8 + 8  # all but vectors and ids: two headers, two sizes
 
 
 def write_file(connection: sqlite3.Connection, dimension: int, index: Path, generation: int) -> Ann | None:
@@ -93,15 +94,9 @@ def _flat(connection: sqlite3.Connection, dimension: int, count: int) -> Iterato
 
 def _frame(dimension: int, count: int) -> tuple[bytes, bytes]:
     """What stands before the vectors, and what stands between them and the ids."""
-    import faiss
-
-    empty = bytearray(faiss.serialize_index(faiss.IndexIDMap(faiss.IndexFlatIP(dimension))).tobytes())
-    number = count.to_bytes(8, "little")
-    empty[_COUNT] = number
-    inner = _KIND + _HEADER
-    empty[inner + _COUNT.start : inner + _COUNT.stop] = number
-    sizes = inner + _KIND + _HEADER
-    return bytes(empty[:sizes]) + (count * dimension).to_bytes(8, "little"), number
+    header = _HEADER.pack(dimension, count, _RESERVED, _RESERVED, True, _INNER_PRODUCT)
+    head = b"IxMp" + header + b"IxFI" + header + (count * dimension).to_bytes(8, "little")
+    return head, count.to_bytes(8, "little")
 
 
 def _as_expected(dimension: int) -> bool:
