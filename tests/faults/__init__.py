@@ -11,10 +11,10 @@
 
     kill.py        1. SIGKILL at random moments, and at every named step
     failing.py     2. the n-th write, fsync or rename fails; with shim.py and shim.c below Python, too
-    ordering.py       what was not forced to disk is lost
-    machine.py     3. Hypothesis: any sequence of edits and runs, against a dictionary
+    ordering.py       what was not forced to disk is lost; disk.py is such a disk
+    machine.py     3. Hypothesis: any sequence of edits and runs, against a dictionary; edits.py has the edits
     readers.py     4. readers against a writer that never stops
-    mutate.py      5. damaged index files and damaged input files
+    mutate.py      5. damaged index files and damaged input files; damage.py and packages.py make them
     defects.py     6. ways to break `search` that each harness must notice
 
 Every harness is a function that takes a seed and a size and gives an Outcome. The suite runs them small,

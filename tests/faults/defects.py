@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -33,7 +34,7 @@ def _everywhere(original: Any, replacement: Any) -> Iterator[None]:
     """Replace a function in every module of `search` that has imported it."""
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
-            if name.startswith("search") and getattr(module, original.__name__, None) is original:
+            if name.startswith("search") and vars(module).get(original.__name__) is original:
                 stack.enter_context(mock.patch.object(module, original.__name__, replacement))
         yield
 
@@ -41,10 +42,10 @@ def _everywhere(original: Any, replacement: Any) -> Iterator[None]:
 @_planted
 def faiss_named_before_written() -> Iterator[None]:
     """The database names a FAISS file that is written only afterwards."""
-    from search.index import run
+    from search.index.faiss_file import write_file
     from search.index.writer import Writer
 
-    write, name = run.write_file, Writer.name_vectors
+    write, name = write_file, Writer.name_vectors
     kept: list[tuple[Path, bytes]] = []
 
     def write_later(connection: Any, dimension: int, index: Path, *args: Any) -> Any:
@@ -125,15 +126,21 @@ def errors_without_path() -> Iterator[None]:
 
 @_planted
 def reader_without_snapshot() -> Iterator[None]:
-    """Each statement of a query sees the index as it is at that moment."""
+    """Each statement of a query sees the index as it is at that moment; and there is a moment in between."""
     from search.index.database import Reader, connect_to_read
+    from search.index.vectors import nearest
+
+    def then_wait(*args: Any) -> Any:
+        found = nearest(*args)
+        time.sleep(0.02)
+        return found
 
     @contextmanager
     def reading(self: Reader) -> Iterator[Any]:
         with contextlib.closing(connect_to_read(self._database)) as connection:
             yield connection
 
-    with mock.patch.object(Reader, "reading", reading):
+    with mock.patch.object(Reader, "reading", reading), _everywhere(nearest, then_wait):
         yield
 
 

@@ -27,12 +27,11 @@ from tests.faults import oracle, steps
 from tests.faults.defects import defect
 from tests.faults.history import History
 from tests.faults.kill import SCENARIOS, Scenario, finished, scenario, some
-from tests.faults.outcome import Outcome
+from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Child
 from tests.faults.shim import Shim
 
 _ERRORS = (errno.EIO, errno.ENOSPC)
-_MOST_FAILURES = 50
 
 
 class Level(Protocol):
@@ -78,12 +77,19 @@ class InLibrary:
 
 
 def every_failure(
-    place: Path, level: Level, *, seed: int, most: int | None = None, name: str = ""
+    place: Path,
+    level: Level,
+    *,
+    seed: int,
+    most: int | None = None,
+    enough: int = ENOUGH,
+    name: str = "",
 ) -> Outcome:
     """Let each call fail once with EIO and once with ENOSPC.
 
     Args:
         most: so many of the calls of each scenario only, spread over all of them.
+        enough: stop after so many failures.
         name: of a defect to plant.
     """
     outcome = Outcome(f"failing calls: {level.name}", seed)
@@ -99,7 +105,7 @@ def every_failure(
             with defect(name):
                 found, where = _fail(made, level, at, error, outcome)
             outcome.failures += [f"{title}, {errno.errorcode[error]} at {where}: {what}" for what in found]
-            if len(outcome.failures) > _MOST_FAILURES:
+            if len(outcome.failures) >= enough:
                 return outcome
     return outcome
 

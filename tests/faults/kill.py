@@ -20,12 +20,11 @@ from tests.faults import oracle, steps
 from tests.faults.contents import Editor, fill
 from tests.faults.defects import defect
 from tests.faults.history import History
-from tests.faults.outcome import Outcome
+from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Child, Workers
 from tests.index.test_schema import as_first_format
 
 _LONGEST = 0.4  # seconds that a writer is left alive
-_MOST_FAILURES = 50
 
 
 def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2, name: str = "") -> Outcome:
@@ -65,7 +64,7 @@ def random_kills(place: Path, *, seed: int, kills: int, readers: int = 2, name: 
                 history.now(oracle.on_disk(folder))
                 outcome.count("recoveries")
             outcome.failures += [f"kill {number}: {what}" for what in found]
-            if len(outcome.failures) > _MOST_FAILURES:
+            if len(outcome.failures) >= ENOUGH:
                 break
     finally:
         workers.close()
@@ -198,6 +197,7 @@ def kills_at_steps(
     most: int | None = None,
     scenarios: Iterable[str] = SCENARIOS,
     statements: bool = False,
+    enough: int = ENOUGH,
     name: str = "",
 ) -> Outcome:
     """Kill a run before and after each of its steps.
@@ -205,6 +205,7 @@ def kills_at_steps(
     Args:
         most: kill at so many of the steps only, spread over all of them; None for every one.
         statements: also before and after each statement that changes the database.
+        enough: stop after so many failures.
         name: of a defect to plant in the child.
     """
     outcome = Outcome("kill: every step", seed)
@@ -221,7 +222,7 @@ def kills_at_steps(
                 found = _kill_at(made, workers, outcome, **told)
                 where = f"{title}, {when} step {at} ({names[at - 1]})"
                 outcome.failures += [f"{where}: {what}" for what in found]
-                if len(outcome.failures) > _MOST_FAILURES:
+                if len(outcome.failures) >= enough:
                     return outcome
     finally:
         workers.close()

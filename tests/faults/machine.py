@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
-from collections import Counter
 from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
-from random import Random
 from typing import Any, ClassVar
 from unittest import mock
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
     precondition,
     rule,
     run_state_machine_as_test,
@@ -34,219 +28,30 @@ from search.corpus import load
 from search.corpus.reasons import PERMISSION_DENIED
 from search.index.settings import Source
 from tests.faults import oracle, steps
-from tests.faults.contents import SUFFIXES, WORDS, text_of
+from tests.faults.contents import WORDS
 from tests.faults.defects import defect
+from tests.faults.edits import Edits, pick_one
 from tests.faults.outcome import Outcome
 
-FOLDERS = ("", "deep/", "deep/er/", "other/")
-NAMES = tuple(f"{folder}{stem}{suffix}" for folder in FOLDERS for stem in "ab" for suffix in SUFFIXES)
-IGNORED = ("*.txt", "b.md", "deep/", "other/", "*.csv\n*.html")
-INCLUDED = ((), (), ("*.md",), ("*.txt", "*.jsonl", "*.csv"), ("deep/**",))
 
-_seeds = st.integers(0, 10**6)
-_some_name = st.sampled_from(NAMES)
-_pick = st.integers(0, 10**3)
-
-
-class Machine(RuleBasedStateMachine):
+class Machine(Edits):
     """A folder, its index, and what is known of both.
 
     Attributes:
-        files: what is on disk; unreadable: names that the system refuses to open.
         held: what the index holds; None before the first run.
-        unsure: a run was stopped: of each file the index holds what `held` says or what is on disk since.
+        unsure: after a run that was stopped, the versions that the index may hold of each file.
+        harmed: the FAISS file was damaged since the last run.
     """
 
-    steps_done: ClassVar[Counter[str]] = Counter()
     planted: ClassVar[str] = ""
 
     def __init__(self) -> None:
         super().__init__()
-        self.place = Path(tempfile.mkdtemp(prefix="seewhy-machine-"))
-        self.folder, self.index = self.place / "folder", self.place / "index"
-        self.folder.mkdir()
-        self.files: dict[str, bytes] = {}
-        self.unreadable: set[str] = set()
+        self.index = self.place / "index"
         self.held: dict[str, bytes] | None = None
         self.unsure: dict[str, list[bytes | None]] = {}
-        self.ignored = ""
-        self.include: tuple[str, ...] = ()
-        self.changed = True
         self.harmed = False
         self.reader: Any = None
-        self.made = 0
-
-    def teardown(self) -> None:
-        shutil.rmtree(self.place, ignore_errors=True)
-
-    # Editing
-
-    def _put(self, name: str, raw: bytes) -> None:
-        """Write a file so that its time stamp is surely another, as a person's edits are seconds apart."""
-        self._count("edit")
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(raw)
-        self.made += 1
-        stamp = 1_700_000_000_000_000_000 + self.made * 1_000_000_000
-        os.utime(path, ns=(stamp, stamp))
-        self.files[name] = raw
-        self.changed = True
-
-    def _new_text(self, name: str, seed: int) -> bytes:
-        self.made += 1
-        return text_of(Random(seed), Path(name).suffix, f"mark{self.made}").encode()
-
-    def _one(self, pick: int) -> str:
-        return sorted(self.files)[pick % len(self.files)]
-
-    def _count(self, what: str) -> None:
-        Machine.steps_done[what] += 1
-
-    @initialize(seed=_seeds)
-    def begin(self, seed: int) -> None:
-        for name in NAMES[:4]:
-            self._put(name, self._new_text(name, seed))
-
-    @rule(name=_some_name, seed=_seeds)
-    def add_or_edit(self, name: str, seed: int) -> None:
-        self._put(name, self._new_text(name, seed))
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick, seed=_seeds)
-    def edit(self, pick: int, seed: int) -> None:
-        name = self._one(pick)
-        self._put(name, self._new_text(name, seed))
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick, word=st.sampled_from(WORDS))
-    def append(self, pick: int, word: str) -> None:
-        name = self._one(pick)
-        self._put(name, self.files[name] + f"\nmore {word}\n".encode())
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick, word=st.sampled_from(WORDS))
-    def change_one_word(self, pick: int, word: str) -> None:
-        """The size may stay the same."""
-        name = self._one(pick)
-        same_size = (w for w in WORDS if len(w) == len(word) and w != word)
-        old = next((w for w in same_size if w.encode() in self.files[name]), word)
-        self._put(name, self.files[name].replace(old.encode(), word.encode(), 1))
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick, share=st.floats(0, 1))
-    def truncate(self, pick: int, share: float) -> None:
-        name = self._one(pick)
-        self._put(name, self.files[name][: int(share * len(self.files[name]))])
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick)
-    def empty(self, pick: int) -> None:
-        self._put(self._one(pick), b"")
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick)
-    def make_binary(self, pick: int) -> None:
-        self._put(self._one(pick), bytes(range(32)) * 20)
-
-    def _move(self, one: str, two: str) -> None:
-        self._count("edit")
-        (self.folder / two).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / one).replace(self.folder / two)
-        self.files[two] = self.files.pop(one)
-        self.unreadable.discard(one)
-        self.changed = True
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick, folder=st.sampled_from(FOLDERS))
-    def move(self, pick: int, folder: str) -> None:
-        """To another folder, under the same name, perhaps over another file."""
-        name = self._one(pick)
-        if (target := folder + Path(name).name) != name:
-            self._move(name, target)
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick, name=_some_name)
-    def rename(self, pick: int, name: str) -> None:
-        """To any name, perhaps of another kind."""
-        if (old := self._one(pick)) != name:
-            self._move(old, name)
-
-    @precondition(lambda self: len(self.files) > 1)
-    @rule(pick=_pick, other=_pick)
-    def swap(self, pick: int, other: int) -> None:
-        one, two = self._one(pick), self._one(other)
-        if one != two:
-            free = self.folder / "swapped.tmp"
-            (self.folder / one).replace(free)
-            (self.folder / two).replace(self.folder / one)
-            free.replace(self.folder / two)
-            self.files[one], self.files[two] = self.files[two], self.files[one]
-            self.changed = True
-            self._count("edit")
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick, name=_some_name)
-    def duplicate(self, pick: int, name: str) -> None:
-        self._put(name, self.files[self._one(pick)])
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick)
-    def delete(self, pick: int) -> None:
-        self._count("edit")
-        name = self._one(pick)
-        (self.folder / name).unlink()
-        del self.files[name]
-        self.unreadable.discard(name)
-        self.changed = True
-
-    @rule(folder=st.sampled_from(FOLDERS[1:]))
-    def delete_folder(self, folder: str) -> None:
-        self._count("edit")
-        shutil.rmtree(self.folder / folder, ignore_errors=True)
-        self.files = {name: raw for name, raw in self.files.items() if not name.startswith(folder)}
-        self.unreadable &= self.files.keys()
-        self.changed = True
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick)
-    def touch(self, pick: int) -> None:
-        name = self._one(pick)
-        self._put(name, self.files[name])
-
-    @precondition(lambda self: self.files)
-    @rule(pick=_pick)
-    def make_unreadable(self, pick: int) -> None:
-        """From the next edit on, which changes it, so that it is looked at again."""
-        name = self._one(pick)
-        self._put(name, self.files[name] + b"\nsecret\n")
-        self.unreadable.add(name)
-
-    @rule()
-    def make_readable(self) -> None:
-        self._count("edit")
-        self.changed = self.changed or bool(self.unreadable)
-        self.unreadable.clear()
-
-    @rule(patterns=st.sampled_from(IGNORED))
-    def add_ignore_file(self, patterns: str) -> None:
-        self._count("edit")
-        (self.folder / ".gitignore").write_text(patterns, encoding="utf-8")
-        self.changed = self.changed or patterns != self.ignored
-        self.ignored = patterns
-
-    @rule()
-    def remove_ignore_file(self) -> None:
-        self._count("edit")
-        (self.folder / ".gitignore").unlink(missing_ok=True)
-        self.changed = self.changed or bool(self.ignored)
-        self.ignored = ""
-
-    @rule(patterns=st.sampled_from(INCLUDED))
-    def choose(self, patterns: tuple[str, ...]) -> None:
-        self._count("edit")
-        self.changed = self.changed or patterns != self.include
-        self.include = patterns
 
     # Indexing
 
@@ -278,8 +83,8 @@ class Machine(RuleBasedStateMachine):
         with defect(self.planted), mock.patch("search.index.reading.load", denied):
             return oracle.run(self.folder, self.index, source=source, **options)
 
-    def _run(self, rebuild: bool = False) -> None:
-        self._count("run")
+    def _run(self, rebuild: bool = False, verify: bool = False) -> None:
+        self._count("runs")
         if rebuild and self.unreadable & self._wanted().keys():
             return  # what it cannot read, a rebuild cannot have
         gone_or_held = self.held if not rebuild else None
@@ -288,7 +93,7 @@ class Machine(RuleBasedStateMachine):
         if self.unsure and self.unreadable:
             return  # which version an unreadable file has after a run that was stopped is not known here
         try:
-            report = self._index(rebuild=rebuild)
+            report = self._index(rebuild=rebuild, verify=verify)
         except InputError:
             assert not has_text, "a run refuses a folder that has text"
             if self._wanted():  # what is gone was forgotten, though nothing is left
@@ -312,6 +117,19 @@ class Machine(RuleBasedStateMachine):
         """Runs are what can go wrong, so there are to be many."""
         self._run()
 
+    @precondition(lambda self: self.files and not self.unreadable and not self.unsure)
+    @rule(pick=pick_one, word=st.sampled_from(WORDS))
+    def edit_unseen_and_verify(self, pick: int, word: str) -> None:
+        """Another word of the same size, and the old time stamp: only a run that reads everything sees it."""
+        name = self._one(pick)
+        if not self._is_wanted(name):
+            return
+        before = (self.folder / name).stat()
+        self.change_one_word(pick, word)
+        if len(self.files[name]) == before.st_size:
+            os.utime(self.folder / name, ns=(before.st_mtime_ns, before.st_mtime_ns))
+        self._run(verify=True)
+
     @rule()
     def rebuild(self) -> None:
         self._run(rebuild=True)
@@ -320,7 +138,7 @@ class Machine(RuleBasedStateMachine):
     @rule(at=st.integers(1, 60), statements=st.booleans(), rebuild=st.booleans())
     def killed_run(self, at: int, statements: bool, rebuild: bool) -> None:
         """A run that is dead from a step on: nothing after it is done, not even tidying up."""
-        self._count("run")
+        self._count("runs")
         counted = steps.Steps(self.index, steps.dead_from(at), statements=statements)
         before = self.held
         try:
@@ -342,7 +160,7 @@ class Machine(RuleBasedStateMachine):
 
     def agrees(self) -> None:
         """The index holds what the model says, and nothing about it is wrong."""
-        self._count("look")
+        self._count("full comparisons")
         if self.held is None:
             return
         if self.unsure:
@@ -379,7 +197,7 @@ class Machine(RuleBasedStateMachine):
         self._ask(" ".join(words), k)
 
     def _ask(self, words: str, k: int) -> None:
-        self._count("query")
+        self._count("queries")
         with defect(self.planted):
             if self.reader is None:
                 self.reader = oracle.opened(self.index)
@@ -388,7 +206,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self._count("look")
+        self._count("full comparisons")
         self.reader = None
 
     # Harm from outside
@@ -399,21 +217,21 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self._vector_files())
     @rule(how=st.sampled_from(("delete", "truncate", "flip", "empty")))
     def damage_the_faiss_file(self, how: str) -> None:
-        self._count("harm")
+        self._count("damages")
         (file, *_), data = self._vector_files(), bytearray(self._vector_files()[0].read_bytes())
         if how == "delete":
             file.unlink()
         else:
             if how == "flip" and data:
                 data[len(data) // 2] ^= 4
-            file.write_bytes({"truncate": data[: len(data) // 2], "empty": b"", "flip": data}[how])
+            file.write_bytes(bytes({"truncate": data[: len(data) // 2], "empty": b"", "flip": data}[how]))
         self.harmed, self.reader = True, None
 
     @precondition(lambda self: self.index.exists())
     @rule()
     def leave_rubbish(self) -> None:
         """What a killed run may leave; the next run tidies up."""
-        self._count("harm")
+        self._count("damages")
         (self.index / "tmp").mkdir(exist_ok=True)
         (self.index / "tmp" / "g7.faiss").write_bytes(b"half")
         (self.index / "writer.json").write_text("{", encoding="utf-8")
@@ -422,17 +240,18 @@ class Machine(RuleBasedStateMachine):
 
 
 def random_walks(
-    *, seed: int | None, walks: int, length: int, shrink: bool = True, name: str = ""
+    *, seed: int | None, walks: int, length: int, shrink: bool = False, name: str = ""
 ) -> Outcome:
     """Take `walks` random walks of up to `length` steps each.
 
     Args:
         seed: None makes Hypothesis take the same walks every time.
-        shrink: look for the shortest walk that fails.
+        shrink: look for the shortest walk that fails, which takes minutes.
         name: of a defect to plant.
     """
     outcome = Outcome("state machine", seed or 0)
-    Machine.steps_done, Machine.planted = Counter(), name
+    Machine.planted = name
+    Edits.steps_done.clear()
     chosen = settings(
         max_examples=walks,
         stateful_step_count=length,
@@ -442,6 +261,7 @@ def random_walks(
         phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
         suppress_health_check=list(HealthCheck),
         print_blob=False,
+        report_multiple_bugs=False,
     )
     go: Callable[[], None] = lambda: run_state_machine_as_test(_seeded(seed), settings=chosen)  # noqa: E731
     try:
@@ -451,8 +271,8 @@ def random_walks(
         outcome.failures.append(f"{type(error).__name__}: {error}\n{walk}")
     finally:
         Machine.planted = ""
-    outcome.runs = sum(Machine.steps_done.values())
-    outcome.figures |= {f"steps: {what}": n for what, n in sorted(Machine.steps_done.items())}
+    outcome.runs = Edits.steps_done.pop("steps", 0)
+    outcome.figures |= dict(sorted(Edits.steps_done.items()))
     outcome.figures["mismatches"] = len(outcome.failures)
     return outcome
 

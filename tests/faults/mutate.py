@@ -4,7 +4,7 @@ A damaged index gives the answers that it gave before, or an error that is ours.
 or is skipped for a reason. Never another exception, a crash, a hang, or a wrong answer. The work is done in
 children, many files each; when one dies or says nothing, the file that it was at is to blame.
 
-    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT     KIND: index, input or run
+    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT     KIND: index, run, input or package
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tests.faults import oracle
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import ANYTHING, INPUTS, TEXT, damaged
 from tests.faults.defects import defect
-from tests.faults.outcome import Outcome
+from tests.faults.outcome import ENOUGH, Outcome
+from tests.faults.packages import damaged_package, packages
 from tests.faults.processes import Child
 
 _PATIENCE = 60.0  # seconds without a word that count as a hang; a file takes a few hundredths of one
-_MOST_FAILURES = 100
 
 
 def damaged_indexes(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
@@ -50,6 +50,13 @@ def damaged_inputs(place: Path, *, seed: int, files: int, name: str = "") -> Out
     return _in_children("input", place, Outcome("damaged input files", seed), files, name)
 
 
+def damaged_packages(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
+    """The same with PDF, Word, PowerPoint, Excel and EPUB files; none without the extra `documents`."""
+    place.mkdir(parents=True, exist_ok=True)
+    outcome = Outcome("damaged PDF, Word, ... files", seed)
+    return _in_children("package", place, outcome, files if packages() else 0, name)
+
+
 def _base(place: Path, seed: int) -> None:
     """An index with everything in it: a FAISS file, passages after it, and deleted ones in it."""
     rng = Random(seed)
@@ -64,7 +71,7 @@ def _base(place: Path, seed: int) -> None:
 
 def _in_children(kind: str, place: Path, outcome: Outcome, files: int, name: str) -> Outcome:
     at = 0
-    while at < files and len(outcome.failures) <= _MOST_FAILURES:
+    while at < files and len(outcome.failures) < ENOUGH:
         arguments = (kind, str(place), str(outcome.seed), str(at), str(files), name)
         child = Child("mutate", *arguments)
         if child.hear() is None:
@@ -183,6 +190,16 @@ def _input_file(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
     return f"{name} {kind}", lambda: _read(folder)
 
 
+def _package(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    folder = place / "input"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    name = rng.choice(sorted(packages()))
+    what, data = damaged_package(name, rng)
+    (folder / name).write_bytes(data)
+    return f"{name} {what}", lambda: _read(folder)
+
+
 def _read(folder: Path) -> Finding:
     (file,) = walk(folder)
     if isinstance(file, Skipped):
@@ -206,13 +223,13 @@ def _read(folder: Path) -> Finding:
     return ("read", "") if n_passages else ("read, no passage", "")
 
 
-_KINDS = {"index": _index_file, "run": _index_file_then_run, "input": _input_file}
+_KINDS = {"index": _index_file, "run": _index_file_then_run, "input": _input_file, "package": _package}
 
 
 def main() -> None:
     kind, folder, seed, first, stop, name = sys.argv[1:]
     place = Path(folder)
-    if kind != "input":
+    if kind in ("index", "run"):
         _right(place)
     print(json.dumps({"ready": True}), flush=True)
     for at in range(int(first), int(stop)):

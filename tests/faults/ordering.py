@@ -24,13 +24,12 @@ from tests.faults.defects import defect
 from tests.faults.disk import Disk, changes
 from tests.faults.history import History
 from tests.faults.kill import SCENARIOS, Scenario, scenario, some
-from tests.faults.outcome import Outcome
+from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Child
 from tests.faults.shim import Shim
 from tests.faults.worker import reported
 
 _KEEP = ("nothing", "all", "names", "bytes")
-_MOST_FAILURES = 50
 
 Report = tuple[int, dict[str, Any]]  # how long the log was, and what was reported as committed
 
@@ -100,7 +99,7 @@ def _losses(shim: Shim, made: Scenario, outcome: Outcome, most: int | None, stat
             outcome.runs += 1
             where = f"{made.name}, behind change {number + 1} of {len(done)} ({Path(change.path).name})"
             outcome.failures += [f"{where}, {keep} kept: {what}" for what in found]
-        if len(outcome.failures) > _MOST_FAILURES:
+        if len(outcome.failures) >= ENOUGH:
             return
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+ENOUGH = 50  # failures after which a harness stops
+
 
 @dataclass
 class Outcome:

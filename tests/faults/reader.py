@@ -25,16 +25,22 @@ _REOPEN = 25  # questions
 def main() -> None:
     index, seed, pause, versions, name = sys.argv[1:]
     stop = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+    threading.Thread(target=_wait_for_the_end, args=[stop], daemon=True).start()
     print(json.dumps({"ready": True}), flush=True)
     with defect(name):
         found = ask(Path(index), Random(int(seed)), float(pause), int(versions), stop)
     print(json.dumps(found), flush=True)
 
 
+def _wait_for_the_end(stop: threading.Event) -> None:
+    sys.stdin.read()
+    stop.set()
+
+
 def ask(index: Path, rng: Random, pause: float, versions: int, stop: threading.Event) -> dict[str, object]:
     errors: list[str] = []
-    mixed, notes, times = 0, 0, []
+    mixed, notes = 0, 0
+    times: list[float] = []
     reader = oracle.opened(index)
     while not stop.is_set():
         try:

@@ -38,5 +38,5 @@ def test_calls_of_the_c_library_that_fail(place: Path) -> None:
     [("errors_commit", "a query fails"), ("errors_without_path", "it raises Operat")],
 )
 def test_a_broken_build_is_noticed(place: Path, name: str, sign: str) -> None:
-    outcome = every_failure(place, InPython(), seed=SEED, most=12, name=name)
+    outcome = every_failure(place, InPython(), seed=SEED, most=12, enough=5, name=name)
     assert any(sign in failure for failure in outcome.failures), outcome.failures
