@@ -47,7 +47,7 @@ def check(
     a run that was stopped) is named, with exit code 0.
     """
     from search.cli.progress import progress_bar
-    from search.index.check import check as look
+    from search.index.health.check import check as look
     from search.index.layout import find_index
     from search.render import checks, json
 
@@ -79,8 +79,8 @@ def repair(
     """
     from search.cli.index import stopped_gently
     from search.cli.progress import progress_bar
+    from search.index.health.repair import repair as mend
     from search.index.layout import find_index
-    from search.index.repair import repair as mend
     from search.render import checks, json
 
     place = find_index(index)

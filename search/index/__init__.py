@@ -12,6 +12,10 @@
     reading.py   changed files -> batches of passages, one batch ahead of the model
     run.py       encode and commit, batch by batch
     update.py    a folder and an index -> the index of that folder as it is now
+    preview.py   what an update would do; watch.py when one is due
+    checksums.py a checksum for every row; faiss_file.py the bytes of the FAISS file
+    storage.py   whether a place is fit to keep an index in
+    health/      check and repair
 
 The format is described byte by byte in indexes/README.md.
 """

@@ -13,7 +13,7 @@ class Finding:
     """The outcome of one check, or one of several things that it found.
 
     Attributes:
-        check: its name, one of those in `search.index.faults.CHECKS`.
+        check: its name, one of those in `search.index.health.kinds.CHECKS`.
         severity: "ok"; "stale": the index is sound, but not up to date or not tidy; "damaged": it is not
             what was written, and answers may be refused or wrong.
         count: how many things are wrong; 0 when all is well.

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from search import CheckReport, Index, Progress
-from search.index import examine
-from search.index.check import check
-from search.index.faults import CHECKS, KINDS, Tally
+from search.index.health import examine
+from search.index.health.check import check
+from search.index.health.kinds import CHECKS, KINDS, Tally
 from search.index.lock import writer_lock
 from tests.index import damage
 

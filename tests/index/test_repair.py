@@ -13,10 +13,10 @@ import pytest
 
 from search import Index, IndexDamaged, IndexLocked, IndexNotFound
 from search.encoding import Encoder
-from search.index.check import check
-from search.index.faults import KINDS
+from search.index.health.check import check
+from search.index.health.kinds import KINDS
+from search.index.health.repair import repair
 from search.index.lock import writer_lock
-from search.index.repair import repair
 from search.records.checks import RepairReport
 from tests.index import damage
 from tests.index.damage import NAN, flip_in_database, sql

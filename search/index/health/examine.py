@@ -22,7 +22,7 @@ import numpy as np
 from search.encoding.fingerprint import Fingerprint
 from search.errors import SearchError
 from search.index.checksums import COVERED, content_key, covered, row_checksum
-from search.index.faults import Tally
+from search.index.health.kinds import Tally
 from search.index.settings import Source
 
 ROWS_AT_ONCE = 2048

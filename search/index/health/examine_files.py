@@ -11,8 +11,8 @@ from typing import Any
 
 from search.errors import InputError
 from search.index.database import connect_to_read
-from search.index.examine import settings, snapshot
-from search.index.faults import Tally
+from search.index.health.examine import settings, snapshot
+from search.index.health.kinds import Tally
 from search.index.layout import DATABASE
 from search.index.plan import compare, listed
 from search.index.settings import Source

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import IndexDamaged, SearchError, quoted
-from search.index import examine, examine_files, examine_vectors
 from search.index.database import SCHEMA_VERSION, connect_to_read
-from search.index.faults import CHECKS, KINDS, Tally
+from search.index.health import examine, examine_files, examine_vectors
+from search.index.health.kinds import CHECKS, KINDS, Tally
 from search.index.layout import DATABASE, home, place_for
 from search.index.vectors import LoadedVectors
 from search.records import Progress

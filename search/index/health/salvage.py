@@ -19,8 +19,8 @@ from typing import Any
 from search.errors import IndexDamaged
 from search.index.checksums import COVERED, add_missing
 from search.index.database import connect_to_read
-from search.index.examine import lenient
-from search.index.examine_files import BROKEN
+from search.index.health.examine import lenient
+from search.index.health.examine_files import BROKEN
 from search.index.writer import Writer
 
 _TABLES = ("meta", "files", "documents", "passages", "embeddings", "skipped")

@@ -15,18 +15,18 @@ from typing import NoReturn
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, SearchError
-from search.index import examine, mend
-from search.index.check import Examination, examined, ways_out
 from search.index.database import SCHEMA_VERSION, connect_to_read, connect_to_write, read_meta, translated
-from search.index.examine_files import leftovers, named_file
-from search.index.examine_vectors import examine_vectors
 from search.index.faiss_file import write_file
-from search.index.faults import EXAMPLES, Tally
+from search.index.health import examine, mend
+from search.index.health.check import Examination, examined, ways_out
+from search.index.health.examine_files import leftovers, named_file
+from search.index.health.examine_vectors import examine_vectors
+from search.index.health.kinds import EXAMPLES, Tally
+from search.index.health.proof import proven
+from search.index.health.salvage import keep_aside, salvage
 from search.index.layout import DATABASE
 from search.index.plan import listed
-from search.index.proof import proven
 from search.index.run import Run
-from search.index.salvage import keep_aside, salvage
 from search.index.schema import migrate
 from search.index.settings import PassageSettings, Source
 from search.index.vectors import LoadedVectors

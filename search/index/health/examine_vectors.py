@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.index.examine import ROWS_AT_ONCE, snapshot
-from search.index.faults import Tally
+from search.index.health.examine import ROWS_AT_ONCE, snapshot
+from search.index.health.kinds import Tally
 from search.index.vectors import Ann, LoadedVectors, nearest, read_ann
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Any
 from search.encoding.encoder import Encoder, with_context
 from search.index.checksums import COVERED, content_key, covered, row_checksum
 from search.index.database import put_meta
-from search.index.examine import document_name, unit_length
-from search.index.faults import Tally
+from search.index.health.examine import document_name, unit_length
+from search.index.health.kinds import Tally
 from search.index.writer import Writer, as_blob
 
 _AT_ONCE = 512

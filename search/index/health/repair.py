@@ -21,11 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from search.errors import IndexNotFound
-from search.index.check import Examination, check, examined
-from search.index.faults import EXAMPLES
+from search.index.health.check import Examination, check, examined
+from search.index.health.kinds import EXAMPLES
+from search.index.health.repair_run import BROKEN, EMBEDDINGS, ORPHANS, VECTORS, RepairRun
 from search.index.layout import is_index
 from search.index.lock import writer_lock
-from search.index.repair_run import BROKEN, EMBEDDINGS, ORPHANS, VECTORS, RepairRun
 from search.records import Progress
 from search.records.checks import RepairReport, RepairStep
 
