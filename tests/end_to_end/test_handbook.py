@@ -79,7 +79,8 @@ def test_questions_find_their_page(home: Path, question: str, page: str) -> None
     assert page in [Path(hit["path"]).name for hit in hits]
     for hit in hits:
         lines = Path(hit["path"]).read_text(encoding="utf-8").split("\n")
-        assert "\n".join(lines[hit["line_start"] - 1 : hit["line_end"]]).find(hit["text"]) == 0
+        before, found, _ = "\n".join(lines[hit["line_start"] - 1 : hit["line_end"]]).partition(hit["text"])
+        assert found and not before.strip()
 
 
 def test_second_run_and_explain(home: Path) -> None:

@@ -4,7 +4,7 @@
 It writes nothing and holds no lock for long, so it can run beside a writer; what each check compares is
 compared in one short read transaction.
 
-    faults.py           what can be wrong, by kind
+    kinds.py            what can be wrong, by kind
     examine.py          row by row
     examine_vectors.py  the FAISS file, and a sample of queries
     examine_files.py    what lies about, and the files of the folder
