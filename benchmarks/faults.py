@@ -72,7 +72,7 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
             yield lambda p: failing.in_library(library, p, seed=seed, most=most)
             yield lambda p: ordering.losses_of_power(library, p, seed=seed, states=8 if full else 1)
     elif group == "state":
-        yield lambda _: machine.random_walks(seed=seed, walks=220 if full else 8, length=50)
+        yield lambda _: machine.random_walks(seed=seed, walks=400 if full else 8, length=50)
     elif group == "readers":
         yield lambda p: readers.against_a_writer(
             p, seed=seed, readers=8 if full else 2, seconds=60 if full else 3
