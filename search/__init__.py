@@ -7,8 +7,9 @@ The pipeline, one folder a stage; each knows only those before it:
     index/       embeddings and metadata -> something searchable on disk
     query/       question -> ranked hits
     explaining/  hit -> why
-    render/      hits, explanations -> terminal, JSON
-    library.py   the public `Index`, `similarity`, `explain`, built of these
+    render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
+    pairs.py     the public `similarity` and `explain`, of texts without an index
+    library.py   the public `Index`, built of all these
     cli/         the command `seewhy`
 
     import search
@@ -39,10 +40,13 @@ if TYPE_CHECKING:
         SearchError,
         TextTooLong,
     )
-    from search.library import Index, explain, similarity
+    from search.library import Index
+    from search.pairs import explain, similarity
     from search.records import (
+        Audit,
         Changes,
         CheckReport,
+        Contrast,
         Explanation,
         Finding,
         Hit,
@@ -52,15 +56,19 @@ if TYPE_CHECKING:
         Status,
         Token,
         TokenVectors,
+        WhyNot,
     )
 
 _HOME = {
-    **dict.fromkeys(("Index", "explain", "similarity"), "search.library"),
+    "Index": "search.library",
+    **dict.fromkeys(("explain", "similarity"), "search.pairs"),
     **dict.fromkeys(("Encoder", "Fingerprint"), "search.encoding"),
     **dict.fromkeys(
         (
+            "Audit",
             "Changes",
             "CheckReport",
+            "Contrast",
             "Explanation",
             "Finding",
             "Hit",
@@ -70,6 +78,7 @@ _HOME = {
             "Status",
             "Token",
             "TokenVectors",
+            "WhyNot",
         ),
         "search.records",
     ),
@@ -93,8 +102,10 @@ _HOME = {
 
 __version__ = "0.1.0"
 __all__ = [
+    "Audit",
     "Changes",
     "CheckReport",
+    "Contrast",
     "Encoder",
     "Explanation",
     "Finding",
@@ -118,6 +129,7 @@ __all__ = [
     "TextTooLong",
     "Token",
     "TokenVectors",
+    "WhyNot",
     "explain",
     "similarity",
 ]

@@ -1,18 +1,16 @@
-"""What a program imports: `Index`, `similarity` and `explain`."""
+"""What a program imports first: `Index`."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL, find_model
-from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError, TextTooLong
-from search.explaining import explain_pair, similarity_layer
+from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError
+from search.explaining.explainer import Explainer, query_fits
 from search.index.database import read_meta
 from search.index.layout import DATABASE, find_index, is_index, place_for
 from search.index.settings import PassageSettings, Source
@@ -21,7 +19,18 @@ from search.index.snapshot import status
 from search.index.vectors import LoadedVectors
 from search.query import dense
 from search.query.rank import as_hit, check_query
-from search.records import Changes, CheckReport, Explanation, Hit, Progress, RepairReport, Report, Status
+from search.records import (
+    Changes,
+    CheckReport,
+    Contrast,
+    Explanation,
+    Hit,
+    Progress,
+    RepairReport,
+    Report,
+    Status,
+    WhyNot,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -268,31 +277,58 @@ class Index:
 
     def _embedded(self, query: str) -> NDArray[np.float32]:
         """The embedding of a query, (d,)."""
-        with _query_fits():
+        with query_fits():
             return self.encoder.encode([query], role="query")[0]
 
-    def explain(self, query: str, hit: Hit | int) -> Explanation:
+    def explain(self, query: str, hit: Hit | int | str) -> Explanation:
         """Why a passage has its score for a query.
 
         Args:
             query: as it was given to `query`.
-            hit: one of the hits, whose score is then explained exactly, or a passage id.
+            hit: one of the hits, whose score is then explained exactly; a passage id; or any text, which is
+                scored as if it were a passage without headings.
+
+        With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
+        that have a Dense module with an activation they are integrated gradients, which takes seconds and
+        loads the model in PyTorch; `residual` says what they miss.
+
+        Raises:
+            InputError: an empty query, a text that is too long for the model, or an id that is none.
         """
+        return self.explain_all(query, [hit])[0]
+
+    def explain_all(self, query: str, hits: Sequence[Hit | int | str]) -> list[Explanation]:
+        """As `explain`, for many hits of one query: they go through the encoder together."""
+        return self._explainer(query).explain(hits)
+
+    def contrast(self, query: str, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
+        """Why one passage stands above another for a query, word by word of the query.
+
+        Args:
+            a, b: hits, passage ids, or paths as for `why_not`, of which the best passage is taken.
+
+        Raises:
+            InputError: an empty query, an id that is none, or a path that is not in the index.
+        """
+        return self._explainer(query).contrast(a, b)
+
+    def why_not(self, query: str, what: str | Path | int, k: int = 10, *, per_document: int = 0) -> WhyNot:
+        """Where a document stands for a query, and why it is not among the hits.
+
+        Args:
+            what: a path: absolute, from the current folder or from the indexed one; also with a record
+                or a line, as hits are listed ("table.csv#12", "keys.md:31"). Or a passage id. Of what has
+                several passages the best is looked at.
+            k, per_document: as for `query`.
+
+        Raises:
+            InputError: an empty query, a folder instead of a file, an id or line that there is not.
+        """
+        return self._explainer(query).why_not(what, k, per_document)
+
+    def _explainer(self, query: str) -> Explainer:
         check_query(query)
-        encoder = self.encoder
-        layer = similarity_layer(encoder.n_layers)
-        with _query_fits():
-            (asked,) = encoder.tokens([query], role="query", layers=[layer, -1])
-        if isinstance(hit, Hit):
-            text, context, cosine, score, mode = hit.text, hit.context, hit.cosine, hit.score, hit.mode
-        else:
-            stored, vector = stored_passage(self.path, hit)
-            text, context, mode = stored.text, stored.context, "dense"
-            cosine = score = float(vector @ asked.embedding)
-        (found,) = encoder.tokens([text], contexts=[context], role="document", layers=[layer, -1])
-        return explain_pair(
-            asked, found, pooling=encoder.pooling, layer=layer, cosine=cosine, score=score, mode=mode
-        )
+        return Explainer(self.path, self._vectors, self.encoder, query, self._offline)
 
     def hit(self, query: str, passage_id: int) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
@@ -342,17 +378,6 @@ class Index:
         return done
 
 
-@contextmanager
-def _query_fits() -> Iterator[None]:
-    """Tell somebody whose query is too long to shorten it: unlike a text, it is never cut."""
-    try:
-        yield
-    except TextTooLong as error:
-        raise InputError(
-            f"the query has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
-        ) from None
-
-
 def _existing_folder(folder: str | Path) -> Path:
     root = Path(folder).expanduser()
     if root.is_dir():
@@ -383,52 +408,3 @@ def _earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] |
         if rebuild:
             return None
         raise
-
-
-def similarity(
-    texts: Sequence[str],
-    others: Sequence[str] | None = None,
-    *,
-    model: str | Encoder = DEFAULT_MODEL,
-    pooling: str | None = None,
-    truncate: bool = False,
-) -> NDArray[np.float32]:
-    """Cosines of the embeddings of sentences.
-
-    Args:
-        texts: n sentences.
-        others: m sentences; None compares `texts` with themselves.
-        model: a name, a folder, or an Encoder that is already loaded.
-        truncate: drop what does not fit the model instead of raising TextTooLong.
-
-    Returns:
-        (n, m) float32 in [-1, 1], (n, n) without `others`.
-    """
-    encoder = _encoder_of(model, pooling)
-    rows = encoder.encode(texts, truncate=truncate)
-    columns = rows if others is None else encoder.encode(others, truncate=truncate)
-    return (rows @ columns.T).clip(-1, 1)
-
-
-def explain(
-    query: str, passage: str, *, model: str | Encoder = DEFAULT_MODEL, pooling: str | None = None
-) -> Explanation:
-    """Why two free texts have their cosine; as `Index.explain`, without an index."""
-    encoder = _encoder_of(model, pooling)
-    layer = similarity_layer(encoder.n_layers)
-    asked, found = encoder.tokens([query, passage], layers=[layer, -1])
-    return explain_pair(asked, found, pooling=encoder.pooling, layer=layer)
-
-
-def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
-    if not isinstance(model, Encoder):
-        return _loaded_encoder(str(model), pooling)
-    if pooling and pooling != model.pooling:
-        raise InputError(f"the encoder pools by '{model.pooling}', but '{pooling}' was asked for.")
-    return model
-
-
-@lru_cache(maxsize=1)
-def _loaded_encoder(model: str, pooling: str | None) -> Encoder:
-    """The encoder of the last call, so that calls in a row do not load the model again."""
-    return Encoder(model, pooling=pooling)

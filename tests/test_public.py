@@ -20,7 +20,7 @@ HEAVY = (
 )
 STAGES = [
     "errors", "records", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluation",
-    "library", "render", "cli",
+    "pairs", "library", "render", "cli",
 ]  # fmt: skip
 
 
@@ -50,10 +50,10 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
-        "Changes", "CheckReport", "Encoder", "Explanation", "Finding", "Fingerprint", "FingerprintMismatch",
-        "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound", "IndexOutdated", "InputError",
-        "ModelError", "OptionalDependency", "Progress", "ReadError", "RepairReport", "Report",
-        "SearchError", "Status", "TextTooLong", "Token", "TokenVectors", "explain", "similarity",
+        "Audit", "Changes", "CheckReport", "Contrast", "Encoder", "Explanation", "Finding", "Fingerprint",
+        "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound", "IndexOutdated",
+        "InputError", "ModelError", "OptionalDependency", "Progress", "ReadError", "RepairReport", "Report",
+        "SearchError", "Status", "TextTooLong", "Token", "TokenVectors", "WhyNot", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:
         assert getattr(search, name).__doc__, f"{name} has no docstring"

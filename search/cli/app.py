@@ -13,11 +13,14 @@ import typer
 
 from search import __version__
 from search.cli.check import check, repair
+from search.cli.contrast import contrast
 from search.cli.explain import explain
 from search.cli.index import index
 from search.cli.models import models
 from search.cli.query import query
+from search.cli.similarity import similarity
 from search.cli.status import list_indexes, status
+from search.cli.why_not import why_not
 from search.errors import SearchError
 from search.render.escape import escape
 
@@ -32,6 +35,9 @@ app = typer.Typer(
 app.command()(index)
 app.command()(query)
 app.command()(explain)
+app.command()(contrast)
+app.command("why-not")(why_not)
+app.command()(similarity)
 app.command()(status)
 app.command()(check)
 app.command()(repair)

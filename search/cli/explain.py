@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     Colour,
@@ -36,15 +37,23 @@ def explain(
     index: IndexOption = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
+    png: PngOption = None,
+    html: HtmlOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
-    """Say why a passage has its score for TEXT: the addends that sum to it."""
+    """Say why a passage has its score for TEXT: the addends that sum to it.
+
+    With --png or --html it goes into that file and nothing is printed, unless --json asks for it.
+    """
     from search.errors import InputError
     from search.library import Index
-    from search.render import json, why
+    from search.render import json, page, picture, why
+    from search.render.units import units
 
+    check_writable(png, html)
+    check_pictures(png)
     wanted = re.fullmatch(r"(p?)(\d+)", which.strip())
     if wanted is None or int(wanted[2]) < 1:
         raise InputError(
@@ -60,9 +69,15 @@ def explain(
             raise InputError(f"there is no rank {number}: the index holds {len(hits)} passages.")
         hit = hits[number - 1]
     found = opened.explain(text, hit)
+    if png:
+        write_file(png, picture.explanation(found, units(found), hit))
+        note(f"wrote {png}", quiet)
+    if html:
+        write_file(html, page.explanation(found, units(found), hit))
+        note(f"wrote {html}", quiet)
     if as_json:
         echo(json.explanation(found, hit))
-    else:
+    elif not (png or html):
         echo(why.explanation(found, hit, width=page_width(), colour=colour_on(color)))
     for problem in opened.notes:
         note(f"note: {problem}", quiet)

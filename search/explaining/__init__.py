@@ -1,7 +1,11 @@
 """Hit -> why.
 
 matrices.py     token vectors -> cosines of tokens, and addends of the cosine of two texts
+gradients.py    the same addends by integrated gradients, where embeddings are no sum over tokens
 explanation.py  two encoded texts and a score -> an `Explanation`
+contrast.py     two explanations -> what sets their scores apart
+left_out.py     why a file has no passage in an index
+explainer.py    the questions that an index answers: why, why this above that, why not
 """
 
 from search.explaining.explanation import explain_pair, similarity_layer

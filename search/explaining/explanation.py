@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.errors import InputError
+from search.encoding import Encoder
 from search.explaining.matrices import contribution_matrix, similarity_matrix
 from search.records import Explanation, TokenVectors
 
 if TYPE_CHECKING:
+    from search.encoding.inputs import Role
     from search.records.tokens import Matrix
 
 
@@ -25,21 +26,28 @@ def explain_pair(
     query: TokenVectors,
     passage: TokenVectors,
     *,
-    pooling: str,
+    encoder: Encoder,
     layer: int,
     cosine: float | None = None,
     score: float | None = None,
     mode: str = "dense",
+    recomputed: float | None = None,
+    roles: tuple[Role | None, Role | None] = (None, None),
+    offline: bool = False,
 ) -> Explanation:
     """Explain the cosine of two texts.
 
     Args:
-        query, passage: with the last layer, and layer `layer` for the similarity matrix.
+        query, passage: from `encoder`, with the last layer, and layer `layer` for the similarity matrix.
         cosine: as it was ranked by; None takes it from the two embeddings.
         score: what the passage was ranked by; None takes the cosine.
+        recomputed: the score as the index says it now; see `Audit`.
+        roles: what the two texts were encoded as.
+        offline: never call out to the hub, should the model be needed in PyTorch.
     """
     if cosine is None:
         cosine = float(query.embedding @ passage.embedding)
+    contributions, steps = _contributions(query, passage, encoder, roles, offline)
     return Explanation(
         query=query.text,
         passage=passage.text,
@@ -48,25 +56,27 @@ def explain_pair(
         passage_tokens=passage.tokens,
         similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),
         similarity_layer=layer,
-        contributions=contribution_matrix(*_addends(query, passage, pooling), pooling),
+        contributions=contributions,
         terms=(),
         cosine=cosine,
         score=cosine if score is None else score,
         mode=mode,
-        pooling=pooling,
+        pooling=encoder.pooling,
+        recomputed=recomputed,
+        steps=steps,
     )
 
 
-def _addends(query: TokenVectors, passage: TokenVectors, pooling: str) -> tuple[Matrix, Matrix]:
-    """What the two embeddings are pooled from.
+def _contributions(
+    query: TokenVectors,
+    passage: TokenVectors,
+    encoder: Encoder,
+    roles: tuple[Role | None, Role | None],
+    offline: bool,
+) -> tuple[Matrix, int]:
+    """The addends of the cosine, and the steps of integration that they took: none where they are exact."""
+    if query.addends is not None and passage.addends is not None:
+        return contribution_matrix(query.addends, passage.addends, encoder.pooling), 0
+    from search.explaining.gradients import attribution
 
-    Raises:
-        InputError: they are no sum or maximum over tokens.
-    """
-    if query.addends is None or passage.addends is None:
-        raise InputError(
-            f"these embeddings (pooling '{pooling}', or a Dense module with an activation) are no sum over tokens, "
-            "so their cosine has no exact addends. "
-            "Build the index with --pooling mean, mean_sqrt_len or max to have scores explained."
-        )
-    return query.addends, passage.addends
+    return attribution(encoder, query, roles[0], offline).cells(passage, roles[1])

@@ -34,7 +34,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Term:
-    """A query term's addend of the word part of a score."""
+    """A query term's addend of the score, in the word part; what the part counts in the score is in it."""
 
     term: str
     contribution: float
@@ -73,9 +73,66 @@ class Highlight:
     weight: float
 
 
+@dataclass(frozen=True)
+class Partner:
+    """A word of the passage, all its occurrences taken together, and what a query word added with it."""
+
+    text: str
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one word of the query added to the score.
+
+    Attributes:
+        text: the word; for what is not a word, all of a kind together: "[CLS] and [SEP]", "punctuation",
+            "the model's prompt".
+        kind: as for `Word`, or "term" for an addend of the word part.
+        start, end: where the word stands in the query; 0, 0 for all other kinds.
+        partners: the passage words that it added most with, the strongest first, positive addends only;
+            empty for what is not a word.
+    """
+
+    text: str
+    kind: str
+    start: int
+    end: int
+    contribution: float
+    partners: tuple[Partner, ...] = ()
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Whether a score is what its addends say, and what the index holds.
+
+    Attributes:
+        returned: the score that the hit was ranked by.
+        recomputed: the same, made anew of the query's embedding now and the passage's as it is stored; None
+            where nothing is stored: for two free texts, and a passage that has left the index since.
+        addends: the sum of all addends.
+    """
+
+    returned: float
+    recomputed: float | None
+    addends: float
+
+    @property
+    def residual(self) -> float:
+        """The returned score less all addends."""
+        return self.returned - self.addends
+
+    @property
+    def drift(self) -> float | None:
+        """The returned score less the recomputed one."""
+        return None if self.recomputed is None else self.returned - self.recomputed
+
+
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """Why a passage has its score for a query.
+
+    `score = weight * contributions.sum() + the terms' contributions + residual`
 
     Attributes:
         query, passage: the two texts; `context` is what was encoded before the passage.
@@ -88,6 +145,10 @@ class Explanation:
         cosine: of the two embeddings, as stored and as ranked by.
         score: what the hit was ranked by.
         pooling: how the embeddings were made.
+        weight: what the cosine counts in the score; 1 when nothing else does.
+        recomputed: see `Audit`.
+        steps: 0 when the addends are exact; else they are integrated gradients, from so many points, and
+            the residual is their completeness error (see search/explaining/gradients.py).
     """
 
     query: str
@@ -103,11 +164,41 @@ class Explanation:
     score: float
     mode: str
     pooling: str
+    weight: float = 1.0
+    recomputed: float | None = None
+    steps: int = 0
+
+    @property
+    def audit(self) -> Audit:
+        """The score that was returned, beside the one that the index says and the one that the addends say."""
+        terms = sum(term.contribution for term in self.terms)
+        return Audit(self.score, self.recomputed, self.weight * float(self.contributions.sum()) + terms)
 
     @property
     def residual(self) -> float:
-        """Score less all addends: rounding, when everything is right."""
-        return self.score - float(self.contributions.sum()) - sum(term.contribution for term in self.terms)
+        """Score less all addends: rounding when they are exact, the completeness error when they are not."""
+        return self.audit.residual
+
+    def shares(self, partners: int = 3) -> tuple[Share, ...]:
+        """What each word of the query added, in the order of the query; they sum to the score less the residual.
+
+        Behind the words come special tokens, punctuation and the prompt, one line a kind, then the terms.
+
+        Args:
+            partners: how many passage words to name with each query word, at most.
+        """
+        words = self.words()
+        found: list[Share] = []
+        others: dict[str, float] = {}
+        for word, addends in zip(words.query, self.weight * words.contributions, strict=True):
+            added = float(addends.sum())
+            if word.kind == "word":
+                best = _partners(words.passage, addends)[:partners]
+                found.append(Share(word.text, word.kind, word.start, word.end, added, best))
+            else:
+                others[word.kind] = others.get(word.kind, 0.0) + added
+        found += [Share(_all_of(kind, words.query), kind, 0, 0, added) for kind, added in others.items()]
+        return (*found, *(Share(term.term, "term", 0, 0, term.contribution) for term in self.terms))
 
     def words(self) -> WordMatrices:
         """Both matrices with WordPieces merged to whole words."""
@@ -148,6 +239,24 @@ class Explanation:
             for j, word in enumerate(words.passage)
             if word.kind in ("word", "punctuation")
         ]
+
+
+def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]:
+    """What a query word added with each word of the passage and its headings; equal words taken together."""
+    total: dict[str, float] = {}
+    for word, added in zip(passage, addends, strict=True):
+        if word.kind in ("word", "context"):
+            name = word.text.lower()
+            total[name] = total.get(name, 0.0) + float(added)
+    best = sorted(total.items(), key=lambda item: -item[1])
+    return tuple(Partner(name, added) for name, added in best if added > 0)
+
+
+def _all_of(kind: str, words: tuple[Word, ...]) -> str:
+    """What all words of a kind are called together; special tokens by their own names."""
+    if kind == "special":
+        return " and ".join(dict.fromkeys(word.text for word in words if word.kind == "special"))
+    return {"prompt": "the model's prompt", "context": "title and headings"}.get(kind, kind)
 
 
 def _words(tokens: tuple[Token, ...], sources: Mapping[str, str]) -> tuple[Word, ...]:

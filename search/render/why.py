@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import Explanation, Hit, Word, WordMatrices
+from search.records import Explanation, Hit, Partner, Word, WordMatrices
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, headings, where
 
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 _BAR = 18
 _PAIRS = 12
-_MATCHES = 3
-_NAMES = {
-    "prompt": "the model's prompt",
-    "context": "title and headings",
-    "punctuation": "punctuation",
-}
+_NAMES = {"prompt": "the model's prompt", "context": "title and headings"}
 
 
 def explanation(why: Explanation, hit: Hit | None = None, *, width: int = 80, colour: bool = False) -> str:
@@ -37,7 +32,7 @@ def explanation(why: Explanation, hit: Hit | None = None, *, width: int = 80, co
     words = why.words()
     _draw_head(console, why, hit)
     _draw_sum(console, why)
-    _draw_query_words(console, words)
+    _draw_query_words(console, why)
     _draw_passage(console, why, words, colour)
     _draw_alignment(console, why)
     return drawn(console)
@@ -58,47 +53,58 @@ def _draw_head(console: Console, why: Explanation, hit: Hit | None) -> None:
 
 
 def _draw_sum(console: Console, why: Explanation) -> None:
-    pairs = why.contributions.size
+    """The sum that makes the score, how it was made, and the score as the index gives it anew."""
+    audit = why.audit
+    part = f"{float(why.contributions.sum()):.6f} ({why.contributions.size:,} token pairs)"
+    if why.terms:
+        words = sum(term.contribution for term in why.terms)
+        part = f"{why.weight:g} x {part} + {words:.6f} ({len(why.terms)} query terms)"
     console.print(
         Text.assemble(
             "score ",
-            (f"{why.score:.6f}", "bold green"),
-            f" = {float(why.contributions.sum()):.6f} ({pairs:,} token pairs) "
-            f"{'-' if why.residual < 0 else '+'} {abs(why.residual):.1e} (residual)",
+            (f"{audit.returned:.6f}", "bold green"),
+            f" = {part} {signed(audit.residual)} (residual)",
         )
     )
+    if audit.recomputed is not None and audit.drift is not None:
+        console.print(
+            f"      {audit.recomputed:.6f} {signed(audit.drift)} by the embedding that is stored",
+            style="dim",
+        )
+    how = f"{why.pooling} pooling"
+    if why.steps:
+        how += f"; by integrated gradients in {why.steps} steps, so the residual is their error"
     console.print(
-        f"({len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens, {why.pooling} pooling)",
+        f"({len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens, {how})",
         style="dim",
     )
     console.print()
 
 
-def _draw_query_words(console: Console, words: WordMatrices) -> None:
+def signed(value: float) -> str:
+    """A small number with its sign before it, as the last addend of a sum: "+ 1.7e-07"."""
+    return f"{'-' if value < 0 else '+'} {abs(value):.1e}"
+
+
+def _draw_query_words(console: Console, why: Explanation) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("Each query word added")
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("most of it with", overflow="fold")
-    rows = _query_rows(words)
-    largest = max(abs(added) for _, added, _ in rows) or 1.0
-    for name, added, matches in rows:
-        table.add_row(name, f"{added:+.4f}", _bar(added, largest), matches)
-    table.add_row("sum", f"{float(words.contributions.sum()):+.4f}", "", "", style="bold")
+    shares = why.shares()
+    largest = max((abs(share.contribution) for share in shares), default=0.0)
+    for share in shares:
+        added = share.contribution
+        table.add_row(one_line(share.text), f"{added:+.4f}", bar(added, largest), partners(share.partners))
+    table.add_row("sum", f"{why.audit.addends:+.4f}", "", "", style="bold")
     console.print(table)
     console.print()
 
 
-def _query_rows(words: WordMatrices) -> list[tuple[str, float, str]]:
-    """(name, addend, best partners) of every query word; special tokens and the like in one line a kind."""
-    rows = []
-    grouped: dict[str, float] = {}
-    for word, addends in zip(words.query, words.contributions, strict=True):
-        if word.kind != "word":
-            grouped[word.kind] = grouped.get(word.kind, 0.0) + float(addends.sum())
-            continue
-        rows.append((one_line(word.text), float(addends.sum()), _matches(words.passage, addends)))
-    return rows + [(_name(kind, words.query), added, "") for kind, added in grouped.items()]
+def partners(found: Sequence[Partner]) -> str:
+    """Passage words and what was added with them: "keys 0.031, lock 0.012"."""
+    return ", ".join(f"{one_line(partner.text)} {partner.contribution:.3f}" for partner in found)
 
 
 def _name(kind: str, words: Sequence[Word]) -> str:
@@ -108,19 +114,9 @@ def _name(kind: str, words: Sequence[Word]) -> str:
     return _NAMES[kind]
 
 
-def _matches(passage: Sequence[Word], addends: Sequence[float]) -> str:
-    """The passage words that this query word's addends are largest with; equal words taken together."""
-    total: dict[str, float] = {}
-    for word, added in zip(passage, addends, strict=True):
-        if word.kind in ("word", "context"):
-            name = one_line(word.text).lower()
-            total[name] = total.get(name, 0.0) + float(added)
-    best = sorted(total.items(), key=lambda item: -item[1])[:_MATCHES]
-    return ", ".join(f"{name} {added:.3f}" for name, added in best if added > 0)
-
-
-def _bar(value: float, largest: float) -> Text:
-    length = round(_BAR * abs(value) / largest)
+def bar(value: float, largest: float, width: int = _BAR) -> Text:
+    """A bar as long as the value is large; lighter where it is negative."""
+    length = round(width * abs(value) / (largest or 1.0))
     return Text("█" * length, style="green") if value >= 0 else Text("░" * length, style="red")
 
 

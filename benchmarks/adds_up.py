@@ -1,0 +1,132 @@
+"""Do the addends sum to the score, and what does it cost to see them?
+
+    python benchmarks/adds_up.py CRANFIELD CACM [--queries 200] [--documents 0] [--poolings mean max cls]
+
+Each folder is in BEIR layout (corpus.jsonl, queries.jsonl). For each pooling its corpus is indexed with the default
+model, each query is asked, and its ten hits are explained. Printed are the largest |score - sum of addends| and
+the largest |score - query embedding x stored embedding|. With `cls` and `pooler` the addends are integrated
+gradients, which are slow, so only --gradient-queries queries are asked, and the error is also given as a share of
+the score.
+
+Below: the seconds of explaining ten hits, `explain_all` from the query's text on, against encoding the ten
+passages once, in turn, medians of the ratios within one turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from machine import headline
+
+import search
+from search.encoding.encoder import with_context
+
+EXACT = ("mean", "mean_sqrt_len", "max")
+HITS = 10
+
+
+@dataclass
+class Figures:
+    """What was found for one folder and one pooling."""
+
+    scores: int = 0
+    sum_error: float = 0.0
+    share: float = 0.0
+    drift: float = 0.0
+    steps: int = 0
+    encode: list[float] = field(default_factory=list)
+    explain: list[float] = field(default_factory=list)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--gradient-queries", type=int, default=5)
+    parser.add_argument("--documents", type=int, default=0, help="index only the first so many; 0 for all")
+    parser.add_argument("--poolings", nargs="+", default=[*EXACT, "cls"])
+    args = parser.parse_args()
+    print(headline("numpy", "openvino", "torch", "transformers"))
+    found: dict[tuple[str, str], Figures] = {}
+    for folder, pooling in itertools.product(args.folders, args.poolings):
+        wanted = args.queries if pooling in EXACT else args.gradient_queries
+        queries = [item["text"] for item in records(folder / "queries.jsonl", wanted)]
+        with tempfile.TemporaryDirectory() as place:
+            index = indexed(folder, Path(place), pooling, args.documents)
+            found[folder.name, pooling] = measured(index, queries)
+    print_errors(found)
+    print_times(found)
+
+
+def records(file: Path, most: int) -> list[dict[str, str]]:
+    """The first records of a JSONL file; 0 for all."""
+    with file.open(encoding="utf-8") as stream:
+        return [json.loads(line) for line in itertools.islice(stream, most or None)]
+
+
+def indexed(folder: Path, place: Path, pooling: str, documents: int) -> search.Index:
+    """The corpus of a folder, in an index of its own."""
+    (place / "corpus").mkdir()
+    with (place / "corpus" / "corpus.jsonl").open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(item) + "\n" for item in records(folder / "corpus.jsonl", documents))
+    return search.Index.build(
+        place / "corpus", index=str(place / "index"), pooling=pooling, text_field="text", offline=True
+    )
+
+
+def measured(index: search.Index, queries: list[str]) -> Figures:
+    """Ask each query, explain its hits, and encode its passages once."""
+    figures = Figures()
+    if queries:
+        index.explain_all(queries[0], index.query(queries[0], k=1))  # loads what is loaded once
+    for text in queries:
+        hits = index.query(text, k=HITS)
+        passages = [with_context(hit.context, hit.text) for hit in hits]
+        started = time.perf_counter()
+        index.encoder.encode(passages, role="document")
+        between = time.perf_counter()
+        explained = index.explain_all(text, hits)
+        figures.explain.append(time.perf_counter() - between)
+        figures.encode.append(between - started)
+        for why in explained:
+            audit = why.audit
+            figures.scores += 1
+            figures.sum_error = max(figures.sum_error, abs(audit.residual))
+            figures.share = max(figures.share, abs(audit.residual / audit.returned))
+            figures.drift = max(figures.drift, abs(audit.drift or 0.0))
+            figures.steps = max(figures.steps, why.steps)
+    return figures
+
+
+def print_errors(found: dict[tuple[str, str], Figures]) -> None:
+    print(
+        f"\n{'largest |score - ...|':28}{'scores':>8}{'addends':>12}{'of score':>10}{'stored':>12}{'steps':>7}"
+    )
+    for (name, pooling), figures in found.items():
+        print(
+            f"{name + ', ' + pooling:28}{figures.scores:>8,}{figures.sum_error:>12.1e}{figures.share:>10.1e}"
+            f"{figures.drift:>12.1e}{figures.steps or 'exact':>7}"
+        )
+
+
+def print_times(found: dict[tuple[str, str], Figures]) -> None:
+    print(f"\n{'seconds for ten hits':28}{'encode':>8}{'explain':>12}{'ratio':>10}")
+    for (name, pooling), figures in found.items():
+        if not figures.scores:
+            continue
+        ratio = statistics.median(b / a for a, b in zip(figures.encode, figures.explain, strict=True))
+        print(
+            f"{name + ', ' + pooling:28}{statistics.median(figures.encode):>8.3f}"
+            f"{statistics.median(figures.explain):>12.3f}{ratio:>10.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Files that a command writes because it was asked to, and texts that it reads a line at a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PngOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).", show_default=False
+    ),
+]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write it as a page for the browser.", show_default=False),
+]
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Refuse names that nothing can be written to, before any work is done.
+
+    Raises:
+        InputError: a folder, or a name in a folder that is not there.
+    """
+    from search.errors import InputError
+
+    for path in filter(None, paths):
+        if path.is_dir():
+            raise InputError(f"'{path}' is a folder. Name a file to write to.")
+        if not path.parent.is_dir():
+            raise InputError(
+                f"'{path}' cannot be written: there is no folder '{path.parent}'. Make it first."
+            )
+
+
+def check_pictures(png: Path | None) -> None:
+    """
+    Raises:
+        OptionalDependency: a PNG is asked for, and what draws it is not installed.
+    """
+    from search.errors import OptionalDependency
+    from search.render.picture import EXTRA, PACKAGE
+
+    if png is not None and find_spec(PACKAGE) is None:
+        raise OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a whole file or leave what is there; a file of that name is replaced.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    from search.errors import InputError
+
+    raw = content.encode("utf-8") if isinstance(content, str) else content
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe, which cannot be replaced
+            path.write_bytes(raw)
+            return
+        try:
+            beside.write_bytes(raw)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"'{path}' cannot be written: {error.strerror or error}. Name another file."
+        ) from None
+
+
+def lines_of(name: str) -> list[str]:
+    """The lines of a file, or of standard input for "-"; empty lines at the end are left out.
+
+    Raises:
+        InputError: it cannot be read, or a line before the last is empty.
+    """
+    from search.corpus.decode import decode
+    from search.errors import InputError, ReadError
+
+    shown = "standard input" if name == "-" else f"'{name}'"
+    try:
+        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        found = decode(name, raw).text.splitlines()
+    except OSError as error:
+        raise InputError(f"{shown} cannot be read: {error.strerror or error}. Check the name.") from None
+    except ReadError as error:
+        raise InputError(
+            f"{shown} cannot be read as text: {error.reason}. Give one sentence a line."
+        ) from None
+    while found and not found[-1].strip():
+        found.pop()
+    for number, line in enumerate(found, 1):
+        if not line.strip():
+            raise InputError(f"line {number} of {shown} is empty. Give one sentence a line.")
+    return found

@@ -1,0 +1,211 @@
+"""seewhy similarity"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from search.cli.files import (
+    HtmlOption,
+    PngOption,
+    check_pictures,
+    check_writable,
+    lines_of,
+    write_file,
+)
+from search.cli.options import (
+    Colour,
+    ColourOption,
+    EngineOption,
+    JsonOption,
+    OfflineOption,
+    PoolingOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+)
+
+if TYPE_CHECKING:
+    from search.encoding import Encoder
+    from search.render.units import By
+
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT",
+        help="Sentences; - reads them from standard input, one a line.",
+        show_default=False,
+    ),
+]
+File = Annotated[
+    str | None,
+    typer.Option("--file", "-f", metavar="FILE", help="Sentences, one a line; - for standard input."),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        "--against", metavar="FILE", help="Compare with the lines of this file, not with each other."
+    ),
+]
+Tokens = Annotated[bool, typer.Option("--tokens", help="Compare two texts token by token.")]
+Words = Annotated[bool, typer.Option("--words", help="As --tokens, with tokens merged into whole words.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="NAME|FOLDER", help="The encoder, or NAME@REVISION. Default: all-MiniLM-L6-v2."
+    ),
+]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")]
+
+
+def similarity(
+    texts: Texts = None,
+    file: File = None,
+    against: Against = None,
+    tokens: Tokens = False,
+    words: Words = False,
+    model: Model = None,
+    pooling: PoolingOption = None,
+    offline: OfflineOption = False,
+    engine: EngineOption = "auto",
+    png: PngOption = None,
+    html: HtmlOption = None,
+    as_csv: Csv = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Compare sentences: each with each, or with those of another file; or two texts token by token.
+
+    No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --csv
+    or --json asks for it.
+    """
+    if as_csv and as_json:
+        raise typer.BadParameter("--csv and --json exclude each other")
+    if tokens and words:
+        raise typer.BadParameter("--tokens and --words exclude each other")
+    if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
+        raise typer.BadParameter("give the sentences once: as arguments, with --file, or on standard input")
+    check_writable(png, html)
+    check_pictures(png)
+    rows = lines_of(file or "-") if file or texts == ["-"] else _checked(texts or [])
+    columns = lines_of(against) if against else None
+    shown = _Shown(png, html, as_csv, as_json, quiet, page_width(), colour_on(color))
+    by: By | None = "token" if tokens else "word" if words else None
+    if by:
+        pair = [*rows, *(columns or [])]
+        _check_pair(pair, "--tokens" if tokens else "--words")
+        shown.pair(pair[0], pair[1], by, _encoder(model, pooling, offline, engine))
+    else:
+        _check_count(rows, columns)
+        shown.sentences(rows, columns, _encoder(model, pooling, offline, engine))
+
+
+class _Shown:
+    """Where the result goes, and in which form."""
+
+    def __init__(
+        self,
+        png: Path | None,
+        html: Path | None,
+        as_csv: bool,
+        as_json: bool,
+        quiet: bool,
+        width: int,
+        colour: bool,
+    ) -> None:
+        self.png, self.html, self.csv, self.json = png, html, as_csv, as_json
+        self.quiet, self.width, self.colour = quiet, width, colour
+
+    def sentences(self, rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder) -> None:
+        from search.errors import InputError, TextTooLong
+        from search.pairs import similarity as cosines
+        from search.records import Similarities
+        from search.render import csv, heatmap, json, page, picture
+
+        size = len(rows) * len(columns or rows)
+        if self.html and size > page.MOST_CELLS:
+            raise InputError(
+                f"{size:,} cosines are more than the {page.MOST_CELLS:,} that a page can hold. Take fewer sentences, "
+                "or --png, --csv or --json."
+            )
+        try:
+            matrix = cosines(rows, columns, model=encoder)
+        except TextTooLong as error:
+            raise InputError(
+                f"a sentence has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+            ) from None
+        others = tuple(rows if columns is None else columns)
+        found = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
+        if self.png:
+            self._write(self.png, picture.sentences(found))
+        if self.html:
+            self._write(self.html, page.sentences(found))
+        if self.csv:
+            echo(csv.sentences(found))
+        elif self.json:
+            echo(json.document(found))
+        elif not (self.png or self.html):
+            echo(heatmap.sentences(found, width=self.width, colour=self.colour))
+
+    def pair(self, first: str, second: str, by: By, encoder: Encoder) -> None:
+        from search.pairs import explain
+        from search.render import csv, heatmap, json, page, picture
+        from search.render.units import units
+
+        why = explain(first, second, model=encoder)
+        drawn = units(why, by)
+        if self.png:
+            self._write(self.png, picture.explanation(why, drawn))
+        if self.html:
+            self._write(self.html, page.explanation(why, drawn))
+        if self.csv:
+            echo(csv.pairs(drawn))
+        elif self.json:
+            echo(json.explanation(why))
+        elif not (self.png or self.html):
+            echo(heatmap.pairs(why, drawn, width=self.width, colour=self.colour))
+
+    def _write(self, path: Path, content: str | bytes) -> None:
+        write_file(path, content)
+        note(f"wrote {path}", self.quiet)
+
+
+def _encoder(model: str | None, pooling: str | None, offline: bool, engine: str) -> Encoder:
+    from search.encoding import Encoder
+    from search.encoding.models import DEFAULT_MODEL
+
+    return Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
+
+
+def _checked(texts: Sequence[str]) -> list[str]:
+    from search.errors import InputError
+
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            raise InputError(f"sentence {number} is empty. Leave it out.")
+    return list(texts)
+
+
+def _check_count(rows: Sequence[str], columns: Sequence[str] | None) -> None:
+    from search.errors import InputError
+
+    if columns is None and len(rows) < 2:
+        raise InputError(
+            "two sentences at least are needed to compare. Give them as arguments, with --file, or one a line "
+            "on standard input (-)."
+        )
+    if not rows or columns == []:
+        raise InputError("there is nothing to compare: a sentence at least is needed on each side.")
+
+
+def _check_pair(pair: Sequence[str], option: str) -> None:
+    from search.errors import InputError
+
+    if len(pair) != 2:
+        raise InputError(f"{option} compares two texts, and there are {len(pair)}. Give two.")

@@ -1,0 +1,64 @@
+"""seewhy why-not"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from search.cli.options import (
+    HITS_OF_A_DOCUMENT,
+    Colour,
+    ColourOption,
+    EngineOption,
+    IndexOption,
+    JsonOption,
+    OfflineOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+)
+
+Text = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]
+Wanted = Annotated[
+    str,
+    typer.Argument(
+        metavar="PATH",
+        help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
+        show_default=False,
+    ),
+]
+TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many hits the query asked for.")]
+PerDocument = Annotated[
+    int, typer.Option("--per-document", metavar="N", min=0, help="As the query had it; 0 for no limit.")
+]
+
+
+def why_not(
+    text: Text,
+    wanted: Wanted,
+    k: TopK = 10,
+    per_document: PerDocument = HITS_OF_A_DOCUMENT,
+    index: IndexOption = None,
+    offline: OfflineOption = False,
+    engine: EngineOption = "auto",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Say why a document is not among the hits for TEXT: its true rank, and the cause."""
+    from search.library import Index
+    from search.render import why_not as draw
+
+    opened = Index.open(index, offline=offline, engine=engine)
+    passage = re.fullmatch(r"p(\d+)", wanted.strip())
+    found = opened.why_not(text, int(passage[1]) if passage else wanted, k, per_document=per_document)
+    if as_json:
+        echo(draw.as_json(found))
+    else:
+        echo(draw.why_not(found, width=page_width(), colour=colour_on(color)))
+    for problem in opened.notes:
+        note(f"note: {problem}", quiet)

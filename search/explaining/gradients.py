@@ -1,0 +1,249 @@
+"""Addends for embeddings that are no sum over tokens: integrated gradients (Sundararajan, Taly & Yan 2017).
+
+With pooling `cls` or `pooler`, or with a Dense module that has an activation, the embedding e(x) of a text is a
+non-linear function of its tokens' input embeddings x_1 .. x_n. On the straight way from a baseline b to x
+
+    e(x) - e(b) = sum_i v_i    with    v_i = integral over t in [0, 1] of  de/dx_i (b + t (x - b)) (x_i - b_i)
+
+so each token has an addend v_i, a vector. In the baseline every token but the special ones is [PAD]; a special
+token is there as in x, its own v_i is 0, and what the baseline says by itself, e(b), is counted as the first
+special token's. Both embeddings are then sums over tokens, and the cell of a query token and a passage token is
+
+    c_ij = v_i . w_j        so that    sum_ij c_ij = e(q) . e(p) = cosine
+
+as in Moeller, Nikolaev & Pado 2023, "An Attribution Method for Siamese Encoders". Its rows sum to what a query
+token adds to the cosine with the passage's embedding as it is, its columns likewise. Integrals are computed
+from finitely many points, so the sums miss the cosine by a little: the completeness error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from search.encoding import Encoder
+from search.encoding.inputs import Role, with_context
+from search.encoding.layers import pooled_layers
+from search.encoding.tokenizer import encode_ids
+from search.errors import ModelError
+from search.records import TokenVectors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from search.encoding.torch_engine import TorchEngine
+
+FEWEST_STEPS, MOST_STEPS = 16, 128
+_TOLERANCE = 0.01  # of the cosine
+_TOKENS_AT_ONCE = 2048
+
+
+class Attribution:
+    """What the tokens of one query add to its cosines, as far as gradients tell.
+
+    Args:
+        model: from `differentiable`.
+        query: the text that the cosines are of.
+    """
+
+    def __init__(self, model: Differentiable, query: TokenVectors, role: Role | None) -> None:
+        self._model, self._query = model, model.path(query, role)
+        self._embedding = query.embedding
+        self._known: dict[int, NDArray[np.float64]] = {}
+
+    def cells(self, passage: TokenVectors, role: Role | None) -> tuple[NDArray[np.float64], int]:
+        """The (q, p) addends of the cosine, and the number of points on the way that they were made from.
+
+        The points are doubled until the sum misses the cosine by less than 1 %, or there are MOST_STEPS.
+        """
+        cosine = float(self._embedding.astype(np.float64) @ passage.embedding)
+        way = self._model.path(passage, role)
+        steps = FEWEST_STEPS
+        while True:
+            if steps not in self._known:
+                self._known[steps] = self._model.token_addends(self._query, steps)
+            found = self._model.products(way, self._known[steps], steps)
+            if abs(cosine - found.sum()) < _TOLERANCE * abs(cosine) or steps >= MOST_STEPS:
+                return found, steps
+            steps *= 2
+
+
+class Path:
+    """The straight way from the baseline to a text, in the space of input embeddings.
+
+    Attributes:
+        inputs: what else the model is given, a row.
+        start: (n, h) the baseline.
+        way: (n, h) the text less the baseline; zeros for special tokens.
+        moving: positions of the tokens that are not special.
+    """
+
+    def __init__(self, inputs: dict[str, Any], start: Any, way: Any, moving: list[int]) -> None:
+        self.inputs, self.start, self.way, self.moving = inputs, start, way, moving
+
+
+class Differentiable:
+    """An encoder whose embeddings can be differentiated by the input embeddings, in PyTorch and float32.
+
+    Raises:
+        ModelError: the model takes no input embeddings, only token ids.
+    """
+
+    def __init__(self, encoder: Encoder, engine: TorchEngine) -> None:
+        import inspect
+
+        import torch
+
+        self._torch, self._encoder, self._engine = torch, encoder, engine
+        if "inputs_embeds" not in inspect.signature(engine.model.forward).parameters:
+            raise ModelError(
+                f"the scores of '{encoder.model}' with pooling '{encoder.pooling}' cannot be explained: the model "
+                "takes no input embeddings, so there is nothing to differentiate by. "
+                "Build the index with --pooling mean, mean_sqrt_len or max to have scores explained."
+            )
+        self._layers = pooled_layers(encoder.layer, engine.n_layers)
+        self._dense = [
+            (self._tensor(dense.weight), self._tensor(dense.bias), dense.activation)
+            for dense in encoder.dense
+        ]
+
+    def path(self, text: TokenVectors, role: Role | None) -> Path:
+        """From [PAD] in place of every word to the text as it is."""
+        torch, engine = self._torch, self._engine
+        whole = self._encoder.prompt(role) + with_context(text.context, text.text)
+        (encoded,) = encode_ids(self._encoder.tokenizer, [whole], self._encoder.max_tokens)
+        table = engine.model.get_input_embeddings()
+        ids = torch.tensor(encoded.ids, device=engine.device)
+        special = torch.tensor([token.special for token in text.tokens], device=engine.device)
+        with torch.no_grad():
+            there, pad = table(ids), table(torch.tensor([engine.pad], device=engine.device))
+            start = torch.where(special[:, None], there, pad)
+        inputs = {"attention_mask": torch.ones_like(ids)[None]}
+        if engine.takes_types:
+            inputs["token_type_ids"] = torch.tensor([encoded.types], device=engine.device)
+        moving = [i for i, token in enumerate(text.tokens) if not token.special]
+        return Path(inputs, start, there - start, moving)
+
+    def token_addends(self, path: Path, steps: int) -> NDArray[np.float64]:
+        """(n, d): the addends v_i of an embedding. Their sum is the embedding, but for the error of integration.
+
+        By forward differentiation, each token's part of the way in a row of its own.
+        """
+        torch = self._torch
+        n = len(path.start)
+        base = self._at(path, np.zeros(1))[0]
+        found = np.zeros((n, len(base)))
+        rows = [(i, t, weight) for i in path.moving for t, weight in _points(steps)]
+        for some in _pieces(rows, n):
+            parts = torch.zeros(len(some), n, path.start.shape[1], device=path.start.device)
+            for row, (i, _, _) in enumerate(some):
+                parts[row, i] = path.way[i]
+            # The fused kernels of attention cannot be differentiated forward.
+            with (
+                torch.no_grad(),
+                torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
+                torch.autograd.forward_ad.dual_level(),
+            ):
+                points = torch.autograd.forward_ad.make_dual(_between(path, [t for _, t, _ in some]), parts)
+                slopes = torch.autograd.forward_ad.unpack_dual(self._embed(path, points)).tangent
+            for (i, _, weight), slope in zip(some, slopes.double().cpu().numpy(), strict=True):
+                found[i] += weight * slope
+        found[_first_special(path)] += base
+        return found
+
+    def products(self, path: Path, directions: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+        """(q, n): the products of q directions (q, d) with the addends of an embedding.
+
+        By backward differentiation, which takes as many passes as there are directions that are not zero.
+        """
+        torch = self._torch
+        found = np.zeros((len(directions), len(path.start)))
+        wanted = np.flatnonzero(directions.any(axis=1))
+        towards = self._tensor(directions[wanted])
+        for some in _pieces(list(_points(steps)), len(path.start)):
+            points = _between(path, [t for t, _ in some]).requires_grad_()
+            with torch.enable_grad():
+                shadows = self._embed(path, points) @ towards.T
+                weights = self._tensor(np.array([weight for _, weight in some]))
+                for row, total in zip(wanted, (shadows * weights[:, None]).sum(dim=0), strict=True):
+                    (slopes,) = torch.autograd.grad(total, points, retain_graph=True)
+                    found[row] += (slopes * path.way).sum(dim=(0, 2)).double().cpu().numpy()
+        found[:, _first_special(path)] += directions @ self._at(path, np.zeros(1))[0]
+        return found
+
+    def _at(self, path: Path, where: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Embeddings at points of a path, (len(where), d)."""
+        with self._torch.no_grad():
+            return self._embed(path, _between(path, list(where))).double().cpu().numpy()
+
+    def _embed(self, path: Path, points: Any) -> Any:
+        """Input embeddings (b, n, h) -> embeddings (b, d), unit length; as `Encoder.encode` computes them."""
+        torch = self._torch
+        inputs = {name: value.expand(len(points), -1) for name, value in path.inputs.items()}
+        output = self._engine.model(inputs_embeds=points, output_hidden_states=True, **inputs)
+        states = (*output.hidden_states[:-1], output.last_hidden_state)
+        hidden = torch.stack([states[layer] for layer in self._layers]).mean(dim=0)
+        pooling = self._encoder.pooling
+        if pooling == "pooler":
+            vectors = output.pooler_output
+        elif pooling == "cls":
+            vectors = hidden[:, 0]
+        elif pooling == "max":
+            vectors = hidden.amax(dim=1)
+        else:
+            vectors = hidden.mean(dim=1) * (hidden.shape[1] ** 0.5 if pooling == "mean_sqrt_len" else 1)
+        for weight, bias, activation in self._dense:
+            vectors = vectors @ weight.T + bias
+            vectors = torch.tanh(vectors) if activation == "Tanh" else vectors
+        vectors = vectors[:, : self._encoder.dimension]
+        return vectors / torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
+
+    def _tensor(self, array: NDArray[Any]) -> Any:
+        return self._torch.from_numpy(array.astype(np.float32)).to(self._engine.device)
+
+
+@lru_cache(maxsize=1)
+def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
+    """The same model in PyTorch, which is loaded beside another engine; the last one is kept."""
+    from search.encoding.torch_engine import TorchEngine
+
+    engine = encoder.engine
+    if isinstance(engine, TorchEngine) and encoder.precision == "fp32":
+        return Differentiable(encoder, engine)
+    files = encoder.files
+    if not any(files.folder.glob("*.safetensors")):  # a converted model, which has no weights for PyTorch
+        files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch").files
+    return Differentiable(encoder, TorchEngine(files))
+
+
+@lru_cache(maxsize=1)
+def attribution(encoder: Encoder, query: TokenVectors, role: Role | None, offline: bool) -> Attribution:
+    """Of one query, kept for its next hit: a query's own addends are the same for all."""
+    return Attribution(differentiable(encoder, offline), query, role)
+
+
+def _points(steps: int) -> Iterator[tuple[float, float]]:
+    """Gauss and Legendre's points on [0, 1] and their weights: the fewest for a smooth function."""
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    return zip(((points + 1) / 2).tolist(), (weights / 2).tolist(), strict=True)
+
+
+def _between(path: Path, where: list[float]) -> Any:
+    """(len(where), n, h) points of a path, 0 for its start and 1 for its end."""
+    share = path.start.new_tensor(where)[:, None, None]
+    return path.start + share * path.way
+
+
+def _pieces(rows: list[Any], n: int) -> Iterator[list[Any]]:
+    """Rows of n tokens each, so many at once that they fit."""
+    size = max(1, _TOKENS_AT_ONCE // n)
+    return (rows[first : first + size] for first in range(0, len(rows), size))
+
+
+def _first_special(path: Path) -> int:
+    """The token that the baseline's own embedding is counted as; the first one where none is special."""
+    moving = set(path.moving)
+    return next((i for i in range(len(path.start)) if i not in moving), 0)

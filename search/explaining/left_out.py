@@ -1,0 +1,89 @@
+"""Why a file has no passage in an index, or why what it has is not the file's text any more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from search.corpus import Skipped, SourceFile, documents, load
+from search.errors import OptionalDependency, ReadError
+from search.index.database import meta_of, reading
+from search.index.layout import DATABASE
+from search.index.place_of import Place
+from search.index.plan import listed
+from search.index.settings import Source
+
+NOT_THERE, OUTSIDE, NEW = "not there", "outside the folder", "new"
+
+
+def left_out(index: Path, place: Place) -> tuple[str, str]:
+    """Why there is no passage of a place: a reason and a detail.
+
+    The folder is walked as indexing walks it, and the file is read, so what is said holds now, also where it
+    has changed since the index was made.
+
+    Raises:
+        InputError: the indexed folder is gone.
+
+    Returns:
+        NOT_THERE, OUTSIDE, NEW for what the next run would index, or one of search/corpus/reasons.py.
+    """
+    with reading(index / DATABASE) as connection:
+        meta = meta_of(connection, index / DATABASE)
+        root, source = Path(meta["root"]), Source.from_dict(meta["source"])
+    if place.name is None:
+        if os.path.lexists(place.location):
+            return OUTSIDE, f"the index is of {root}"
+        return NOT_THERE, ""
+    files, skipped = listed(root, index, source)
+    for file in files:
+        if file.path == place.name:
+            return _unread(file, place, source)
+    for skip in skipped:
+        if skip.path == place.name:
+            return skip.reason, skip.detail
+        if skip.is_folder and place.name.startswith(f"{skip.path}/") and os.path.lexists(place.location):
+            return skip.reason, f"its folder {skip.path} is" + (f"; {skip.detail}" if skip.detail else "")
+    return NOT_THERE, ""
+
+
+def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
+    """What becomes of a file that is walked, when it is read."""
+    n_records = 0
+    try:
+        for item in documents(file, load(file), text_field=source.text_field, title_field=source.title_field):
+            if isinstance(item, Skipped):
+                if item.path == place.document:
+                    return item.reason, item.detail
+            elif place.record in (None, item.record):
+                return NEW, ""
+            else:
+                n_records += 1
+    except ReadError as error:
+        return error.reason, error.detail
+    except OptionalDependency as error:
+        return "cannot be read", str(error)
+    return NOT_THERE, f"the file has {n_records} records with text" if place.record else ""
+
+
+def since_indexed(index: Path, place: Place) -> tuple[Literal["changed", "gone"] | None, str]:
+    """What has happened to an indexed file since it was indexed, None for nothing, and a detail.
+
+    A file whose size, time stamp and inode are as they were is taken to be the same, any other is read.
+    """
+    with reading(index / DATABASE) as connection:
+        row = connection.execute(
+            "SELECT size, mtime_ns, inode, sha256 FROM files WHERE path = ?", (os.fsencode(place.name or ""),)
+        ).fetchone()
+    *stat, sha256 = row or (None,)  # the file has left the index just now
+    try:
+        now = os.lstat(place.location)
+        if stat == [now.st_size, now.st_mtime_ns, now.st_ino]:
+            return None, ""
+        file = SourceFile(place.name or "", place.location, now.st_size, now.st_mtime_ns, now.st_ino)
+        return (None if load(file).sha256 == sha256 else "changed"), ""
+    except FileNotFoundError:
+        return "gone", ""
+    except (OSError, ReadError) as error:
+        return "changed", f"it cannot be read now: {error}"

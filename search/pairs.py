@@ -1,0 +1,66 @@
+"""Two texts, or two lists of texts, without an index: `similarity` and `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from search.encoding import Encoder
+from search.encoding.models import DEFAULT_MODEL
+from search.errors import InputError
+from search.explaining import explain_pair, similarity_layer
+from search.records import Explanation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def similarity(
+    texts: Sequence[str],
+    others: Sequence[str] | None = None,
+    *,
+    model: str | Encoder = DEFAULT_MODEL,
+    pooling: str | None = None,
+    truncate: bool = False,
+) -> NDArray[np.float32]:
+    """Cosines of the embeddings of sentences.
+
+    Args:
+        texts: n sentences.
+        others: m sentences; None compares `texts` with themselves.
+        model: a name, a folder, or an Encoder that is already loaded.
+        truncate: drop what does not fit the model instead of raising TextTooLong.
+
+    Returns:
+        (n, m) float32 in [-1, 1], (n, n) without `others`.
+    """
+    encoder = _encoder_of(model, pooling)
+    rows = encoder.encode(texts, truncate=truncate)
+    columns = rows if others is None else encoder.encode(others, truncate=truncate)
+    return (rows @ columns.T).clip(-1, 1)
+
+
+def explain(
+    query: str, passage: str, *, model: str | Encoder = DEFAULT_MODEL, pooling: str | None = None
+) -> Explanation:
+    """Why two free texts have their cosine; as `Index.explain`, without an index."""
+    encoder = _encoder_of(model, pooling)
+    layer = similarity_layer(encoder.n_layers)
+    asked, found = encoder.tokens([query, passage], layers=[layer, -1])
+    return explain_pair(asked, found, encoder=encoder, layer=layer)
+
+
+def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:
+    if not isinstance(model, Encoder):
+        return _loaded_encoder(str(model), pooling)
+    if pooling and pooling != model.pooling:
+        raise InputError(f"the encoder pools by '{model.pooling}', but '{pooling}' was asked for.")
+    return model
+
+
+@lru_cache(maxsize=1)
+def _loaded_encoder(model: str, pooling: str | None) -> Encoder:
+    """The encoder of the last call, so that calls in a row do not load the model again."""
+    return Encoder(model, pooling=pooling)

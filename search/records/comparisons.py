@@ -1,0 +1,115 @@
+"""Two passages compared for one query, and why a document is not among the hits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from search.records.explanations import Partner, Share
+from search.records.hits import Hit
+
+Cause = Literal["found", "lower", "limit", "changed", "gone", "not indexed", "filtered", "missed"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one word of a query added to two scores.
+
+    Attributes:
+        text, kind, start, end: as of `Share`.
+        in_a, in_b: what it added to each score.
+        found_in_a, found_in_b: the passage words that it added most with, the strongest first.
+    """
+
+    text: str
+    kind: str
+    start: int
+    end: int
+    in_a: float
+    in_b: float
+    found_in_a: tuple[Partner, ...] = ()
+    found_in_b: tuple[Partner, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """What the word adds to the distance of the two scores; negative where it speaks for b."""
+        return self.in_a - self.in_b
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Why a stands above b, or below it.
+
+    Attributes:
+        a, b: the two hits; one that was named by id or path has the rank it has among all passages.
+        words: the gap, split by the words of the query; see `Explanation.shares`.
+    """
+
+    query: str
+    a: Hit
+    b: Hit
+    words: tuple[Difference, ...]
+
+    @property
+    def gap(self) -> float:
+        """Score of a less score of b: positive when a stands above b."""
+        return self.a.score - self.b.score
+
+    @property
+    def residual(self) -> float:
+        """The gap less the gaps of all words: rounding, when everything is right."""
+        return self.gap - sum(word.gap for word in self.words)
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Where a document or passage stands in the ranking of a query, and why it is not among the hits.
+
+    Attributes:
+        document: its name within the indexed folder, with forward slashes; a path for what lies outside.
+        k: how many hits there were to be, `per_document` the most of one document, 0 for no limit.
+        passages: how many the index holds; the rank is among these.
+        cause: "found": it is a hit.
+            "lower": at least k others have higher scores.
+            "limit": its score would do, but its document has as many hits as it may.
+            "changed", "gone": it is indexed, but its file is not what it was then.
+            "not indexed": see `reason`.
+            "filtered", "missed": left out by a filter, overlooked by an approximate index. Both are to come: there
+            are neither filters nor approximate indexes yet.
+        reason: for "not indexed": "not there", "outside the folder", "new", or one of
+            search/corpus/reasons.py, such as "ignored", "binary", "empty"; `detail` may say more.
+        hit: the document's best passage, or the passage that was asked for, and its true rank; None when
+            nothing of it is indexed.
+        last: the last of the k hits.
+        contrast: why `last` stands above `hit`; None for one that is found or not indexed.
+        shares: what each word of the query added to the score of `hit`.
+    """
+
+    query: str
+    document: str
+    k: int
+    per_document: int
+    passages: int
+    cause: Cause
+    reason: str = ""
+    detail: str = ""
+    hit: Hit | None = None
+    last: Hit | None = None
+    contrast: Contrast | None = None
+    shares: tuple[Share, ...] = ()
+
+    @property
+    def rank(self) -> int | None:
+        """Of `hit`, 1 for the best passage of the whole index."""
+        return None if self.hit is None else self.hit.rank
+
+    @property
+    def gap(self) -> float | None:
+        """Score of the last hit less that of `hit`; None where there is no contrast."""
+        return None if self.contrast is None else self.contrast.gap
+
+    @property
+    def matched_on(self) -> tuple[Share, ...]:
+        """The three words of the query that added most, the strongest first."""
+        words = [share for share in self.shares if share.kind in ("word", "term") and share.contribution > 0]
+        return tuple(sorted(words, key=lambda share: -share.contribution)[:3])

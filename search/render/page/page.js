@@ -1,0 +1,65 @@
+// What every page has: light and dark, and a list of partners with bars.
+"use strict";
+
+const page = (() => {
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const now = root.dataset.theme || (dark.matches ? "dark" : "light");
+    root.dataset.theme = now === "dark" ? "light" : "dark";
+  });
+
+  const element = (name, text, className) => {
+    const made = document.createElement(name);
+    if (text !== undefined) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  };
+
+  const signed = (value, places) =>
+    (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(places);
+
+  const bar = (value, end) => {
+    const space = "http://www.w3.org/2000/svg";
+    const svg = document.createElementNS(space, "svg");
+    svg.setAttribute("class", "bar");
+    svg.setAttribute("viewBox", "0 0 100 10");
+    svg.setAttribute("preserveAspectRatio", "none");
+    svg.setAttribute("aria-hidden", "true");
+    const rect = document.createElementNS(space, "rect");
+    rect.setAttribute("class", value < 0 ? "minus" : "plus");
+    rect.setAttribute("width", String(100 * Math.min(Math.abs(value) / end, 1)));
+    rect.setAttribute("height", "10");
+    svg.append(rect);
+    return svg;
+  };
+
+  // A table of {label, value}, strongest first.
+  const partners = (list, end, places) => {
+    const table = element("table", undefined, "added");
+    const body = element("tbody");
+    for (const { label, value } of list) {
+      const row = element("tr");
+      const name = element("th");
+      name.scope = "row";
+      name.append(element("bdi", label));
+      const graph = element("td");
+      graph.append(bar(value, end));
+      row.append(name, element("td", signed(value, places)), graph);
+      body.append(row);
+    }
+    table.append(body);
+    return table;
+  };
+
+  const levels = 9;
+  const shade = (target, value, end) => {
+    const level = Math.round(levels * Math.min(Math.abs(value) / end, 1));
+    for (let i = 0; i <= levels; i++) target.classList.toggle("l" + i, i === level);
+    target.classList.toggle("minus", value < 0 && level > 0);
+  };
+
+  return { element, signed, partners, shade };
+})();

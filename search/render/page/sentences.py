@@ -1,0 +1,67 @@
+"""A matrix of sentences as a page."""
+
+from __future__ import annotations
+
+from search.records import Similarities
+from search.render.escape import one_line
+from search.render.heatmap import letters
+from search.render.page.document import document, isolated, shade, text
+
+MOST_CELLS = 40_000  # more make a page that no browser scrolls well
+
+
+def sentences(found: Similarities) -> str:
+    """The page of a matrix of sentences, as the text of an HTML file.
+
+    Raises:
+        ValueError: it has more than MOST_CELLS cells.
+    """
+    n, m = found.cosines.shape
+    if n * m > MOST_CELLS:
+        raise ValueError(f"{n} x {m} cosines are more than the {MOST_CELLS:,} that a page can hold")
+    names = [str(j + 1) if found.itself else letters(j) for j in range(m)]
+    heads = "".join(
+        f'<th scope="col" data-column="{j}"><span class="unit" tabindex="-1" role="button">{name}</span></th>'
+        for j, name in enumerate(names)
+    )
+    rows = "".join(
+        f'<tr><th scope="row" data-row="{i}"><span class="unit" tabindex="-1" role="button">'
+        f"<i>{i + 1}</i> {isolated(sentence)}</span></th>{_cells(i, cosines)}</tr>"
+        for i, (sentence, cosines) in enumerate(zip(found.rows, found.cosines.tolist(), strict=True))
+    )
+    made = f"{isolated(found.model)}, {text(found.pooling)} pooling"
+    body = f"""<header><div class="title"><h1>How alike these sentences are</h1>
+<button type="button" id="theme" hidden>Dark or light</button></div>
+<p class="faint">{n} \u00d7 {m} cosines of sentence embeddings: {made}</p></header>
+<main><div class="scroll"><table class="matrix" id="matrix">
+<thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
+<section class="detail" id="detail" aria-live="polite">
+<p>Point at a cell or a sentence, or go from cell to cell with Tab and the arrow keys.</p></section>
+{_legend(found, names)}</main>"""
+    data = {
+        "rows": [one_line(sentence) for sentence in found.rows],
+        "columns": [one_line(sentence) for sentence in found.columns],
+        "names": names,
+        "itself": found.itself,
+        "cosine": [[round(cell, 4) for cell in row] for row in found.cosines.tolist()],
+    }
+    return document("How alike these sentences are", body, data, "sentences.js")
+
+
+def _cells(row: int, cosines: list[float]) -> str:
+    return "".join(
+        f'<td class="{shade(value, 1.0)}" data-row="{row}" data-column="{j}" tabindex="-1">'
+        f"{value:.2f}</td>".replace(">-", ">\u2212")
+        for j, value in enumerate(cosines)
+    )
+
+
+def _legend(found: Similarities, names: list[str]) -> str:
+    """The sentences of the columns, where they are not those of the rows."""
+    if found.itself:
+        return ""
+    lines = "".join(
+        f"<div><dt>{name}</dt><dd>{isolated(sentence)}</dd></div>"
+        for name, sentence in zip(names, found.columns, strict=True)
+    )
+    return f'<h2>Columns</h2><dl class="legend">{lines}</dl>'

@@ -1,0 +1,157 @@
+"""A figure that is laid out in inches from its top left corner, and text that no font surprises."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from search.render.escape import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+INK, FAINT, GRID = "#1f2430", "#5d6575", "#d9dde5"
+PLUS, MINUS = "#1b62a5", "#b3540a"
+BOX = "\u25a1"  # stands for a character that no font at hand has
+
+_DPI = 160
+_OWN_FONT = "DejaVu Sans"  # comes with matplotlib
+
+# Fonts of many scripts, in the order they are tried in for what the own font lacks.
+_OTHERS = """
+    Noto Sans; Noto Sans CJK SC; Noto Sans CJK JP; Noto Sans SC; Noto Sans JP; Noto Sans KR; Noto Sans Arabic;
+    Noto Sans Hebrew; Noto Sans Devanagari; Noto Sans Thai; Noto Emoji; Noto Sans Symbols2; WenQuanYi Zen Hei;
+    Droid Sans Fallback; Unifont; Arial Unicode MS; Segoe UI; Segoe UI Symbol; Segoe UI Emoji; Microsoft YaHei; SimSun;
+    Yu Gothic; MS Gothic; Malgun Gothic; Nirmala UI; Leelawadee UI; Hiragino Sans; PingFang SC; Heiti TC;
+    Apple SD Gothic Neo; Geeza Pro; Kohinoor Devanagari; Thonburi; Apple Symbols; FreeSans; FreeSerif
+"""
+
+
+class Lettering:
+    """Fonts for a set of texts: the own one, and others of this machine for characters that it lacks.
+
+    Attributes:
+        families: names to hand to matplotlib, which looks in them in this order.
+        missing: characters that none of them has, which are drawn as boxes.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        wanted = {character for text in texts for character in one_line(text) if not character.isspace()}
+        self.families = [_OWN_FONT]
+        left = {character for character in wanted if ord(character) not in _characters(_OWN_FONT)}
+        for name in (part.strip() for part in _OTHERS.split(";")) if left else ():
+            has = {character for character in left if ord(character) in _characters(name)}
+            if has:
+                self.families.append(name)
+                left -= has
+        self.missing = "".join(sorted(left))
+        self._boxes = dict.fromkeys(map(ord, left), BOX)
+
+    def drawable(self, text: str) -> str:
+        """`text` on one line, with boxes for what no font has."""
+        return one_line(text).translate(self._boxes)
+
+    @property
+    def note(self) -> str:
+        """What the boxes stand for; empty when there are none."""
+        if not self.missing:
+            return ""
+        named = ", ".join(f"U+{ord(character):04X}" for character in self.missing[:6])
+        more = ", ..." if len(self.missing) > 6 else ""
+        return f"{BOX} stands for characters that no font on this machine has ({named}{more})."
+
+
+class Canvas:
+    """A figure of a size in inches; x goes right and y down from its top left corner."""
+
+    def __init__(self, width: float, height: float, lettering: Lettering) -> None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        self.width, self.height, self.lettering = width, height, lettering
+        self.figure: Figure = Figure(figsize=(width, height), dpi=_DPI, facecolor="white")
+        self._agg = FigureCanvasAgg(self.figure)
+
+    def axes(self, x: float, y: float, width: float, height: float) -> Axes:
+        """Axes at a place, without frame, ticks or labels."""
+        bottom = self.height - y - height
+        place = (x / self.width, bottom / self.height, width / self.width, height / self.height)
+        axes = self.figure.add_axes(place)
+        axes.set_axis_off()
+        return axes
+
+    def write(self, x: float, y: float, text: str, size: float = 9, **style: Any) -> None:
+        """Text whose top left corner (or what `ha` and `va` say) is at a place; never read as mathematics."""
+        self.figure.text(
+            x / self.width,
+            1 - y / self.height,
+            self.lettering.drawable(text),
+            **{"va": "top", "ha": "left", "color": INK, **style},
+            fontsize=size,
+            family=self.lettering.families,
+            parse_math=False,
+        )
+
+    def png(self, title: str) -> bytes:
+        """The file, with a title for programs that show one."""
+        file = io.BytesIO()
+        self.figure.savefig(file, format="png", metadata={"Title": self.lettering.drawable(title)})
+        return file.getvalue()
+
+
+def contribution_colours() -> Colormap:
+    """Brown below zero, white at zero, blue above: told apart with every kind of colour vision."""
+    return _colours(
+        "contribution", ("#7f3402", "#c9701f", "#f0b47c", "#ffffff", "#8fbfe6", "#3182c4", "#0b3f73")
+    )
+
+
+def cosine_colours() -> Colormap:
+    """Grey below zero, white at zero, purple above, so that it is not taken for the other scale."""
+    return _colours("cosine", ("#30363d", "#7d858e", "#c4c9cf", "#ffffff", "#c9b3e3", "#8a5fbf", "#47127a"))
+
+
+def wrapped(text: str, width: float, size: float = 8.5) -> list[str]:
+    """Lines of a text that fit a width in inches."""
+    import textwrap
+
+    return textwrap.wrap(one_line(text), max(20, int(width / text_width("n", size))))
+
+
+def text_width(text: str, size: float) -> float:
+    """About how many inches wide a text is drawn."""
+    return sum(_em(character) for character in text) * size / 72
+
+
+def shortened(text: str, most: int = 20) -> str:
+    """A label of at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _em(character: str) -> float:
+    import unicodedata
+
+    if unicodedata.combining(character):
+        return 0.0
+    return 1.0 if unicodedata.east_asian_width(character) in "WF" else 0.58
+
+
+def _colours(name: str, stops: tuple[str, ...]) -> Colormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(name, stops)
+
+
+@lru_cache(maxsize=64)
+def _characters(family: str) -> frozenset[int]:
+    """The characters that a font of this machine has; none if it is not there."""
+    from matplotlib.font_manager import FontProperties, fontManager
+    from matplotlib.ft2font import FT2Font
+
+    if family not in {font.name for font in fontManager.ttflist}:
+        return frozenset()
+    return frozenset(FT2Font(fontManager.findfont(FontProperties(family=[family]))).get_charmap())

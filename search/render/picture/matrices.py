@@ -1,0 +1,200 @@
+"""An explanation as a picture: what made the score, and which word is like which, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from search.records import Explanation, Hit
+from search.render.escape import one_line
+from search.render.picture.canvas import (
+    FAINT,
+    INK,
+    MINUS,
+    PLUS,
+    Canvas,
+    Lettering,
+    contribution_colours,
+    cosine_colours,
+    shortened,
+    text_width,
+    wrapped,
+)
+from search.render.picture.cells import NARROWEST_SCALE, Block, draw_cells, draw_scale
+from search.render.terminal import headings, where
+from search.render.units import Part, Unit, Units, largest_addend, left_out, part, word_lines
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_ROWS, MOST_COLUMNS = 24, 40
+_MARGIN, _BARS, _GAP = 0.35, 0.95, 0.5
+_SMALL = 8.5
+
+
+def explanation(
+    why: Explanation, drawn: Units, hit: Hit | None = None, *, limit: float | None = None
+) -> bytes:
+    """Both matrices of an explanation, as the bytes of a PNG.
+
+    Rows are units of the query, columns units of the passage. Where there are more than a picture can hold, those
+    that added most are drawn, and a line says what was left out. Beside the contributions stand their sums, over
+    all units.
+
+    Args:
+        drawn: the units of `why`.
+        limit: the |addend| at which the colours of contributions end, for several pictures on one scale;
+            None takes the largest of this one.
+    """
+    shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
+    rows, columns = shown.units.query, shown.units.passage
+    lettering = Lettering([why.query, *(unit.label for unit in rows + columns), *(_head(why, hit))])
+    row_labels = [shortened(lettering.drawable(unit.label)) for unit in rows]
+    column_labels = [shortened(lettering.drawable(unit.label)) for unit in columns]
+    cell = _cell_size(len(rows), len(columns))
+    label_size = 10.0 if cell > 0.4 else _SMALL
+    left = max(text_width(label, label_size) for label in row_labels) + 0.15
+    below = max(text_width(label, label_size) for label in column_labels) + 0.15
+    matrix_width, matrix_height = len(columns) * cell, len(rows) * cell
+
+    first = _MARGIN + left
+    second = first + matrix_width + _BARS + _GAP + left
+    width = max(second + max(matrix_width, NARROWEST_SCALE) + _MARGIN, 8.5)
+    notes = _notes(why, shown, lettering, width - 2 * _MARGIN)
+    head_height = 0.27 * len(_head(why, hit)) + 0.2
+    top = _MARGIN + head_height + 0.4 + _BARS
+    height = top + matrix_height + below + 0.75 + 0.2 * len(notes) + _MARGIN
+    canvas = Canvas(width, height, lettering)
+
+    _draw_head(canvas, why, hit)
+    largest = limit or largest_addend(shown.units)
+    blocks = (
+        (
+            first,
+            "Contributions: what made the score",
+            shown.units.contributions,
+            largest,
+            contribution_colours(),
+        ),
+        (second, _cosine_title(why), shown.units.similarity, 1.0, cosine_colours()),
+    )
+    for x, title, cells, end, colours in blocks:
+        block = Block(x, top, cell, row_labels, column_labels, label_size, word_lines(shown.units))
+        canvas.write(x - left, _MARGIN + head_height, title, 11, weight="bold")
+        draw_cells(canvas, block, cells, end, colours, _tones(rows), _tones(columns))
+        draw_scale(
+            canvas, x, top + matrix_height + below + 0.1, max(matrix_width, NARROWEST_SCALE), end, colours
+        )
+    _draw_sums(canvas, first, top, cell, shown)
+    for i, line in enumerate(notes):
+        canvas.write(_MARGIN, height - _MARGIN - 0.2 * (len(notes) - i), line, _SMALL, color=FAINT)
+    return canvas.png(f"Why: {why.query}")
+
+
+def _cell_size(rows: int, columns: int) -> float:
+    """Inches; large enough for a number in a small matrix, for a label in a large one."""
+    if rows <= 12 and columns <= 12:
+        return 0.5
+    return 0.3 if columns <= 24 else 0.22
+
+
+def _head(why: Explanation, hit: Hit | None) -> list[str]:
+    if hit is None:
+        return [f"First: {one_line(why.query)}", f"Second: {one_line(why.passage)}"]
+    rank = f"rank {hit.rank}, " if hit.rank else ""
+    return [
+        f"Query: {one_line(why.query)}",
+        f"Passage: {where(hit)} ({rank}p{hit.passage_id})",
+        headings(hit),
+    ]
+
+
+def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
+    most = int((canvas.width - 2 * _MARGIN) / text_width("n", 12))
+    for i, line in enumerate(_head(why, hit)):
+        style = {"weight": "bold"} if i == 0 else {"color": FAINT}
+        canvas.write(_MARGIN, _MARGIN - 0.1 + 0.27 * i, shortened(line, most), 12 if i == 0 else 10, **style)
+
+
+def _cosine_title(why: Explanation) -> str:
+    return f"Cosines at layer {why.similarity_layer}: which word is like which"
+
+
+def _notes(why: Explanation, shown: Part, lettering: Lettering, width: float) -> list[str]:
+    """What stands under the picture."""
+    added = float(why.contributions.sum()) * why.weight
+    terms = sum(term.contribution for term in why.terms)
+    words = f" + {terms:.6f} (terms)" if why.terms else ""
+    sign = "-" if why.residual < 0 else "+"
+    rest = "residual" if not why.steps else f"completeness error of integrated gradients, {why.steps} steps"
+    found = [
+        f"score {why.score:.6f} = {added:.6f} (contributions){words} {sign} {abs(why.residual):.1e} ({rest}). "
+        "Bars are sums of rows and columns; a hatched one is longer than it is drawn. "
+        "Cells beyond an end of the scale have its colour. Cosines do not add up to anything.",
+        left_out(shown),
+        lettering.note,
+    ]
+    return [line for note in found for line in wrapped(note, width)]
+
+
+def _tones(units: Sequence[Unit]) -> list[str]:
+    """What is no word of the text has a fainter label."""
+    return [INK if unit.kind == "word" else FAINT for unit in units]
+
+
+def _draw_sums(canvas: Canvas, x: float, y: float, cell: float, shown: Part) -> None:
+    """Bars above the columns and right of the rows, on one scale, with numbers where there is room."""
+    rows, columns = len(shown.units.query), len(shown.units.passage)
+    largest = max(
+        _largest_bar(shown.units.query, shown.query_added),
+        _largest_bar(shown.units.passage, shown.passage_added),
+    )
+    above = canvas.axes(x, y - _BARS, columns * cell, _BARS - 0.06)
+    _bars(above, shown.passage_added, largest, upright=True)
+    beside = canvas.axes(x + columns * cell + 0.06, y, _BARS - 0.06, rows * cell)
+    _bars(beside, shown.query_added, largest, upright=False)
+    size = 8.0 if cell > 0.4 else 6.5
+    for i, value in enumerate(shown.query_added):
+        canvas.write(
+            x + columns * cell + _BARS + 0.04,
+            y + (i + 0.5) * cell,
+            f"{value:+.3f}",
+            size,
+            va="center",
+            color=FAINT,
+        )
+    for j, value in enumerate(shown.passage_added):
+        if cell > 0.4 or abs(value) > largest:
+            canvas.write(
+                x + (j + 0.5) * cell, y - _BARS, f"{value:+.3f}", size, ha="center", va="bottom", color=FAINT
+            )
+
+
+def _largest_bar(units: Sequence[Unit], added: NDArray[np.float64]) -> float:
+    """The |sum| that a bar of full length has: at most twice that of a word, so that a line of several tokens
+    does not make the words' bars too short to see."""
+    alone = [abs(float(value)) for unit, value in zip(units, added, strict=True) if len(unit.words) == 1]
+    return min(float(abs(added).max()), 2 * max(alone, default=math.inf)) or 1.0
+
+
+def _bars(axes: object, values: NDArray[np.float64], largest: float, *, upright: bool) -> None:
+    from matplotlib.axes import Axes
+
+    assert isinstance(axes, Axes)
+    places = range(len(values))
+    colours = [PLUS if value >= 0 else MINUS for value in values]
+    lengths = (values / largest).clip(-1, 1)
+    hatches = ["/////" if abs(value) > largest else "" for value in values]  # longer than it is drawn
+    lowest = min(0.0, float(lengths.min()))
+    if upright:
+        axes.bar(places, lengths, width=0.72, color=colours, hatch=hatches, edgecolor="white", linewidth=0)
+        axes.set_xlim(-0.5, len(values) - 0.5)
+        axes.set_ylim(lowest, 1)
+        axes.axhline(0, color=FAINT, linewidth=0.6)
+    else:
+        axes.barh(places, lengths, height=0.72, color=colours, hatch=hatches, edgecolor="white", linewidth=0)
+        axes.set_ylim(len(values) - 0.5, -0.5)
+        axes.set_xlim(lowest, 1)
+        axes.axvline(0, color=FAINT, linewidth=0.6)

@@ -1,0 +1,190 @@
+"""`seewhy similarity`, and the files that `seewhy explain` writes."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import search
+from search.cli.app import main
+from search.cli.files import write_file
+from search.errors import InputError
+
+Run = Callable[..., tuple[int, str, str]]
+TEXTS = ["find the key", "turn the lock", "many people say that time is long"]
+drawing = pytest.mark.skipif(
+    util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
+)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> Run:
+    """Run `seewhy similarity ARGS...` in this process with a tiny model: exit code, stdout, stderr."""
+
+    def command(*args: Any, stdin: bytes = b"", command: str = "similarity") -> tuple[int, str, str]:
+        model = ["--model", str(tiny_model)] if command == "similarity" else []
+        monkeypatch.setattr("sys.argv", ["seewhy", command, *map(str, args), *model])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "sentences.txt"
+    path.write_text("\n".join(TEXTS) + "\n\n", encoding="utf-8")
+    return path
+
+
+def test_sentences_are_compared_with_each_other(run: Run, tiny_model: Path) -> None:
+    code, out, err = run(*TEXTS)
+    assert (code, err) == (0, "")
+    assert "1  find the key\n2  turn the lock" in out
+    assert "(3 x 3 cosines, mean pooling, " in out
+    code, out, _ = run(*TEXTS, "--json")
+    found = json.loads(out)
+    expected = search.similarity(TEXTS, model=str(tiny_model))
+    np.testing.assert_allclose(found["cosines"], expected, atol=1e-6)
+    assert (found["rows"], found["columns"], found["itself"]) == (TEXTS, TEXTS, True)
+
+
+def test_arguments_file_and_standard_input_are_the_same(run: Run, file: Path) -> None:
+    _, expected, _ = run(*TEXTS, "--csv")
+    head, first, *_ = csv.reader(io.StringIO(expected))
+    assert head == ["", *TEXTS]
+    assert (first[0], float(first[1])) == (TEXTS[0], pytest.approx(1.0, abs=1e-6))
+    assert run("--file", file, "--csv")[:2] == (0, expected)
+    assert run("-", "--csv", stdin="\n".join(TEXTS).encode())[:2] == (0, expected)
+    assert run("--file", "-", "--csv", stdin="\r\n".join(TEXTS).encode("utf-16"))[:2] == (0, expected)
+
+
+def test_two_files_give_n_by_m(run: Run, file: Path, tmp_path: Path, tiny_model: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("a door\nthe water", encoding="utf-8")
+    code, out, _ = run("--file", file, "--against", other, "--json")
+    found = json.loads(out)
+    assert (code, found["itself"], np.shape(found["cosines"])) == (0, False, (3, 2))
+    expected = search.similarity(TEXTS, ["a door", "the water"], model=str(tiny_model))
+    np.testing.assert_allclose(found["cosines"], expected, atol=1e-6)
+    assert "A  a door\nB  the water" in run("find the key", "--against", other)[1]
+
+
+def test_two_texts_token_by_token(run: Run) -> None:
+    code, out, _ = run("find keys", "the key", "--tokens")
+    assert code == 0
+    assert "Contributions, in thousandths" in out
+    assert "##s" in out
+    assert "##s" not in run("find keys", "the key", "--words")[1]
+    found = json.loads(run("find keys", "the key", "--tokens", "--json")[1])
+    cells = list(csv.DictReader(io.StringIO(run("find keys", "the key", "--tokens", "--csv")[1])))
+    assert len(cells) == len(found["query_tokens"]) * len(found["passage_tokens"])
+    assert sum(float(cell["contribution"]) for cell in cells) == pytest.approx(found["score"], abs=1e-5)
+    assert {cell["first"] for cell in cells} == {token["text"] for token in found["query_tokens"]}
+
+
+def test_other_poolings(run: Run) -> None:
+    assert json.loads(run(*TEXTS, "--pooling", "cls", "--json")[1])["pooling"] == "cls"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["one"], 1, "two sentences at least are needed"),
+        ([], 1, "two sentences at least are needed"),
+        (["a", " "], 1, "sentence 2 is empty"),
+        (["a", "b", "c", "--tokens"], 1, "--tokens compares two texts, and there are 3"),
+        (["--file", "no-such-file"], 1, "'no-such-file' cannot be read"),
+        (["--file", "GAP"], 1, "is empty. Give one sentence a line"),
+        (["a", "--against", "EMPTY"], 1, "cannot be read as text: empty"),
+        (["a", "b", "--csv", "--json"], 2, "exclude each other"),
+        (["a", "b", "--tokens", "--words"], 2, "exclude each other"),
+        (["a", "--file", "GAP"], 2, "give the sentences once"),
+        (["a", "b", "--png", "no/folder/x.png"], 1, "cannot be written: there is no folder"),
+        (["a", "b", "--html", "FOLDER"], 1, "is a folder. Name a file to write to"),
+        (["a " * 200, "b"], 1, "a sentence has 202 tokens and the model reads 64. Shorten it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_said(
+    run: Run, tmp_path: Path, args: list[str], code: int, message: str
+) -> None:
+    (tmp_path / "gap.txt").write_text("a\n\nb\n")
+    (tmp_path / "empty.txt").write_text("")
+    named = {"GAP": tmp_path / "gap.txt", "EMPTY": tmp_path / "empty.txt", "FOLDER": tmp_path}
+    found, out, err = run(*[named.get(arg, arg) for arg in args])
+    assert (found, out) == (code, "")
+    assert message in " ".join(err.replace("│", " ").split())
+    assert "Traceback" not in err
+
+
+def test_the_line_that_is_empty_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "gap.txt").write_text("a\n\nb\n")
+    assert "line 2 of '" in run("--file", tmp_path / "gap.txt")[2]
+    assert "line 1 of standard input is empty" in run("-", stdin=b"\na\nb")[2]
+
+
+def test_a_missing_extra_is_named_before_any_work(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.cli.files.find_spec", lambda name: None)
+    code, out, err = run(*TEXTS, "--png", tmp_path / "x.png")
+    assert (code, out) == (1, "")
+    assert "drawing a PNG needs the package 'matplotlib'" in err
+    assert "pip install 'seewhy[pictures]'" in err
+    assert run(*TEXTS, "--html", tmp_path / "x.html")[0] == 0  # needs no extra
+
+
+@drawing
+def test_files_are_written_and_nothing_else_is_printed(run: Run, tmp_path: Path) -> None:
+    png, html = tmp_path / "x.png", tmp_path / "x.html"
+    png.write_text("an older file")
+    code, out, err = run(*TEXTS, "--png", png, "--html", html)
+    assert (code, out) == (0, "")
+    assert err == f"wrote {png}\nwrote {html}\n"
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.html", "x.png"]
+    code, out, err = run("find keys", "the key", "--tokens", "--png", png, "--html", html, "--json", "-q")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["query"] == "find keys"
+    assert "##" not in html.read_text(encoding="utf-8").split("</main>")[0].split("</style>")[1]
+
+
+@drawing
+def test_explain_writes_both(run: Run, notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    assert run(notes, "--model", tiny_model, "-q", command="index")[0] == 0
+    png, html = tmp_path / "why.png", tmp_path / "why.html"
+    code, out, err = run("find the key", 1, "--png", png, "--html", html, command="explain")
+    assert (code, out, err) == (0, "", f"wrote {png}\nwrote {html}\n")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "find the key" in html.read_text(encoding="utf-8")
+    code, _, err = run("find the key", 1, "--png", tmp_path / "no" / "x.png", command="explain")
+    assert (code, "there is no folder" in err) == (1, True)
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "x.html"
+    target.write_text("old")
+
+    def full(self: Path, data: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(data[:2])
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InputError, match="x.html' cannot be written: No space left on device"):
+        write_file(target, "new text")
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["x.html"]

@@ -1,0 +1,325 @@
+"""The pages in a real browser: what they do by mouse and keyboard, and what hostile text in them does not.
+
+Skipped where Chromium, its driver or selenium is missing.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import search
+from search.records import Similarities
+from search.render import page
+from search.render.units import units
+
+selenium = pytest.importorskip("selenium", reason="selenium is not installed")
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
+)
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="Chromium or its driver is not installed")
+
+HOSTILE = (
+    "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style> "
+    "<img src=http://localhost:9/x onerror=alert(2)> שלום עולם مرحبا 🎉 \x1b[31mred\x07 \u202eevil &lt;b&gt; -->"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    assert CHROMIUM and DRIVER
+    options.binary_location = CHROMIUM
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[str, Path]:
+    """A page of an index of hostile text, asked a hostile question; a page of hostile sentences."""
+    folder = tmp_path_factory.mktemp("hostile")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEWHY_HOME", str(tmp_path_factory.mktemp("home")))
+        (folder / "הערות & 'keys' 🎉.md").write_text(
+            f"# <b onclick=alert(3)>Title</b> שלום\n\n<i>turn</i> the lock \x1b[31m مرحبا 🎉 {HOSTILE[:8]}\n",
+            encoding="utf-8",
+        )
+        index = search.Index.build(folder, model=str(tiny_model))
+        query = '<script>alert(4)</script> "a" key 🎉 שלום'
+        hit = index.query(query)[0]
+        why = index.explain(query, hit)
+    assert "lock" in why.passage
+    # What a random model adds is much the same everywhere; a reader wants to see differences, and signs.
+    addends = np.random.default_rng(4).normal(0.01, 0.02, why.contributions.shape)
+    why = replace(why, contributions=addends, score=float(addends.sum()))
+    hit = replace(hit, title=HOSTILE, heading=HOSTILE, path=f"/{HOSTILE}")
+    written = tmp_path_factory.mktemp("pages")
+    first, second = written / "why & 'b'.html", written / "sentences.html"
+    first.write_text(page.explanation(why, units(why), hit), encoding="utf-8", newline="\n")
+    texts = (HOSTILE, "the key", "the lock")
+    cosines = search.similarity(["the door", *texts[1:]], model=str(tiny_model))
+    found = Similarities(texts, texts, cosines, True, HOSTILE, "mean")
+    second.write_text(page.sentences(found), encoding="utf-8", newline="\n")
+    return {"why": first, "sentences": second}
+
+
+def opened(browser: webdriver.Chrome, path: Path, width: int = 1280, height: int = 1000) -> None:
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get_log("performance")
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(path.as_uri())
+    leave(browser)
+
+
+def leave(browser: webdriver.Chrome) -> None:
+    """Take the mouse away from every word."""
+    ActionChains(browser).move_to_element(browser.find_element(By.TAG_NAME, "h1")).perform()
+
+
+def assert_inert(browser: webdriver.Chrome) -> None:
+    """No alert, no console message, no request but for the page itself, no element that a text brought."""
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
+    assert len([url for url in asked if url.startswith("file:")]) == 1
+    assert browser.get_log("browser") == []
+    assert browser.title != "owned"
+    for tag in ("img", "b[onclick]", "body i b", "body style", "iframe", "object"):
+        assert browser.find_elements(By.CSS_SELECTOR, tag) == [], tag
+    assert len(browser.find_elements(By.TAG_NAME, "script")) == 3
+    with pytest.raises(selenium.common.exceptions.NoAlertPresentException):
+        _ = browser.switch_to.alert
+
+
+def unit(browser: webdriver.Chrome, side: str, text: str) -> Any:
+    found = browser.find_elements(By.CSS_SELECTOR, f"#{side} .unit")
+    return next(element for element in found if element.text == text)
+
+
+def shades(browser: webdriver.Chrome, side: str) -> list[str]:
+    """How each unit of a side is shaded, as the user sees it."""
+    script = (
+        "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e).backgroundColor)"
+    )
+    return browser.execute_script(script, f"#{side} .unit")
+
+
+def detail(browser: webdriver.Chrome) -> str:
+    return browser.find_element(By.ID, "detail").text
+
+
+def picture(browser: webdriver.Chrome, path: Path) -> None:
+    assert browser.save_screenshot(str(path))
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert path.stat().st_size > 10_000
+
+
+def test_hostile_text_is_shown_and_does_nothing(
+    browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    opened(browser, pages["why"])
+    body = browser.find_element(By.TAG_NAME, "body").text
+    assert "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style>" in body
+    assert "\\x1b[31mred\\x07 \\u202eevil &lt;b&gt; -->" in body
+    assert '<script>alert(4)</script> "a" key 🎉 שלום' in body
+    for element in browser.find_elements(By.CSS_SELECTOR, "#query .unit, #passage .unit"):
+        ActionChains(browser).move_to_element(element).perform()
+    assert_inert(browser)
+    picture(browser, tmp_path / "hostile.png")
+
+
+def test_a_word_shades_the_other_text_and_back(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
+    opened(browser, pages["why"])
+    at_rest = shades(browser, "passage")
+    ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
+    pointed = shades(browser, "passage")
+    assert pointed != at_rest
+    assert len(set(shades(browser, "query"))) == 1  # its own side is not shaded
+    assert detail(browser).startswith("key added ")
+    ActionChains(browser).move_to_element(unit(browser, "passage", "lock")).perform()
+    assert detail(browser).startswith("lock added ")
+    assert len(set(shades(browser, "query"))) > 1
+    leave(browser)
+    assert shades(browser, "passage") == at_rest
+    assert_inert(browser)
+
+
+def test_what_is_told_are_the_numbers_of_the_explanation(
+    browser: webdriver.Chrome, pages: dict[str, Path]
+) -> None:
+    opened(browser, pages["why"])
+    data = json.loads(browser.execute_script("return document.getElementById('data').textContent"))
+    row = [one["label"] for one in data["query"]].index("key")
+    added = sum(data["contribution"][row])
+    ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
+    told = f"key added {added:+.4f} to the score".replace("-", "\u2212")
+    assert told in detail(browser)
+    browser.find_element(By.CSS_SELECTOR, "input[value=cosine]").click()
+    ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
+    best = max(data["cosine"][row])
+    assert f"+{best:.3f}" in detail(browser)
+
+
+def test_the_switch_changes_shades_and_colours(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
+    opened(browser, pages["why"])
+    unit(browser, "query", "key").click()
+    added = shades(browser, "passage")
+    browser.find_element(By.CSS_SELECTOR, "input[value=cosine]").send_keys(Keys.SPACE)
+    browser.execute_script("document.querySelector('input[value=cosine]').click()")
+    leave(browser)
+    assert shades(browser, "passage") != added
+    assert detail(browser).startswith("key is most like")
+    browser.find_element(By.CSS_SELECTOR, "input[value=contribution]").click()
+    leave(browser)
+    assert shades(browser, "passage") == added
+
+
+def test_the_keyboard_reaches_every_word(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
+    opened(browser, pages["why"])
+    first = browser.find_element(By.CSS_SELECTOR, "#query .unit")
+    for _ in range(6):  # the button, the switch, the query
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        if browser.switch_to.active_element == first:
+            break
+    assert browser.switch_to.active_element == first
+    heard = [detail(browser)]
+    units_there = browser.find_elements(By.CSS_SELECTOR, "#query .unit")
+    for _ in units_there[1:]:
+        browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+        heard.append(detail(browser))
+    assert browser.switch_to.active_element == units_there[-1]
+    assert len({text.split("\n")[0] for text in heard}) >= 3
+    ActionChains(browser).move_to_element(unit(browser, "passage", "lock")).perform()
+    assert detail(browser).startswith("lock added ")
+    browser.switch_to.active_element.send_keys(Keys.HOME)
+    assert not detail(browser).startswith("lock added ")  # whatever moved last counts
+    assert browser.switch_to.active_element == first
+    assert first.get_attribute("aria-pressed") == "true"
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert first.get_attribute("aria-pressed") == "false"
+    assert detail(browser).startswith("Point at a word")
+    browser.switch_to.active_element.send_keys(Keys.TAB)
+    assert (
+        browser.switch_to.active_element.find_element(By.XPATH, "./ancestor::section").get_attribute("id")
+        == "passage"
+    )
+
+
+def test_light_and_dark(browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: Path) -> None:
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    for scheme, other in (("light", "dark"), ("dark", "light")):
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
+        opened(browser, pages["why"])
+        by_system = browser.execute_script(paper)
+        assert by_system == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 29)"}[scheme]
+        picture(browser, tmp_path / f"{scheme}.png")
+        browser.find_element(By.ID, "theme").click()
+        assert browser.execute_script("return document.documentElement.dataset.theme") == other
+        assert browser.execute_script(paper) != by_system
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+CONTRAST = """
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+const seen = (css) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = css; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data]; };
+const over = (a, b) => a.slice(0, 3).map((c, i) => c * a[3] / 255 + b[i] * (1 - a[3] / 255));
+const light = (c) => c.map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+  .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+let worst = 99;
+for (const element of document.querySelectorAll("body *:not(script):not(svg):not(rect)")) {
+  if (![...element.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+  const layers = [];
+  for (let e = element; e; e = e.parentElement) layers.unshift(seen(getComputedStyle(e).backgroundColor));
+  const paper = layers.reduce((below, layer) => over(layer, below), [255, 255, 255]);
+  const ink = over(seen(getComputedStyle(element).color), paper);
+  const [a, b] = [light(paper), light(ink)].sort((x, y) => y - x);
+  worst = Math.min(worst, (a + .05) / (b + .05));
+}
+return worst;
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["why", "sentences"])
+def test_every_text_has_enough_contrast(
+    browser: webdriver.Chrome, pages: dict[str, Path], name: str, scheme: str
+) -> None:
+    opened(browser, pages[name])
+    browser.execute_script("document.documentElement.dataset.theme = arguments[0]", scheme)
+    assert browser.execute_script(CONTRAST) >= 4.5  # WCAG 2.2, level AA
+    if name == "why":
+        browser.execute_script(
+            "document.querySelectorAll('.unit').forEach((e, i) => e.className = 'unit l9' + (i % 2 ? ' minus' : ''))"
+        )
+        assert browser.execute_script(CONTRAST) >= 4.5
+        browser.find_element(By.CSS_SELECTOR, "input[value=cosine]").click()
+        assert browser.execute_script(CONTRAST) >= 4.5
+
+
+@pytest.mark.parametrize("name", ["why", "sentences"])
+@pytest.mark.parametrize("width", [320, 400, 1280])
+def test_a_page_is_never_wider_than_its_window(
+    browser: webdriver.Chrome, pages: dict[str, Path], name: str, width: int
+) -> None:
+    opened(browser, pages[name], width)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_without_scripts_the_numbers_are_there(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        opened(browser, pages["why"])
+        body = browser.find_element(By.TAG_NAME, "body").text
+        assert "Query: what each part added" in body
+        assert "key" in browser.find_element(By.CSS_SELECTOR, "table.added").text
+        assert not browser.find_element(By.ID, "theme").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_sentences(browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: Path) -> None:
+    opened(browser, pages["sentences"])
+    cells = browser.find_elements(By.CSS_SELECTOR, "#matrix td[data-row]")
+    assert len(cells) == 9
+    ActionChains(browser).move_to_element(cells[5]).perform()  # row 2, column 3
+    assert cells[5].text.replace("\u2212", "-") in detail(browser).replace("\u2212", "-")
+    assert "2 the key" in detail(browser) and "3 the lock" in detail(browser)
+    cells[0].click()
+    browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert (
+        detail(browser).split("\n")[1].startswith("2 the key")
+    )  # the keyboard, though the mouse rests elsewhere
+    leave(browser)
+    assert "2 the key" in detail(browser)
+    assert "<script>document.title='owned'" in detail(browser)
+    head = browser.find_element(By.CSS_SELECTOR, "#matrix th[data-row='1']")
+    ActionChains(browser).move_to_element(head).perform()
+    assert detail(browser).startswith("2 the key is most like:")
+    assert_inert(browser)
+    picture(browser, tmp_path / "sentences.png")

@@ -1,0 +1,151 @@
+"""What index.explain says of a score: returned, stored, summed; of hits, ids and texts, one or many."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import search
+from search.encoding import Encoder
+from search.errors import InputError
+from search.records import Partner, Share, Term
+from tests.conftest import save_tiny_bert
+from tests.explaining.test_explanation import by_hand
+
+QUERY = "find the key"
+
+
+@pytest.fixture
+def index(notes: Path, tiny_model: Path) -> search.Index:
+    return search.Index.build(notes, model=str(tiny_model))
+
+
+def test_the_audit_by_hand() -> None:
+    audit = replace(by_hand(), recomputed=1.5).audit
+    assert (audit.returned, audit.recomputed, audit.drift) == (1.25, 1.5, -0.25)
+    assert audit.addends == pytest.approx(1.0)
+    assert audit.residual == pytest.approx(0.25)
+    assert by_hand().audit.drift is None
+
+
+def test_a_score_of_two_parts_adds_up() -> None:
+    why = replace(by_hand(), weight=0.8, terms=(Term("keys", 0.3), Term("door", 0.125)), score=1.25)
+    assert why.audit.addends == pytest.approx(0.8 + 0.425)
+    assert why.residual == pytest.approx(0.025)
+    assert sum(share.contribution for share in why.shares()) == pytest.approx(why.audit.addends)
+    assert [(share.text, share.kind) for share in why.shares()][-2:] == [("keys", "term"), ("door", "term")]
+
+
+def test_shares_by_hand() -> None:
+    keys, special = by_hand().shares(partners=2)
+    assert (keys.text, keys.kind, keys.start, keys.end) == ("Keys", "word", 0, 4)
+    assert keys.contribution == pytest.approx(138 / 276)
+    assert [(partner.text, round(partner.contribution * 276)) for partner in keys.partners] == [
+        ("key", 26),
+        ("lock", 22),
+    ]
+    assert special == Share("[CLS] and [SEP]", "special", 0, 0, pytest.approx(138 / 276))
+
+
+def test_equal_words_of_the_passage_are_one_partner_and_negative_ones_none() -> None:
+    why = by_hand()
+    cls, door, lock, comma, key, sep = why.passage_tokens
+    twice = replace(
+        why,
+        passage="key, Key",
+        passage_tokens=(
+            *(cls, door, replace(lock, text="key", end=3)),
+            *(replace(comma, start=3, end=4), replace(key, start=5, end=8), sep),
+        ),
+        contributions=np.where(np.arange(6) == 1, -why.contributions, why.contributions),
+    )
+    (partner,) = twice.shares()[0].partners
+    assert partner == Partner("key", pytest.approx((22 + 26) / 276))
+
+
+def test_the_returned_the_stored_and_the_summed_score_agree(index: search.Index) -> None:
+    for hit in index.query(QUERY):
+        audit = index.explain(QUERY, hit).audit
+        assert audit.returned == hit.score
+        assert audit.recomputed == pytest.approx(hit.score, abs=1e-6)
+        assert audit.recomputed != 0
+        assert abs(audit.residual) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "options", [{"pooling": "mean_sqrt_len"}, {"pooling": "max"}, {"dim": 5}, {"layer": "mean:2"}]
+)
+def test_every_exact_way_to_embed(notes: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    """Also with prompts, which are tokens of the query and the passage like others."""
+    folder = save_tiny_bert(tmp_path / "model")
+    prompts = {"prompts": {"query": "find: ", "document": "text: "}}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    index = search.Index.build(notes, model=str(folder), **options)
+    hits = index.query(QUERY)
+    assert len(hits) == 5
+    for hit, why in zip(hits, index.explain_all(QUERY, hits), strict=True):
+        assert why.steps == 0
+        assert why.audit.addends == pytest.approx(hit.score, abs=1e-6)
+        assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-6)
+        assert [share.text for share in why.shares() if share.kind != "word"] == [
+            "[CLS] and [SEP]",
+            "the model's prompt",
+        ]
+        assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
+
+
+def test_a_score_that_is_not_the_index_s_own_is_found_out(index: search.Index) -> None:
+    hit = index.query(QUERY)[0]
+    audit = index.explain(QUERY, replace(hit, score=hit.score + 0.5)).audit
+    assert audit.drift == pytest.approx(0.5, abs=1e-6)
+    assert audit.residual == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_hit_whose_passage_has_left_the_index(index: search.Index, notes: Path) -> None:
+    hit = next(hit for hit in index.query(QUERY) if hit.document == "deep/time.txt")
+    (notes / "deep" / "time.txt").write_text("Something else by now.\n", encoding="utf-8")
+    index.update()
+    why = index.explain(QUERY, hit)
+    assert why.audit.recomputed is None
+    assert abs(why.residual) < 1e-6
+    with pytest.raises(InputError, match=f"no passage {hit.passage_id}"):
+        index.explain(QUERY, hit.passage_id)
+
+
+def test_a_passage_id_and_a_text(index: search.Index, tiny: Encoder) -> None:
+    hit = index.query(QUERY)[1]
+    by_id = index.explain(QUERY, hit.passage_id)
+    assert by_id.score == pytest.approx(hit.score, abs=1e-6)
+    assert by_id.passage == hit.text
+    why = index.explain(QUERY, "the door is open")
+    first, second = tiny.encode([QUERY, "the door is open"])
+    assert why.score == pytest.approx(float(first @ second), abs=1e-6)
+    assert why.audit.recomputed is None
+    with pytest.raises(InputError, match="the text has .* tokens and the model reads 64. Shorten it"):
+        index.explain(QUERY, "word " * 100)
+    with pytest.raises(InputError, match="the query is empty"):
+        index.explain(" ", hit)
+
+
+def test_all_hits_go_through_the_encoder_together(
+    index: search.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hits = index.query(QUERY, k=4)
+    one_by_one = [index.explain(QUERY, hit) for hit in hits]
+    calls: list[int] = []
+    tokens = Encoder.tokens
+
+    def counted(self: Encoder, texts: list[str], **options: Any) -> Any:
+        calls.append(len(texts))
+        return tokens(self, texts, **options)
+
+    monkeypatch.setattr(Encoder, "tokens", counted)
+    together = index.explain_all(QUERY, [*hits, hits[0].passage_id, "the door"])
+    assert calls == [1, 6]
+    assert [why.passage for why in together] == [*(hit.text for hit in hits), hits[0].text, "the door"]
+    for why, alone in zip(together, one_by_one, strict=False):
+        np.testing.assert_allclose(why.contributions, alone.contributions, atol=1e-6)
+    assert index.explain_all(QUERY, []) == []

@@ -1,0 +1,73 @@
+"""Why one passage stands above another: the gap of two scores, split by query word."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import search
+from search.errors import InputError
+from search.explaining.contrast import contrast_of
+from search.records import Term
+from tests.explaining.test_explanation import by_hand
+from tests.render.test_render import HIT
+
+QUERY = "find the key, turn the lock"
+
+
+@pytest.fixture
+def index(notes: Path, tiny_model: Path) -> search.Index:
+    return search.Index.build(notes, model=str(tiny_model))
+
+
+def test_the_gap_by_hand() -> None:
+    """A's addends are those of by_hand(), 1 in all; B's are half of them, and B has a term of its own."""
+    a = by_hand()
+    b = replace(a, contributions=a.contributions / 2, terms=(Term("door", 0.2),), score=0.75)
+    found = contrast_of(replace(HIT, score=1.25), a, replace(HIT, score=0.75), b)
+    assert [(word.text, word.kind) for word in found.words] == [
+        ("Keys", "word"),
+        ("[CLS] and [SEP]", "special"),
+        ("door", "term"),
+    ]
+    assert [word.gap for word in found.words] == pytest.approx([0.25, 0.25, -0.2])
+    assert (found.words[2].in_a, found.words[2].in_b) == (0, 0.2)
+    assert [partner.text for partner in found.words[0].found_in_a] == ["key", "lock", "door"]
+    assert found.gap == pytest.approx(0.5)
+    assert found.residual == pytest.approx(0.5 - 0.3)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_the_words_add_up_to_the_gap(notes: Path, tiny_model: Path, pooling: str) -> None:
+    index = search.Index.build(notes, model=str(tiny_model), pooling=pooling)
+    hits = index.query(QUERY)
+    for a in hits:
+        for b in hits:
+            found = index.contrast(QUERY, a, b)
+            assert found.gap == a.score - b.score
+            assert sum(word.gap for word in found.words) == pytest.approx(found.gap, abs=1e-5)
+            words = [word.text for word in found.words if word.kind == "word"]
+            assert words == ["find", "the", "key", "turn", "the", "lock"]
+            assert {word.kind for word in found.words} == {"word", "special", "punctuation"}
+
+
+def test_ids_and_paths_have_their_true_ranks(index: search.Index, notes: Path) -> None:
+    ranked = index.query(QUERY, k=5)
+    best_of_table = next(hit for hit in ranked if hit.document.startswith("table.csv"))
+    last = ranked[-1]
+    found = index.contrast(QUERY, notes / "table.csv", last.passage_id)
+    assert (found.a.passage_id, found.a.rank) == (best_of_table.passage_id, best_of_table.rank)
+    assert (found.b.passage_id, found.b.rank) == (last.passage_id, 5)
+    assert found.a.score == pytest.approx(best_of_table.score, abs=1e-6)
+    assert found.gap >= 0
+    assert index.contrast(QUERY, "table.csv#2", last).a.document == "table.csv#2"
+
+
+def test_what_cannot_be_contrasted(index: search.Index, notes: Path) -> None:
+    (notes / "empty.md").write_text("")
+    with pytest.raises(InputError, match="'empty.md' is not in the index: empty"):
+        index.contrast(QUERY, 1, "empty.md")
+    with pytest.raises(InputError, match="the index has no passage 99"):
+        index.contrast(QUERY, 99, 1)
+    with pytest.raises(InputError, match="'deep' is a folder"):
+        index.contrast(QUERY, "deep", 1)

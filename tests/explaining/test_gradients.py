@@ -1,0 +1,140 @@
+"""Integrated gradients, against PyTorch's own derivatives, and on the axiom that they add up."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import search
+from search.encoding import Encoder
+from search.errors import ModelError
+from search.explaining.gradients import Differentiable, attribution, differentiable
+from tests.conftest import save_tiny_bert
+from tests.encoding.test_engines import save_family
+from tests.encoding.test_options import save_dense
+
+QUERY, PASSAGE = "find the key", "the key is in the water"
+
+
+def whole_jacobian(encoder: Encoder, text: str, steps: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Each token's addend of a [CLS] embedding, (n, d), and the baseline's embedding, (d,), the long way.
+
+    With the model as transformers loads it, all derivatives of all dimensions, at the middles of many steps.
+    """
+    import torch
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(encoder.files.folder).eval()
+    tokens = encoder.tokens([text])[0].tokens
+    table = model.embeddings.word_embeddings.weight.detach()
+    there = table[[token.id for token in tokens]]
+    start = torch.stack([there[i] if token.special else table[0] for i, token in enumerate(tokens)])
+
+    def embed(inputs: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.normalize(model(inputs_embeds=inputs).last_hidden_state[:, 0], dim=1)
+
+    middles = (torch.arange(steps) + 0.5) / steps
+    points = (start + middles[:, None, None] * (there - start)).requires_grad_()
+    out = embed(points)
+    slopes = [
+        torch.autograd.grad(out[:, k].sum(), points, retain_graph=True)[0].mean(dim=0)
+        for k in range(out.shape[1])
+    ]
+    addends = torch.stack([(slope * (there - start)).sum(dim=1) for slope in slopes], dim=1)
+    return addends.double().numpy(), embed(start[None])[0].detach().double().numpy()
+
+
+def test_cells_equal_products_of_all_derivatives(tiny: Encoder) -> None:
+    encoder = Encoder(tiny.model, pooling="cls")
+    why = search.explain(QUERY, PASSAGE, model=encoder)
+    (of_query, base), (of_passage, other_base) = (whole_jacobian(encoder, text) for text in (QUERY, PASSAGE))
+    of_query[0] += base  # what the baseline says by itself counts as [CLS]'s
+    of_passage[0] += other_base
+    assert np.abs(of_query[1:-1]).max() > 0.01
+    np.testing.assert_allclose(why.contributions, of_query @ of_passage.T, atol=2e-3)
+    asked = encoder.tokens([QUERY])[0]
+    model = differentiable(encoder)
+    np.testing.assert_allclose(
+        model.token_addends(model.path(asked, None), 128).sum(axis=0), asked.embedding, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("pooling", ["cls", "pooler"])
+def test_the_sum_misses_the_cosine_by_less_than_a_hundredth(tiny: Encoder, pooling: str) -> None:
+    encoder = Encoder(tiny.model, pooling=pooling)
+    for passage in (PASSAGE, "people say time is long", QUERY):
+        why = search.explain(QUERY, passage, model=encoder)
+        assert why.contributions.shape == (len(why.query_tokens), len(why.passage_tokens))
+        assert 16 <= why.steps <= 128
+        assert abs(why.residual) < 0.01 * abs(why.score) or why.steps == 128
+        assert why.residual == pytest.approx(why.score - why.contributions.sum(), abs=1e-12)
+
+
+def test_special_tokens_say_what_the_baseline_says(tiny: Encoder) -> None:
+    encoder = Encoder(tiny.model, pooling="cls")
+    contributions = search.explain(QUERY, PASSAGE, model=encoder).contributions
+    assert np.abs(contributions[-1]).max() == 0  # [SEP] is in the baseline as it is in the text
+    assert np.abs(contributions[:, -1]).max() == 0
+    model = differentiable(encoder)
+    bases = [model._at(model.path(text, None), np.zeros(1))[0] for text in encoder.tokens([QUERY, PASSAGE])]
+    assert contributions[0, 0] == pytest.approx(float(bases[0] @ bases[1]), abs=1e-6)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len", "max", "cls"])
+def test_a_dense_module_with_an_activation(tmp_path: Path, pooling: str) -> None:
+    encoder = Encoder(str(save_dense(tmp_path, "Tanh")), pooling=pooling)
+    why = search.explain(QUERY, PASSAGE, model=encoder)
+    first, second = encoder.encode([QUERY, PASSAGE])
+    assert why.cosine == pytest.approx(float(first @ second), abs=1e-6)
+    assert why.steps >= 16
+    # A maximum has kinks, which no quadrature likes.
+    assert why.contributions.sum() == pytest.approx(why.cosine, abs=0.05 if pooling == "max" else 0.01)
+
+
+@pytest.mark.parametrize("options", [{"layer": -2}, {"layer": "mean:2"}, {"dim": 5}])
+def test_layers_and_dimensions(tiny: Encoder, options: dict[str, Any]) -> None:
+    encoder = Encoder(tiny.model, pooling="cls", **options)
+    why = search.explain(QUERY, PASSAGE, model=encoder)
+    assert why.contributions.sum() == pytest.approx(why.cosine, abs=0.01 * abs(why.cosine) + 1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "roberta", "mpnet", "electra", "modernbert"])
+def test_the_end_of_the_way_is_the_embedding(tmp_path: Path, family: str) -> None:
+    """Input embeddings and token ids must mean the same to every architecture."""
+    folder = tmp_path / family
+    folder = save_tiny_bert(folder) if family == "bert" else save_family(folder, family)
+    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "find: "}}')
+    encoder = Encoder(str(folder), pooling="cls", engine="torch", device="cpu")
+    (asked,) = encoder.tokens([QUERY], role="query")
+    assert "prompt" in {token.part for token in asked.tokens}
+    model = differentiable(encoder)
+    way = model.path(asked, "query")
+    np.testing.assert_allclose(model._at(way, np.ones(1))[0], asked.embedding, atol=1e-5)
+    addends = model.token_addends(way, 32)
+    np.testing.assert_allclose(addends.sum(axis=0), asked.embedding, atol=0.02)
+    cells, _ = attribution(encoder, asked, "query", False).cells(asked, "query")
+    assert cells.sum() == pytest.approx(1, abs=0.01)
+
+
+def test_a_model_without_input_embeddings_is_refused_by_name(tiny: Encoder) -> None:
+    def forward(input_ids: Any) -> Any:
+        raise AssertionError
+
+    engine: Any = SimpleNamespace(model=SimpleNamespace(forward=forward), n_layers=3)
+    with pytest.raises(ModelError, match="takes no input embeddings.*--pooling mean"):
+        Differentiable(Encoder(tiny.model, pooling="cls"), engine)
+
+
+def test_an_index_whose_model_is_converted(notes: Path, tiny_model: Path) -> None:
+    """A query runs from the converted model, which has no weights for PyTorch; explaining finds them."""
+    search.Index.build(notes, model=str(tiny_model), pooling="cls")
+    index = search.Index.open(notes)
+    assert index.encoder.engine.name == "openvino"
+    hits = index.query("find the key", k=2)
+    for hit, why in zip(hits, index.explain_all("find the key", hits), strict=True):
+        assert why.score == hit.score
+        assert why.steps >= 16
+        assert abs(why.residual) < 0.01 * abs(hit.score)
+        assert abs(why.audit.drift or 0) < 1e-5

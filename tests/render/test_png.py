@@ -1,0 +1,182 @@
+"""Pictures: that they are PNG files, what they say, that one scale serves several."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from search.records import Explanation, Similarities, Token
+from search.render.units import units
+from tests.conftest import REPOSITORY
+from tests.explaining.test_explanation import by_hand
+from tests.render.test_heatmap import sentences
+from tests.render.test_render import HIT
+
+pytest.importorskip("matplotlib", reason="the extra 'pictures' is not installed")
+
+from search.render import picture
+from search.render.picture.canvas import BOX, Canvas, Lettering
+from search.render.picture.matrices import MOST_COLUMNS, MOST_ROWS
+
+pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of characters that it cannot draw
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every text that is drawn."""
+    texts: list[str] = []
+    write = Canvas.write
+
+    def noted(self: Canvas, x: float, y: float, text: str, *args: object, **style: object) -> None:
+        assert 0 <= x <= self.width and 0 <= y <= self.height, f"'{text}' is outside of the picture"
+        texts.append(text)
+        write(self, x, y, text, *args, **style)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Canvas, "write", noted)
+    return texts
+
+
+def size(png: bytes) -> tuple[int, int]:
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def pixels(png: bytes) -> np.ndarray:
+    import io
+
+    from matplotlib.image import imread
+
+    return imread(io.BytesIO(png), format="png")
+
+
+def large(rows: int, columns: int) -> Explanation:
+    """An explanation of words w0, w1, ... whose last ones add most."""
+
+    def tokens(count: int) -> tuple[Token, ...]:
+        return tuple(Token(f"w{i}", i, 0, 0, False, i, "prompt") for i in range(count))
+
+    cells = np.outer(np.arange(1, rows + 1), np.arange(1, columns + 1)).astype(float)
+    named = [tuple(replace(t, part="context") for t in tokens(count)) for count in (rows, columns)]
+    return replace(
+        by_hand(),
+        query_tokens=named[0],
+        passage_tokens=named[1],
+        contributions=cells / cells.sum(),
+        similarity=np.full((rows, columns), 0.5, dtype=np.float32),
+        score=1.0,
+    )
+
+
+def test_a_small_explanation_has_numbers_labels_and_sums(written: list[str]) -> None:
+    width, height = size(picture.explanation(by_hand(), units(by_hand()), HIT))
+    assert width > height > 500
+    assert {"Keys", "lock", "Key", "Door", "punctuation", "[CLS] and [SEP]"} <= set(written)
+    assert ".094" in written  # Keys and Key added 26 / 276
+    assert ".67" in written  # and their cosine is 16 / 24
+    assert "+0.500" in written  # what Keys added
+    assert "Query: Keys" in written
+    assert "Passage: /notes/keys.md:3-5 (rank 1, p12)" in written
+    whole = " ".join(written)
+    assert "score 1.250000 = 1.000000 (contributions) + 2.5e-01 (residual)" in whole
+    assert "left out" not in whole
+    assert {"-0.0942", "+0.0942", "-1", "+1"} <= set(written)  # symmetric about zero
+
+
+def test_a_large_explanation_shows_the_part_that_matters_and_says_what_is_left_out(
+    written: list[str],
+) -> None:
+    why = large(30, 200)
+    width, height = size(picture.explanation(why, units(why, "token")))
+    assert width < 5000 and height < 3000
+    labels = [text for text in written if text.startswith("w")]
+    assert labels.count("w29") == 2 and "w0" not in labels
+    assert labels.count("w199") == 2 and labels.count("w160") == 2 and "w159" not in labels
+    left_rows = sum(range(1, 30 - MOST_ROWS + 1)) / sum(range(1, 31))
+    left_columns = sum(range(1, 200 - MOST_COLUMNS + 1)) / sum(range(1, 201))
+    whole = " ".join(written)
+    assert f"6 of the query, which added {left_rows:+.4f} in all" in whole
+    assert f"160 of the passage, which added {left_columns:+.4f} in all" in whole
+
+
+def test_several_pictures_on_one_scale(written: list[str]) -> None:
+    why = by_hand()
+    alone = picture.explanation(why, units(why))
+    shared = picture.explanation(why, units(why), limit=0.5)
+    assert "+0.5000" in written
+    assert size(alone) == size(shared)
+    assert pixels(shared).mean() > pixels(alone).mean()  # paler
+
+
+def test_the_sign_of_an_addend_is_seen_without_reading_it() -> None:
+    why = by_hand()
+    positive = pixels(picture.explanation(why, units(why)))
+    negative = pixels(
+        picture.explanation(
+            replace(why, contributions=-why.contributions),
+            units(replace(why, contributions=-why.contributions)),
+        )
+    )
+    blue = lambda picture: (picture[..., 2] - picture[..., 0]).mean()  # noqa: E731
+    assert blue(positive) > 0.01
+    assert blue(negative) < blue(positive) - 0.01
+
+
+def test_terms_and_integrated_gradients_are_named(written: list[str]) -> None:
+    from search.records import Term
+
+    why = replace(by_hand(), terms=(Term("key", 0.25),), steps=64)
+    picture.explanation(why, units(why))
+    whole = " ".join(written)
+    assert "+ 0.250000 (terms)" in whole
+    assert "(completeness error of integrated gradients, 64 steps)" in whole
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 40, 300])
+def test_sentences(n: int, written: list[str]) -> None:
+    width, height = size(picture.sentences(sentences(n)))
+    assert max(width, height) < 10_000
+    if n <= 10:
+        assert ".50" in written if n == 3 else "1.00" in written
+        assert any(text.startswith("sentence 1") for text in written)
+    elif n == 40:
+        assert "1.00" not in written
+
+
+def test_texts_that_fonts_and_mathematics_could_trip_over(written: list[str]) -> None:
+    evil = "$x^2$ and $\\frac$ שלום مرحبا \x1b[31m \u202e 日本 🎉 \U000105ff \udcff"
+    found = Similarities(
+        (evil, "b"), (evil, evil, evil), np.zeros((2, 3), dtype=np.float32), False, evil, "mean"
+    )
+    size(picture.sentences(found))
+    why = replace(by_hand(), query=evil, passage=evil, context=evil)
+    size(picture.explanation(why, units(why), replace(HIT, title=evil, path=f"/{evil}")))
+    assert "$x^2$ and $\\frac$" in " ".join(written)
+
+
+def test_a_character_that_no_font_has_is_a_box_and_is_said() -> None:
+    lettering = Lettering(["a \U000105ff b"])
+    assert lettering.drawable("a \U000105ff b") == f"a {BOX} b"
+    assert "U+105FF" in lettering.note
+    assert Lettering(["plain"]).note == ""
+
+
+def test_nothing_global_is_touched() -> None:
+    script = """
+import sys, matplotlib, numpy
+from search.records import Similarities
+from search.render import picture
+found = Similarities(("a", "b"), ("a", "b"), numpy.eye(2), True, "model", "mean")
+picture.sentences(found)
+assert "matplotlib.pyplot" not in sys.modules
+before = dict(matplotlib.rcParams)  # this itself loads pyplot, to find the backend
+picture.sentences(found)
+assert dict(matplotlib.rcParams) == before
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=REPOSITORY)
+
+
+def test_matplotlib_is_loaded_only_to_draw() -> None:
+    script = "import sys, search.render.picture; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=REPOSITORY)
