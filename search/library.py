@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL, find_model
-from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError
+from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError, quoted
 from search.explaining.explainer import Explainer, query_fits
 from search.index.database import read_meta
 from search.index.layout import DATABASE, find_index, is_index, place_for
@@ -257,7 +257,8 @@ class Index:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is wrong with the index though it answers; empty when all is well."""
-        return (self._vectors.problem,) if self._vectors.problem else ()
+        problem = self._vectors.problem
+        return (f"{problem} --index {quoted(self.path)}",) if problem else ()
 
     def query(self, text: str, k: int = 10, *, per_document: int = 0) -> list[Hit]:
         """The k passages that are nearest in meaning to a text, best first.

@@ -40,7 +40,7 @@ def check(
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
-    """Say whether an index is what was written, and whether it is up to date.
+    """Say whether an index is sound and up to date.
 
     Looks at every row, every embedding, the FAISS file and the files of the folder. Changes nothing, and can
     run beside seewhy index. Exit code 1 if anything is damaged; what is only stale (files that changed since,

@@ -47,7 +47,10 @@ def contrast(
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
-    """Say why passage A is above passage B for TEXT: the gap of their scores, by query word."""
+    """Say why passage A is above passage B for TEXT.
+
+    The gap of their scores is split by query word.
+    """
     from search.library import Index
     from search.render import contrast as draw
 

@@ -43,7 +43,7 @@ def explain(
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
-    """Say why a passage has its score for TEXT: the addends that sum to it.
+    """Say why a passage has its score for TEXT, addend by addend.
 
     With --png or --html it goes into that file and nothing is printed, unless --json asks for it.
     """

@@ -19,7 +19,7 @@ def models(
     as_json: JsonOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
-    """List the models that were converted for quick starts on this machine, or remove them.
+    """List or remove the models that were converted here.
 
     A model that was removed is converted again when it is next used. One that could not be converted is listed
     with the reason, and tried again when it is removed from the list.

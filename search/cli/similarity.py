@@ -80,7 +80,9 @@ def similarity(
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
-    """Compare sentences: each with each, or with those of another file; or two texts token by token.
+    """Compare sentences, or two texts token by token.
+
+    The sentences of one file can be compared with those of another.
 
     No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --csv
     or --json asks for it.

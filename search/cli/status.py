@@ -41,12 +41,15 @@ def list_indexes(
     from search.library import Index
     from search.render import json, terminal
 
-    found = []
+    found, unreadable = [], False
     for path in all_indexes():
         try:
             found.append(Index.open(path).status())
         except SearchError as error:
             note(f"note: {error}")
+            unreadable = True
+    if unreadable and not found and not as_json:
+        return
     echo(
         json.document(found)
         if as_json

@@ -49,7 +49,10 @@ def why_not(
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
-    """Say why a document is not among the hits for TEXT: its true rank, and the cause."""
+    """Say why a document is not among the hits for TEXT.
+
+    Its true rank, the cause, and the gap to the last hit, by query word.
+    """
     from search.library import Index
     from search.render import why_not as draw
 

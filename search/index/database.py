@@ -22,6 +22,7 @@ from search.index.checksums import require, row_checksum
 
 SCHEMA_VERSION = 2
 _WAIT_SECONDS = 60.0
+_REPAIR = "seewhy repair"
 _KINDS: dict[str, type] = {"root": str, "fingerprint": dict, "source": dict}
 _TABLES = frozenset({"meta", "files", "documents", "passages", "embeddings", "skipped", "ann"})
 
@@ -271,6 +272,10 @@ def translated(database: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         raise _damaged(database, error) from error
+    except IndexDamaged as error:
+        if str(error).endswith(_REPAIR):  # what found the damage does not know where the index lies
+            raise IndexDamaged(f"{error} --index {quoted(database.parent)}") from error
+        raise
 
 
 def _damaged(database: Path, error: Exception) -> IndexDamaged:

@@ -81,8 +81,6 @@ def m002_checksums(db: Database) -> None:
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring a writer's connection to the newest schema, in one transaction."""
     db = Database(connection, execute_plugins=False)
-    if not _migrations.pending(db):
-        return
     connection.execute("BEGIN IMMEDIATE")
     with db.atomic():
         _migrations.apply(db)

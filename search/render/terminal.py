@@ -51,7 +51,9 @@ def drawn(console: Console) -> str:
 def hits(found: Sequence[Hit], *, width: int = 80, colour: bool = False) -> str:
     """Ranked hits: score, place, headings, the beginning of the text."""
     if not found:
-        return "No hits: the index holds no passages."
+        return (
+            "No hits: the index holds no passages. Was its first run stopped? Go on with: seewhy index FOLDER"
+        )
     console = canvas(width, colour)
     for hit in found:
         head = Text(f"{hit.rank:>2}  ", style="bold")
@@ -160,7 +162,9 @@ def changes(found: Changes, *, width: int = 80) -> str:
         if paths
     ]
     would = f"Would index {escape(shown_path(found.folder))}: {', '.join(counts)}"
-    if found.nothing_would_change:
+    if found.nothing_would_change and not found.unchanged:
+        would = f"There is nothing to index in {escape(shown_path(found.folder))}"
+    elif found.nothing_would_change:
         would = f"Nothing has changed in {escape(shown_path(found.folder))}"
     console.print(
         f"{would}. {found.unchanged:,} unchanged, skipped: {skipped_line(found.skipped)}.", soft_wrap=True
