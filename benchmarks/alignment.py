@@ -4,20 +4,22 @@
 
 A line of a file holds two texts, `source` and `target`, as lists of words, and what people aligned: pairs of words
 (`sure` and `possible`), or `alignments` of chunks (`src`, `tgt`, `type`), of which every word of the one is taken
-to belong to every word of the other. Texts are joined with blanks and given to `search.explain`. Its words are counted as the
-words of the file that they stand in.
+to belong to every word of the other. Words are joined with blanks and given to `search.explain`; a word that it
+finds counts as the word of the file that it stands in.
 
 Printed, over all pairs of a file: precision (pairs found that are sure or possible), recall (sure pairs that were
-found) and F1. Pairs with punctuation are left out of the gold, as `alignment()` leaves them out.
+found) and F1. Pairs with punctuation are left out of what is wanted, as `alignment()` leaves them out, but for the
+second line.
 
 | method | |
 |---|---|
 | search.explain | `search.explain(a, b).alignment()` |
-| mutual best cosine | the same matrix, but neighbours count nothing |
+| search.explain, punctuation too | `search.explain(a, b).alignment(punctuation=True)`, against all pairs of the file |
+| mutual best cosine | the first line's matrix, but neighbours count nothing |
 | greedy, last layer | as BERTScore matches: each word of either text with its best in the other, by the last layer |
 | greedy, last layer, one way | the same, from source to target only |
 
-With --layers the first two for each layer.
+With --layers the first and the third for each layer.
 """
 
 from __future__ import annotations
@@ -73,8 +75,8 @@ class Counts:
     wanted: int = 0
     hit: int = 0
 
-    def add(self, found: Pairs, judged: Judged) -> None:
-        sure = judged.without_punctuation(judged.sure)
+    def add(self, found: Pairs, judged: Judged, punctuation: bool = False) -> None:
+        sure = judged.sure if punctuation else judged.without_punctuation(judged.sure)
         self.found += len(found)
         self.right += len(found & (sure | judged.possible))
         self.wanted += len(sure)
@@ -92,8 +94,8 @@ class Figures:
 
     by_method: dict[str, Counts] = field(default_factory=dict)
 
-    def add(self, method: str, found: Pairs, judged: Judged) -> None:
-        self.by_method.setdefault(method, Counts()).add(found, judged)
+    def add(self, method: str, found: Pairs, judged: Judged, punctuation: bool = False) -> None:
+        self.by_method.setdefault(method, Counts()).add(found, judged, punctuation)
 
 
 def main() -> None:
@@ -131,6 +133,8 @@ def measure(judged: Judged, encoder: search.Encoder, figures: Figures, all_layer
     a, b = judged.texts
     why = search.explain(a, b, model=encoder)
     figures.add("search.explain", aligned(why, judged), judged)
+    marks_too = aligned(why, judged, punctuation=True)
+    figures.add("search.explain, punctuation too", marks_too, judged, punctuation=True)
     figures.add("mutual best cosine", greedy(why, judged).mutual, judged)
     layers = encoder.tokens([a, b], layers=list(range(encoder.n_layers + 1)))
 
@@ -146,9 +150,10 @@ def measure(judged: Judged, encoder: search.Encoder, figures: Figures, all_layer
         figures.add(f"mutual best cosine, layer {layer}", greedy(at(layer), judged).mutual, judged)
 
 
-def aligned(why: Explanation, judged: Judged) -> Pairs:
+def aligned(why: Explanation, judged: Judged, punctuation: bool = False) -> Pairs:
     """What `alignment()` says."""
-    return as_read(judged, ((pair.query, pair.passage) for pair in why.alignment()))
+    found = why.alignment(punctuation=punctuation)
+    return as_read(judged, ((pair.query, pair.passage) for pair in found))
 
 
 def greedy(why: Explanation, judged: Judged) -> Greedy:

@@ -15,7 +15,7 @@ from search.encoding.addends import addends
 from search.encoding.batches import batches
 from search.encoding.cache import cached_model
 from search.encoding.dense import Dense, load_dense
-from search.encoding.engines import check_engine, check_precision, open_engine, require_own_process
+from search.encoding.engines import check_engine, check_precision, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.inputs import Role, prompt_for, require_whole, strings, with_context
 from search.encoding.layers import check_layer, combined, layer_number, pooled_layers
@@ -187,7 +187,7 @@ class Encoder:
         Raises:
             ModelError: it cannot be loaded; or a model was loaded before this process was forked.
         """
-        require_own_process()  # before the lock, which a thread of the parent may have held
+        claim_process()
         with self._loading:
             if self._engine is None:
                 engine = open_engine(self.files, self._choice, self._device, self._many, self.precision)
@@ -307,6 +307,7 @@ class Encoder:
         return zip(plan, engine.run(([encoded[i] for i in batch] for batch in plan), layers), strict=True)
 
     def _encoded(self, texts: list[str], truncate: bool) -> list[Encoded]:
+        claim_process()
         encoded = encode_ids(self.tokenizer, texts, self.max_tokens)
         if not truncate:
             require_whole(encoded, self.max_tokens)

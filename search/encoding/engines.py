@@ -42,17 +42,20 @@ def check_precision(precision: str) -> str:
     return precision
 
 
-def require_own_process() -> None:
-    """Raise ModelError in a process that was forked after its parent had loaded an engine.
+def claim_process() -> None:
+    """Say that this process uses a model from here on; ModelError if one that it was forked from did.
 
-    Threads do not survive a fork, and both engines wait for theirs: without this a child would hang.
+    Threads do not survive a fork, and both engines wait for theirs: without this a child would hang. To be
+    called before any lock is taken, which a thread of the parent may have held when it was forked.
     """
+    global _loaded_by
     if _loaded_by not in (None, os.getpid()):
         raise ModelError(
             "this process was forked from one that had loaded a model, and a model cannot be used "
             "across a fork. Open the index or make the encoder after the fork, in each process, or start workers "
             "with multiprocessing.get_context('spawn')."
         )
+    _loaded_by = os.getpid()
 
 
 def open_engine(
@@ -75,11 +78,9 @@ def open_engine(
         ModelError: the model cannot be loaded, or not by the engine that was asked for; or this process was
             forked after a model had been loaded.
     """
+    claim_process()
     from search.encoding.torch_engine import TorchEngine, best_device
 
-    global _loaded_by
-    require_own_process()
-    _loaded_by = os.getpid()
     if engine == "torch" or precision != "fp32" or (device or "cpu") != "cpu":
         return TorchEngine(files, device, precision)
     if engine == "auto" and many and device is None and _may_have_gpu() and best_device() != "cpu":

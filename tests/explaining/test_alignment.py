@@ -1,0 +1,169 @@
+"""Which word is paired with which, on matrices that are made by hand; and the figures, with the real model and data."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from search.encoding import Encoder
+from search.records import Explanation, Token
+from tests.conftest import DATA, REPOSITORY
+
+
+def tokens(text: str) -> tuple[Token, ...]:
+    """Each blank-separated piece a word of its own, between [CLS] and [SEP]."""
+    found = [Token("[CLS]", 2, 0, 0, True, None, "special")]
+    for i, piece in enumerate(text.split(" ")):
+        start = found[-1].end + (i > 0)
+        found.append(Token(piece, 9, start, start + len(piece), False, i, "text"))
+    return (*found, Token("[SEP]", 3, 0, 0, True, None, "special"))
+
+
+def explanation(query: str, passage: str, cosines: list[list[float]]) -> Explanation:
+    """An explanation with these cosines between words; special tokens are like everything."""
+    first, second = tokens(query), tokens(passage)
+    similarity = np.ones((len(first), len(second)), dtype=np.float32)
+    similarity[1:-1, 1:-1] = cosines
+    return Explanation(
+        query=query,
+        passage=passage,
+        context="",
+        query_tokens=first,
+        passage_tokens=second,
+        similarity=similarity,
+        similarity_layer=3,
+        contributions=np.zeros(similarity.shape),
+        terms=(),
+        cosine=0.5,
+        score=0.5,
+        mode="dense",
+        pooling="mean",
+    )
+
+
+def pairs(why: Explanation, threshold: float = 0.0) -> list[tuple[int, int]]:
+    """The pairs of an alignment by where their words begin."""
+    return [(pair.query.start, pair.passage.start) for pair in why.alignment(threshold)]
+
+
+def test_of_two_equal_words_the_one_in_like_surroundings_is_chosen() -> None:
+    # "the" is a little more like the first "the", but its neighbour "key" stands behind the second:
+    # 0.80 + 0.15 * 0.1 = 0.815 against 0.78 + 0.15 * 0.9 = 0.915
+    why = explanation("the key", "the door the key", [[0.80, 0.1, 0.78, 0.1], [0.1, 0.1, 0.1, 0.9]])
+    assert pairs(why) == [(0, 9), (4, 13)]
+    assert [pair.similarity for pair in why.alignment()] == pytest.approx([0.78, 0.9])  # the cosines alone
+
+
+def test_the_word_before_counts_as_the_word_behind_does() -> None:
+    why = explanation("key the", "door the key the", [[0.1, 0.1, 0.9, 0.1], [0.1, 0.80, 0.1, 0.78]])
+    assert pairs(why) == [(0, 9), (4, 13)]
+
+
+def test_neighbours_do_not_outweigh_a_clear_difference() -> None:
+    # 0.95 + 0.15 * 0.1 = 0.965 against 0.78 + 0.15 * 0.9 = 0.915
+    why = explanation("the key", "the door the key", [[0.95, 0.1, 0.78, 0.1], [0.1, 0.1, 0.1, 0.9]])
+    assert pairs(why) == [(0, 0), (4, 13)]
+
+
+def test_a_word_that_another_one_matches_better_stays_alone() -> None:
+    assert pairs(explanation("cat kitten", "cat", [[0.9], [0.7]])) == [(0, 0)]
+    assert pairs(explanation("cat", "kitten cat", [[0.7, 0.9]])) == [(0, 7)]
+
+
+def test_punctuation_is_no_neighbour() -> None:
+    # Without the comma, "key" stands behind the second "the" and lifts it.
+    why = explanation(
+        "the , key", "the door the key", [[0.80, 0.1, 0.78, 0.1], [1, 1, 1, 1], [0.1, 0.1, 0.1, 0.9]]
+    )
+    assert pairs(why) == [(0, 9), (6, 13)]
+
+
+def test_punctuation_can_be_paired_too() -> None:
+    why = explanation("the ,", "the ,", [[0.8, 0.2], [0.1, 0.9]])
+    assert pairs(why) == [(0, 0)]
+    found = why.alignment(punctuation=True)
+    assert [(p.query.text, p.passage.text, p.passage.start) for p in found] == [
+        ("the", "the", 0),
+        (",", ",", 4),
+    ]
+
+
+def test_the_threshold_is_for_the_cosine_of_the_two_words() -> None:
+    # "the" is lifted to 0.915 by its neighbour, but its cosine is 0.78.
+    why = explanation("the key", "the door the key", [[0.80, 0.1, 0.78, 0.1], [0.1, 0.1, 0.1, 0.9]])
+    assert pairs(why, 0.77) == [(0, 9), (4, 13)]
+    assert pairs(why, 0.79) == [(4, 13)]
+
+
+def test_the_matrix_is_left_as_it_was() -> None:
+    why = explanation("a b", "a b", [[0.5, 0.1], [0.1, 0.5]])
+    before = why.similarity.copy()
+    why.alignment()
+    assert np.array_equal(why.similarity, before)
+
+
+def test_texts_without_words_have_no_pairs() -> None:
+    assert explanation("!", "key", [[0.9]]).alignment() == []
+    assert explanation("key", "? !", [[0.9, 0.9]]).alignment() == []
+
+
+@pytest.fixture(scope="module")
+def benchmark_module() -> ModuleType:
+    """benchmarks/alignment.py, which is a script beside machine.py."""
+    folder = REPOSITORY / "benchmarks"
+    spec = importlib.util.spec_from_file_location("benchmark_alignment", folder / "alignment.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        patch.setitem(sys.modules, spec.name, module)  # where its dataclasses look for it
+        spec.loader.exec_module(module)
+    return module
+
+
+def test_what_the_benchmark_counts(benchmark_module: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "gold.jsonl"
+    file.write_text(
+        '{"source": ["a", "b", "."], "target": ["x", "y", "."], "sure": [[0, 0], [2, 2]], "possible": [[1, 1]]}\n'
+        '{"source": ["a", "b"], "target": ["x", "y"], "alignments": [{"src": [0, 1], "tgt": [1], "type": "EQUI"}, '
+        '{"src": [], "tgt": [0], "type": "NOALI"}]}\n',
+        encoding="utf-8",
+    )
+    words, chunks = benchmark_module.read(file)
+    assert (words.sure, words.possible) == ({(0, 0), (2, 2)}, {(1, 1)})
+    assert (chunks.sure, chunks.possible) == ({(0, 1), (1, 1)}, set())
+    marks_too = benchmark_module.Counts()
+    marks_too.add({(0, 0), (2, 2)}, words, punctuation=True)
+    assert (marks_too.found, marks_too.right, marks_too.wanted, marks_too.hit) == (2, 2, 2, 2)
+    counts = benchmark_module.Counts()
+    counts.add(
+        {(0, 0), (1, 1), (0, 1)}, words
+    )  # one sure, one possible, one wrong; the full stop is not wanted
+    counts.add({(0, 1)}, chunks)  # one of two
+    assert (counts.found, counts.right, counts.wanted, counts.hit) == (4, 3, 3, 2)
+    assert str(counts).split() == ["0.750", "0.667", "0.7059"]
+
+
+def test_greedy_matches(benchmark_module: ModuleType) -> None:
+    why = explanation("cat kitten", "cat dog", [[0.9, 0.3], [0.7, 0.2]])
+    judged = benchmark_module.Judged(["cat", "kitten"], ["cat", "dog"], set(), set())
+    found = benchmark_module.greedy(why, judged)
+    assert found.forth == {(0, 0), (1, 0)}
+    assert found.back == {(0, 0), (0, 1)}
+    assert found.mutual == {(0, 0)}
+
+
+def test_real_alignments_by_people(benchmark_module: ModuleType, real: Encoder) -> None:
+    file = DATA / "alignment" / "ists-headlines.jsonl"
+    if not file.exists():
+        pytest.skip(f"no data at {file}")
+    figures = benchmark_module.Figures()
+    for judged in list(benchmark_module.read(file))[:100]:
+        benchmark_module.measure(judged, real, figures, False)
+    f1 = {name: float(str(counts).split()[2]) for name, counts in figures.by_method.items()}
+    assert f1["search.explain"] >= 0.47
+    assert f1["search.explain"] > f1["mutual best cosine"]
+    assert f1["search.explain"] > f1["greedy, last layer"]
