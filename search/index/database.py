@@ -230,6 +230,18 @@ def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
     )
 
 
+def count_passages(connection: sqlite3.Connection) -> None:
+    """Write down how many passages there are, within a transaction: a reader notices when one is missing."""
+    (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+    put_meta(connection, {"passages": passages})
+
+
+def number_passages_after(connection: sqlite3.Connection, last: int) -> None:
+    """Give the next passage the id `last` + 1, within a transaction, so that no id is ever used twice."""
+    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'passages'")
+    connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('passages', ?)", (last,))
+
+
 def last_passage_id(database: Path) -> int:
     """The highest id that was ever given to a passage; 0 where that cannot be told."""
     if not database.is_file():

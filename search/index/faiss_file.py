@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator
@@ -50,6 +51,12 @@ def write_file(connection: sqlite3.Connection, dimension: int, index: Path, gene
     temporary.replace(index / name)
     sync_folder(index / "ann")
     return Ann(generation, name, digest, watermark, count, 0)
+
+
+def next_generation(index: Path, after: int = 0) -> int:
+    """A number for a FAISS file, above `after` and those of all files that are there, named or not."""
+    found = (re.match(r"g(\d+)-", path.name) for path in (index / "ann").glob("*.faiss"))
+    return max([after, *(int(match[1]) for match in found if match)]) + 1
 
 
 def is_whole(index: Path, ann: Ann, dimension: int) -> bool:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from search.errors import IndexNotFound, InputError, SearchError, quoted
 from search.index.database import read_meta
+from search.index.lock import HOLDER, LOCK
 
 DATABASE = "index.db"
-_OWN_NAMES = frozenset({DATABASE, f"{DATABASE}-journal", "writer.lock", "writer.json", "ann", "tmp"})
+_OWN_NAMES = frozenset({DATABASE, f"{DATABASE}-journal", LOCK, HOLDER, "ann", "tmp"})
 
 
 def home() -> Path:

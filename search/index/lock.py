@@ -16,7 +16,7 @@ from pathlib import Path
 
 from search.errors import IndexLocked
 
-_LOCK, _HOLDER = "writer.lock", "writer.json"
+LOCK, HOLDER = "writer.lock", "writer.json"
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def writer_lock(index: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(index / _LOCK, timeout=0)
+    lock = FileLock(index / LOCK, timeout=0)
     try:
         lock.acquire()
     except Timeout:
@@ -37,17 +37,38 @@ def writer_lock(index: Path) -> Iterator[None]:
         ) from None
     try:
         note = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-        (index / _HOLDER).write_text(json.dumps(note), encoding="utf-8")
+        (index / HOLDER).write_text(json.dumps(note), encoding="utf-8")
         yield
     finally:
         with suppress(OSError):  # left behind it does no harm
-            (index / _HOLDER).unlink()
+            (index / HOLDER).unlink()
         lock.release()
+
+
+def is_being_written(index: Path) -> bool:
+    """Whether a run is under way.
+
+    Where no writer left its name there is none, and nothing is touched. Otherwise the lock is tried for a
+    moment, because the name outlives a writer that was killed.
+    """
+    from filelock import FileLock, Timeout
+
+    if not (index / HOLDER).exists():
+        return False
+    lock = FileLock(index / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    except OSError:  # no right to write there, as in an index on a read-only drive
+        return False
+    lock.release()
+    return False
 
 
 def _holder(index: Path) -> str:
     try:
-        note = json.loads((index / _HOLDER).read_text(encoding="utf-8"))
+        note = json.loads((index / HOLDER).read_text(encoding="utf-8"))
         return f"process {note['pid']} on {note['host']} (since {note['since']})"
     except (OSError, ValueError, KeyError):
         return "another process"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 import time
 from collections import Counter
@@ -18,7 +17,7 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.index.checksums import content_key
 from search.index.database import all_meta, is_newest
-from search.index.faiss_file import is_whole, write_file
+from search.index.faiss_file import is_whole, next_generation, write_file
 from search.index.plan import compare, nothing_to_index
 from search.index.reading import batches_ahead
 from search.index.settings import PassageSettings, Source
@@ -178,7 +177,7 @@ class Run:
         usable = ann is not None and is_whole(self.index, ann, self.encoder.dimension)
         if usable and stale <= _REWRITE_SHARE * passages:
             return
-        generation = max([ann.generation if ann else 0, *_generations(self.index)]) + 1
+        generation = next_generation(self.index, ann.generation if ann else 0)
         self.writer.name_vectors(write_file(self.connection, self.encoder.dimension, self.index, generation))
 
     def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
@@ -224,9 +223,3 @@ class Run:
 def _prompt_tokens(encoder: Encoder) -> int:
     prompt = encoder.prompt("document")
     return len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0
-
-
-def _generations(index: Path) -> list[int]:
-    """Numbers of the FAISS files that are there, named by index.db or not."""
-    found = (re.match(r"g(\d+)-", path.name) for path in (index / "ann").glob("*.faiss"))
-    return [int(match[1]) for match in found if match]

@@ -10,7 +10,7 @@ import sqlite3
 from sqlite_utils import Database, Migrations
 
 from search.index.checksums import COVERED, add_missing
-from search.index.database import SCHEMA_VERSION, put_meta
+from search.index.database import SCHEMA_VERSION, count_passages, put_meta
 
 _migrations = Migrations("seewhy")
 
@@ -84,6 +84,6 @@ def migrate(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     with db.atomic():
         _migrations.apply(db)
-        (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-        put_meta(connection, {"schema_version": SCHEMA_VERSION, "passages": passages})
+        put_meta(connection, {"schema_version": SCHEMA_VERSION})
+        count_passages(connection)
     connection.execute("COMMIT")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.corpus import Skipped, SourceFile
 from search.index.checksums import COVERED, Value, content_key, row_checksum
-from search.index.database import put_meta
+from search.index.database import count_passages, number_passages_after, put_meta
 from search.index.vectors import Ann
 from search.records import Document, Passage
 
@@ -84,9 +84,9 @@ class Writer:
             put_meta(connection, values)
 
     def number_passages_after(self, last: int) -> None:
-        """Give the first passage the id `last` + 1, so that no id is ever used twice."""
+        """See `search.index.database`."""
         with self.transaction() as connection:
-            connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('passages', ?)", (last,))
+            number_passages_after(connection, last)
 
     def read_again(self) -> None:
         """Take no file for unchanged; documents that turn out to be equal keep their embeddings."""
@@ -123,7 +123,7 @@ class Writer:
                     _delete_documents(
                         connection, file, [row[0] for row in stored if row[0] not in work.records]
                     )
-            _count_passages(connection)
+            count_passages(connection)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not."""
@@ -149,7 +149,7 @@ class Writer:
                 connection.execute(
                     "DELETE FROM skipped WHERE path = ? AND stage = 'read'", (os.fsencode(path),)
                 )
-            _count_passages(connection)
+            count_passages(connection)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
@@ -173,12 +173,6 @@ class Writer:
                        VALUES (1, ?, ?, ?, ?, ?, ?)""",
                     (*row, row_checksum(*row)),
                 )
-
-
-def _count_passages(connection: sqlite3.Connection) -> None:
-    """Write down how many passages there are, so that a reader notices when one cannot be found."""
-    (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-    put_meta(connection, {"passages": passages})
 
 
 def _rename_file(connection: sqlite3.Connection, old: str, new: str) -> None:
@@ -283,19 +277,23 @@ def _insert(connection: sqlite3.Connection, table: str, *values: Value) -> None:
 
 
 def _delete_documents(connection: sqlite3.Connection, file: int, records: Sequence[int]) -> None:
-    """Delete documents with all their passages, and note those that the FAISS file still holds."""
+    """Delete those documents of a file, by their records, that are there."""
     for record in records:
         row = connection.execute(
             "SELECT id FROM documents WHERE file = ? AND record = ?", (file, record)
         ).fetchone()
-        if row is None:
-            continue
-        connection.execute(
-            """INSERT INTO tombstones SELECT passages.id FROM passages, ann
-               WHERE document = ? AND passages.id <= ann.watermark""",
-            row,
-        )
-        connection.execute("DELETE FROM documents WHERE id = ?", row)
+        if row is not None:
+            delete_document(connection, *row)
+
+
+def delete_document(connection: sqlite3.Connection, document: int) -> None:
+    """Delete a document with all its passages, and note those that the FAISS file still holds."""
+    connection.execute(
+        """INSERT INTO tombstones SELECT passages.id FROM passages, ann
+           WHERE document = ? AND passages.id <= ann.watermark""",
+        (document,),
+    )
+    connection.execute("DELETE FROM documents WHERE id = ?", (document,))
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from search.errors import InputError
+from search.corpus import SourceFile, load
+from search.errors import InputError, ReadError
 from search.index.database import connect_to_read
 from search.index.health.examine import settings, snapshot
 from search.index.health.kinds import Tally
 from search.index.layout import DATABASE
+from search.index.lock import HOLDER, is_being_written
 from search.index.plan import compare, listed
 from search.index.settings import Source
 
 BROKEN = f"{DATABASE}.broken-"
-
-
-def is_being_written(index: Path) -> bool:
-    """Whether a run is under way.
-
-    Where no writer left its name there is none, and nothing is touched. Otherwise the lock is tried for a
-    moment, because the name outlives a writer that was killed.
-    """
-    from filelock import FileLock, Timeout
-
-    if not (index / "writer.json").exists():
-        return False
-    lock = FileLock(index / "writer.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        return True
-    except OSError:  # no right to write there, as in an index on a read-only drive
-        return False
-    lock.release()
-    return False
 
 
 def examine_leftovers(index: Path, connection: sqlite3.Connection, tally: Tally) -> None:
@@ -59,7 +39,7 @@ def named_file(connection: sqlite3.Connection) -> str:
 
 def leftovers(index: Path, named: str) -> list[Path]:
     """What lies about: `tmp/`, FAISS files other than `named`, the name of a writer that was killed."""
-    found = [path for path in (index / "tmp", index / "writer.json") if path.exists()]
+    found = [path for path in (index / "tmp", index / HOLDER) if path.exists()]
     keep = Path(named).name
     if (index / "ann").is_dir():
         found += sorted(path for path in (index / "ann").iterdir() if path.name != keep)
@@ -113,7 +93,7 @@ def examine_sources(index: Path, database: Path, meta: dict[str, Any], verify: b
         path = os.fsencode(file.path)
         if path not in stored:
             tally.add("new", file.path)
-        elif not stored[path] or _sha256(file.absolute) != stored[path]:  # more than its time stamp
+        elif not stored[path] or _sha256(file) != stored[path]:  # more than its time stamp
             tally.add("changed", file.path)
     for name in plan.gone:
         tally.add("gone", name)
@@ -121,17 +101,13 @@ def examine_sources(index: Path, database: Path, meta: dict[str, Any], verify: b
         seen = {file.path for file, _ in plan.changed}
         for file in files:
             expected = stored.get(os.fsencode(file.path))
-            if file.path not in seen and expected and _sha256(file.absolute) not in ("", expected):
+            if file.path not in seen and expected and _sha256(file) not in ("", expected):
                 tally.add("changed secretly", file.path)
 
 
-def _sha256(path: Path) -> str:
+def _sha256(file: SourceFile) -> str:
     """Of a file's bytes; "" if it cannot be read now."""
-    digest = hashlib.sha256()
     try:
-        with path.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    except OSError:
+        return load(file).sha256
+    except ReadError:
         return ""
-    return digest.hexdigest()

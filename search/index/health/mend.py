@@ -15,10 +15,10 @@ from typing import Any
 
 from search.encoding.encoder import Encoder, with_context
 from search.index.checksums import COVERED, content_key, covered, row_checksum
-from search.index.database import put_meta
+from search.index.database import count_passages, number_passages_after, put_meta
 from search.index.health.examine import document_name, unit_length
 from search.index.health.kinds import Tally
-from search.index.writer import Writer, as_blob
+from search.index.writer import Writer, as_blob, delete_document
 
 _AT_ONCE = 512
 
@@ -36,14 +36,12 @@ def restore_settings(writer: Writer, values: dict[str, Any], good: Iterable[str]
 def count_anew(writer: Writer) -> None:
     """Set the number of passages, and the number that the next one gets."""
     with writer.transaction() as connection:
-        (count,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-        put_meta(connection, {"passages": count})
+        count_passages(connection)
         numbers = """SELECT max(n) FROM (SELECT 0 AS n UNION ALL SELECT max(id) FROM passages
                      UNION ALL SELECT max(passage) FROM tombstones UNION ALL SELECT watermark FROM ann
                      UNION ALL SELECT seq FROM sqlite_sequence WHERE name = 'passages')"""
         (last,) = connection.execute(numbers).fetchone()
-        connection.execute("DELETE FROM sqlite_sequence WHERE name = 'passages'")
-        connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('passages', ?)", (last,))
+        number_passages_after(connection, last)
 
 
 def delete_orphans(writer: Writer, *, embeddings: bool = True) -> None:
@@ -191,19 +189,13 @@ def drop(writer: Writer, documents: Iterable[int], files: Iterable[int]) -> list
         for id_ in sorted(wanted):
             lost.append(document_name(connection, id_, unlimited, "document"))
             connection.execute(
-                """INSERT OR IGNORE INTO tombstones SELECT passages.id FROM passages, ann
-                   WHERE document = ? AND passages.id <= ann.watermark""",
-                (id_,),
-            )
-            connection.execute(
                 """UPDATE files SET status = 'partial', mtime_ns = -1, sha256 = NULL
                    WHERE id = (SELECT file FROM documents WHERE id = ?)""",
                 (id_,),
             )
-            connection.execute("DELETE FROM documents WHERE id = ?", (id_,))
+            delete_document(connection, id_)
         connection.executemany("DELETE FROM files WHERE id = ?", ((id_,) for id_ in files))
-        (count,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-        put_meta(connection, {"passages": count})
+        count_passages(connection)
     return lost
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
@@ -16,7 +15,7 @@ from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, SearchError
 from search.index.database import SCHEMA_VERSION, connect_to_read, connect_to_write, read_meta, translated
-from search.index.faiss_file import write_file
+from search.index.faiss_file import next_generation, sync_folder, write_file
 from search.index.health import examine, mend
 from search.index.health.check import Examination, examined, ways_out
 from search.index.health.examine_files import leftovers, named_file
@@ -25,6 +24,7 @@ from search.index.health.kinds import EXAMPLES, Tally
 from search.index.health.proof import proven
 from search.index.health.salvage import keep_aside, salvage
 from search.index.layout import DATABASE
+from search.index.lock import HOLDER
 from search.index.plan import listed
 from search.index.run import Run
 from search.index.schema import migrate
@@ -156,10 +156,7 @@ class RepairRun:
             "schema_version": SCHEMA_VERSION,
             "root": str(root),
             "fingerprint": made,
-            "source": {
-                name: getattr(self.source, name)
-                for name in ("include", "exclude", "text_field", "title_field")
-            },
+            "source": asdict(self.source),
             "complete": bool(good.get("complete", False)),
             "passages": int(good.get("passages", 0)),
         }
@@ -230,7 +227,7 @@ class RepairRun:
                 self.database,
                 self.writer.connection,
                 self.encoder,
-                PassageSettings(**json.loads(self.made.passages)),
+                PassageSettings.from_json(self.made.passages),
                 self.source,
                 self._progress,
             )
@@ -265,7 +262,7 @@ class RepairRun:
         examine_vectors(self.writer.connection, dimension, LoadedVectors(self.index), tally)
         if not tally.counts and "query" not in found.tally:
             return
-        ann = write_file(self.writer.connection, dimension, self.index, _next_generation(self.index))
+        ann = write_file(self.writer.connection, dimension, self.index, next_generation(self.index))
         self.writer.name_vectors(ann)
         self._did("wrote the FAISS file anew" if ann else "named no FAISS file, as there are no embeddings")
 
@@ -273,12 +270,13 @@ class RepairRun:
         """Give the mended copy the name of the broken database, and that another."""
         self.kept = str(keep_aside(self.index / DATABASE))
         self.database.replace(self.index / DATABASE)
+        sync_folder(self.index)
         self.database = self.index / DATABASE
         self._did("put the mended copy in place of the broken database, which is kept", 0, [self.kept])
 
     def _tidy(self) -> None:
         """Delete what nothing needs; only what was there without need at the start is worth a word."""
-        lying = [path for path in leftovers(self.index, self._named()) if path.name != "writer.json"]
+        lying = [path for path in leftovers(self.index, self._named()) if path.name != HOLDER]
         mend.delete(lying)
         if strange := [path.name for path in lying if path.name in self._lay_about - {"tmp"}]:
             self._did("deleted files that lay about", len(strange), strange)
@@ -290,9 +288,3 @@ class RepairRun:
                 return named_file(connection)
         except (SearchError, sqlite3.DatabaseError):
             return ""
-
-
-def _next_generation(index: Path) -> int:
-    """A number for a FAISS file that none in the folder has."""
-    names = (re.match(r"g(\d+)-", path.name) for path in (index / "ann").glob("g*"))
-    return max([int(match[1]) for match in names if match], default=0) + 1

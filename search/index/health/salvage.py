@@ -18,7 +18,7 @@ from typing import Any
 
 from search.errors import IndexDamaged
 from search.index.checksums import COVERED, add_missing
-from search.index.database import connect_to_read
+from search.index.database import connect_to_read, number_passages_after
 from search.index.health.examine import lenient
 from search.index.health.examine_files import BROKEN
 from search.index.writer import Writer
@@ -102,8 +102,7 @@ def _carry_on_numbering(source: sqlite3.Connection, target: sqlite3.Connection) 
     except sqlite3.DatabaseError:
         return
     if row and isinstance(row[0], int):
-        target.execute("DELETE FROM sqlite_sequence WHERE name = 'passages'")
-        target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('passages', ?)", (row[0],))
+        number_passages_after(target, row[0])
 
 
 def keep_aside(database: Path) -> Path:
