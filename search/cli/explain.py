@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.hits import QueryArgument, ranked
 from search.cli.options import (
-    HITS_OF_A_DOCUMENT,
     Colour,
     ColourOption,
     EngineOption,
@@ -21,9 +21,9 @@ from search.cli.options import (
     echo,
     note,
     page_width,
+    remarks,
 )
 
-Text = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]
 Which = Annotated[
     str, typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812).")
 ]
@@ -31,7 +31,7 @@ TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="As the query ha
 
 
 def explain(
-    text: Text,
+    text: QueryArgument,
     which: Which = "1",
     k: TopK = 10,
     index: IndexOption = None,
@@ -61,13 +61,7 @@ def explain(
         )
     opened = Index.open(index, offline=offline, engine=engine)
     number = int(wanted[2])
-    if wanted[1]:
-        hit = opened.hit(text, number)
-    else:
-        hits = opened.query(text, k=max(number, k), per_document=HITS_OF_A_DOCUMENT)
-        if len(hits) < number:
-            raise InputError(f"there is no rank {number}: the index holds {len(hits)} passages.")
-        hit = hits[number - 1]
+    hit = opened.hit(text, number) if wanted[1] else ranked(opened, text, [number], k)[number]
     found = opened.explain(text, hit)
     if png:
         write_file(png, picture.explanation(found, units(found), hit))
@@ -79,5 +73,4 @@ def explain(
         echo(json.explanation(found, hit))
     elif not (png or html):
         echo(why.explanation(found, hit, width=page_width(), colour=colour_on(color)))
-    for problem in opened.notes:
-        note(f"note: {problem}", quiet)
+    remarks(opened.notes, quiet)

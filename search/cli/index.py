@@ -24,6 +24,7 @@ from search.cli.options import (
     echo,
     note,
     page_width,
+    remarks,
 )
 from search.render.escape import escape
 
@@ -150,8 +151,7 @@ def index(
         )
     report = built.report
     assert report is not None
-    for remark in report.notes:
-        note(f"note: {remark}", quiet)
+    remarks(report.notes, quiet)
     if as_json:
         echo(json.lines([report]) if watch else json.document(report))
     elif not quiet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from enum import Enum
 from typing import Annotated
 
@@ -78,3 +79,9 @@ def note(text: str, quiet: bool = False) -> None:
     """Anything that is no result, to stderr."""
     if not quiet:
         typer.echo(text, err=True)
+
+
+def remarks(sentences: Iterable[str], quiet: bool = False) -> None:
+    """What the library has to say beside a result, a note each."""
+    for sentence in sentences:
+        note(f"note: {sentence}", quiet)

@@ -24,6 +24,7 @@ from search.cli.options import (
     echo,
     note,
     page_width,
+    remarks,
 )
 
 Text = Annotated[
@@ -88,8 +89,7 @@ def query(
             place = f" --index {shlex.quote(index)}" if index else ""
             place += (f" -k {k}" if k != 10 else "") + (" --offline" if offline else "")
             note(f"\nWhy the first? seewhy explain {shlex.quote(text)} 1{place}", quiet)
-    for problem in opened.notes:
-        note(f"note: {problem}", quiet)
+    remarks(opened.notes, quiet)
     if timing:
         clock.lap("print")
         note("\n" + clock.report())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
 
+from search.cli.hits import QueryArgument, passage_id
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     Colour,
@@ -18,11 +18,10 @@ from search.cli.options import (
     QuietOption,
     colour_on,
     echo,
-    note,
     page_width,
+    remarks,
 )
 
-Text = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]
 Wanted = Annotated[
     str,
     typer.Argument(
@@ -38,7 +37,7 @@ PerDocument = Annotated[
 
 
 def why_not(
-    text: Text,
+    text: QueryArgument,
     wanted: Wanted,
     k: TopK = 10,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
@@ -57,11 +56,10 @@ def why_not(
     from search.render import why_not as draw
 
     opened = Index.open(index, offline=offline, engine=engine)
-    passage = re.fullmatch(r"p(\d+)", wanted.strip())
-    found = opened.why_not(text, int(passage[1]) if passage else wanted, k, per_document=per_document)
+    what = passage_id(wanted)
+    found = opened.why_not(text, wanted if what is None else what, k, per_document=per_document)
     if as_json:
         echo(draw.as_json(found))
     else:
         echo(draw.why_not(found, width=page_width(), colour=colour_on(color)))
-    for problem in opened.notes:
-        note(f"note: {problem}", quiet)
+    remarks(opened.notes, quiet)
