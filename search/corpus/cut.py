@@ -142,9 +142,9 @@ class Cutter:
         counts = self._counts(text[block.start : block.end] for block in short)
         lengths = dict(zip(short, counts, strict=True))
         most = self._context_tokens if self._heading_context or document.record else 0
-        # A file's name, where there was no title, says nothing about its text.
-        named_after_file = document.title in (file_name(document.path), file_stem(document.path))
-        contexts = Contexts("" if named_after_file else document.title, most, self._count)
+        # A file's name, where there was no title, says nothing about its text; nor does the text itself.
+        no_title = (file_name(document.path), file_stem(document.path), text)
+        contexts = Contexts("" if document.title in no_title else document.title, most, self._count)
         for block in found:
             first, later = contexts.of(block.trail, block.shown), contexts.of(block.trail)
             context_cost = max(contexts.cost(first), contexts.cost(later))

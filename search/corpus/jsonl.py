@@ -77,10 +77,12 @@ def _document(
     path: str, encoding: str, record: int, line: int, value: dict[str, Any] | str, columns: Columns
 ) -> Document | None:
     row = {columns.text: value} if isinstance(value, str) else value
+    title = one_line(whole_characters(as_text(row.get(columns.title)))) if columns.title else ""
     text = whole_characters(as_text(row.get(columns.text)))
     if not text.strip():
+        text = title  # all that the record says
+    if not text:
         return None
-    title = one_line(whole_characters(as_text(row.get(columns.title)))) if columns.title else ""
     return Document(
         path=path,
         kind="jsonl",

@@ -66,20 +66,21 @@ def documents(
         if row.problem:
             yield Skipped(f"{path}#{number}", reasons.DAMAGED, f"{at}: {row.problem}")
             continue
-        record = _record(names, row.cells)
-        if record.get(columns.text, "").strip():
-            yield _document(path, decoded.encoding, number, row, record, columns)
-        else:
-            yield Skipped(
-                f"{path}#{number}", reasons.EMPTY, f"{at}: nothing in column '{shown(columns.text)}'"
-            )
+        document = _document(path, decoded.encoding, number, row, _record(names, row.cells), columns)
+        yield document or Skipped(
+            f"{path}#{number}", reasons.EMPTY, f"{at}: nothing in column '{shown(columns.text)}'"
+        )
 
 
 def _document(
     path: str, encoding: str, number: int, row: _Row, record: dict[str, str], columns: Columns
-) -> Document:
-    text = record[columns.text]
+) -> Document | None:
     title = one_line(record.get(columns.title, "")) if columns.title else ""
+    text = record.get(columns.text, "")
+    if not text.strip():
+        text = title  # all that the record says
+    if not text:
+        return None
     ends = ((0, row.first), (len(text), row.last)) if row.last > row.first else ((0, row.first),)
     offsets, lines = zip(*ends, strict=True)
     return Document(

@@ -112,6 +112,12 @@ def test_a_title_that_is_only_the_files_name_is_not_encoded(tmp_path: Path) -> N
         assert [passage.context for passage in cutter.cut(document)] == [""]
 
 
+def test_a_title_that_is_the_text_is_not_encoded_twice(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "r.jsonl", '{"title": "ab", "text": ""}\n')
+    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=32)
+    assert [(passage.context, passage.text) for passage in cutter.cut(document)] == [("", "ab")]
+
+
 def test_a_passage_has_a_letter_or_digit_if_its_section_has(tmp_path: Path) -> None:
     source = "# Code\n\n```\n" + "\n".join("a" * 30 for _ in range(4)) + "\n```\n\n---\n"
     passages = Cutter(TOKENIZERS["word_piece"], max_tokens=64, passage_tokens=33).cut(

@@ -28,6 +28,15 @@ def test_the_layout_of_beir() -> None:
     assert document.lines.span(0, 8) == (1, 1)
 
 
+def test_a_title_is_the_text_of_a_record_without_one() -> None:
+    found = records('{"title": "Wings ", "text": ""}\n{"title": " ", "text": " "}\n{"title": "a", "text": "b"}\n')
+    assert [(item.title, item.text) for item in found if isinstance(item, Document)] == [
+        ("Wings", "Wings"),
+        ("a", "b"),
+    ]
+    assert [item.path for item in found if isinstance(item, Skipped)] == ["r.jsonl#2"]
+
+
 def test_lines_are_counted_as_editors_do() -> None:
     found = records('\n{"text": "a\u2028b"}\r\n\r\n"bare"\r"last"')
     lines = [item.lines.span(0, 1) for item in found if isinstance(item, Document)]

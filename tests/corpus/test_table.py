@@ -97,6 +97,15 @@ def test_rows_without_text_are_counted() -> None:
     assert items[0].detail == "line 2: nothing in column 'text'"
 
 
+def test_a_title_is_the_text_of_a_row_without_one() -> None:
+    items = rows("id,title,text\n1,Wings,\n2,,\n3,Lift,drag\n")
+    assert [(item.title, item.text) for item in items if isinstance(item, Document)] == [
+        ("Wings", "Wings"),
+        ("Lift", "drag"),
+    ]
+    assert [item.path for item in items if isinstance(item, Skipped)] == ["t.csv#2"]
+
+
 def test_a_stray_quote_costs_one_row() -> None:
     items = rows('id,text\n1,fine\n2,"open\n3,also fine\n4,fine too\n')
     assert [item.text if isinstance(item, Document) else item for item in items] == [
