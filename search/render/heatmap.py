@@ -47,7 +47,7 @@ def sentences(found: Similarities, *, width: int = 80, colour: bool = False) -> 
             style="dim",
         )
     else:
-        _draw_cells(console, rows, columns, found.cosines.tolist(), 1.0, width, places=2)
+        draw_cells(console, rows, columns, found.cosines.tolist(), 1.0, width, places=2)
     console.print()
     console.print(Text("Closest pairs", style="bold"))
     for i, j in found.closest(4 * _CLOSEST if large else _CLOSEST):
@@ -79,13 +79,13 @@ def pairs(why: Explanation, found: Units, *, width: int = 80, colour: bool = Fal
     console.print(Text("Contributions, in thousandths: they add up to the cosine", style="bold"))
     cells = (shown.units.contributions * 1000).tolist()
     totals = (shown.query_added * 1000).tolist()
-    _draw_cells(
+    draw_cells(
         console, rows, columns, cells, 1000 * largest_addend(shown.units), width, places=1, totals=totals
     )
     console.print()
     title = f"Cosines of token vectors at layer {why.similarity_layer}: they do not add up to anything"
     console.print(Text(title, style="bold"))
-    _draw_cells(console, rows, columns, shown.units.similarity.tolist(), 1.0, width, places=2)
+    draw_cells(console, rows, columns, shown.units.similarity.tolist(), 1.0, width, places=2)
     if left_out(shown):
         console.print()
         console.print(left_out(shown), style="dim")
@@ -116,7 +116,7 @@ def _draw_legend(console: Console, names: Sequence[str], texts: Sequence[str]) -
     console.print(table)
 
 
-def _draw_cells(
+def draw_cells(
     console: Console,
     rows: Sequence[str],
     columns: Sequence[str],
@@ -127,7 +127,7 @@ def _draw_cells(
     places: int,
     totals: Sequence[float] = (),
 ) -> None:
-    """The matrix in blocks of as many columns as the width has room for; `totals` are its last column."""
+    """A matrix in blocks of as many columns as the width has room for; `totals` are its last column."""
     names = [*columns, *(["sum"] if totals else [])]
     label = max(_cells(name) for name in rows)
     at_once = max(1, (width - label) // _CELL)

@@ -1,17 +1,21 @@
 """Matrices as pages: one self-contained HTML file each, which loads nothing and sends nothing.
 
-    explanation(...), sentences(...)  ->  the text of an HTML file
+    explanation(...), sentences(...), attention(...), contexts(...)  ->  the text of an HTML file
 
 document.py     the frame: head, security policy, styles and scripts inside
 explanation.py  a score and its addends, to be walked through word by word
 texts.py        its two texts, their words as things to point at
 sentences.py    a matrix of sentences
+attention.py    every head of every layer, to choose from; inside.py what else a look inside finds, as tables
+contexts.py     one word in several contexts
 *.css  *.js     what goes into the file; the scripts only shade and move, the numbers stand in the page
 
 Without scripts a page still shows the texts, the sum and all sums of rows and columns.
 """
 
+from search.render.page.attention import MOST_WEIGHTS, attention
+from search.render.page.contexts import contexts
 from search.render.page.explanation import explanation
 from search.render.page.sentences import MOST_CELLS, sentences
 
-__all__ = ["MOST_CELLS", "explanation", "sentences"]
+__all__ = ["MOST_CELLS", "MOST_WEIGHTS", "attention", "contexts", "explanation", "sentences"]

@@ -18,20 +18,21 @@ from search.render.escape import escape, one_line
 LEVELS = 9
 
 
-def document(title: str, body: str, data: dict[str, Any], script: str) -> str:
+def document(title: str, body: str, data: dict[str, Any], script: str = "", style: str = "") -> str:
     """A whole page.
 
     Args:
         title: shown in the browser's tab.
         body: HTML, every text in it made harmless with `text`.
         data: what the script works on.
-        script: name of the script file.
+        script: name of the script file, if the page needs more than the one that all have.
+        style: name of a style file, likewise.
     """
-    style = _asset("page.css")
-    scripts = (_asset("page.js"), _asset(script))
+    styles = "".join(_asset(name) for name in ("page.css", style) if name)
+    scripts = [_asset(name) for name in ("page.js", script) if name]
     hashes = " ".join(map(_hash, scripts))
     policy = (
-        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {hashes}; "
+        f"default-src 'none'; img-src data:; style-src {_hash(styles)}; script-src {hashes}; "
         "base-uri 'none'; form-action 'none'"
     )
     runs = "\n".join(f"<script>{one}</script>" for one in scripts)
@@ -44,7 +45,7 @@ def document(title: str, body: str, data: dict[str, Any], script: str) -> str:
 <meta name="referrer" content="no-referrer">
 <title>{text(one_line(title))}</title>
 <link rel="icon" href="data:,">
-<style>{style}</style>
+<style>{styles}</style>
 </head>
 <body>
 {body}

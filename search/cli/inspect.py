@@ -1,0 +1,283 @@
+"""seewhy inspect"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.options import (
+    Colour,
+    ColourOption,
+    JsonOption,
+    OfflineOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+)
+
+if TYPE_CHECKING:
+    from search.records import Attention, ContextualCosines, Inspection, TokenizerComparison
+
+Text = Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.", show_default=False)]
+Text2 = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TEXT2",
+        help="The second text of a pair; with --word, of another context.",
+        show_default=False,
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model", metavar="NAME|FOLDER", help="The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2."
+    ),
+]
+Tokenizer = Annotated[
+    str | None,
+    typer.Option(
+        "--against-tokenizer",
+        metavar="NAME|FOLDER",
+        help="Show the tokens beside those of another model, a cased one for instance.",
+    ),
+]
+ShowAttention = Annotated[bool, typer.Option("--attention", help="Show who reads whom: every head, small.")]
+Layer = Annotated[
+    int | None, typer.Option("--layer", min=1, help="Attention of this layer, the mean of its heads.")
+]
+Head = Annotated[int | None, typer.Option("--head", min=1, help="Attention of this head of --layer.")]
+Rollout = Annotated[
+    bool, typer.Option("--rollout", help="Attention rolled out over the layers, up to --layer.")
+]
+Word = Annotated[
+    str | None, typer.Option("--word", metavar="WORD", help="Compare this word's vectors in TEXT and TEXT2.")
+]
+Against = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--against",
+        metavar="WORD...",
+        help="With --word: also compare with these, up to the next option. Give the texts before.",
+        show_default=False,
+    ),
+]
+Vectors = Annotated[bool, typer.Option("--vectors", help="With --json: every vector, too.")]
+
+
+class ManyAgainst(TyperCommand):
+    """A command whose option --against takes all words up to the next option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        found: list[str] = []
+        taking = False
+        for i, arg in enumerate(args):
+            if arg == "--":
+                return super().parse_args(ctx, [*found, *args[i:]])
+            if arg == "--against":
+                taking = True
+                if i + 1 == len(args) or args[i + 1].startswith("-"):
+                    raise typer.BadParameter("--against needs a word at least", ctx=ctx)
+            elif arg.startswith("-"):
+                taking = False
+                found.append(arg)
+            else:
+                found += ["--against", arg] if taking else [arg]
+        return super().parse_args(ctx, found)
+
+
+def inspect(
+    text: Text,
+    text2: Text2 = None,
+    model: Model = None,
+    against_tokenizer: Tokenizer = None,
+    attention: ShowAttention = False,
+    layer: Layer = None,
+    head: Head = None,
+    rollout: Rollout = False,
+    word: Word = None,
+    against: Against = None,
+    offline: OfflineOption = False,
+    png: PngOption = None,
+    html: HtmlOption = None,
+    vectors: Vectors = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Look inside a BERT-like model while it reads a text, or a pair of texts.
+
+    Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
+    --head or --rollout who reads whom; with --word one word in two contexts. --html writes a page with all heads
+    to choose from, --png a picture of attention, or of the word's cosines.
+    """
+    from search.encoding.models import DEFAULT_MODEL
+
+    looks = attention or layer is not None or rollout
+    if head is not None and layer is None:
+        raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
+    if head is not None and rollout:
+        raise typer.BadParameter("--rollout is of all heads: leave --head out")
+    if sum((looks, word is not None, against_tokenizer is not None)) > 1:
+        raise typer.BadParameter("attention, --word and --against-tokenizer exclude each other")
+    if against and word is None:
+        raise typer.BadParameter("--against needs --word")
+    if vectors and (not as_json or looks or word is not None or against_tokenizer is not None):
+        raise typer.BadParameter("--vectors goes with --json alone")
+    if against_tokenizer is not None and (png or html):
+        raise typer.BadParameter(
+            "--against-tokenizer has no picture: leave --png and --html out, or take --json"
+        )
+    check_writable(png, html)
+    check_pictures(png)
+    asked = _Asked(text, text2, model or DEFAULT_MODEL, offline)
+    shown = _Shown(png, html, as_json, quiet, page_width(), colour_on(color))
+    if against_tokenizer is not None:
+        shown.comparison(asked.comparison(against_tokenizer))
+    elif word is not None:
+        shown.contexts(asked.contexts(word, against or []))
+    else:
+        view = _View(layer, head, rollout)
+        inspection = None if looks and not html else asked.inspection()
+        weights = asked.attention(view) if looks or png or html else None
+        shown.inside(inspection, weights, view, attention=looks, vectors=vectors)
+
+
+@dataclass(frozen=True)
+class _View:
+    """Which part of the attention is meant."""
+
+    layer: int | None
+    head: int | None
+    rollout: bool
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is looked at, and with which model."""
+
+    text: str
+    text2: str | None
+    model: str
+    offline: bool
+
+    def inspection(self) -> Inspection:
+        from search.bert import inspect
+
+        return inspect(self.text, self.text2, model=self.model, offline=self.offline)
+
+    def attention(self, view: _View) -> Attention:
+        from search.bert import attention
+        from search.errors import InputError
+
+        found = attention(self.text, self.text2, model=self.model, offline=self.offline)
+        for name, number, most in (("layer", view.layer, found.layers), ("head", view.head, found.heads)):
+            if number is not None and number > most:
+                raise InputError(f"'{found.model}' has no {name} {number}. Give one from 1 to {most}.")
+        return found
+
+    def contexts(self, word: str, against: list[str]) -> ContextualCosines:
+        from search.bert import in_contexts
+
+        texts = [text for text in (self.text, self.text2) if text is not None]
+        return in_contexts(word, texts, against, model=self.model, offline=self.offline)
+
+    def comparison(self, other: str) -> TokenizerComparison:
+        from search.bert import compare_tokenizers
+
+        return compare_tokenizers(self.text, other, self.text2, model=self.model, offline=self.offline)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Where the result goes, and in which form."""
+
+    png: Path | None
+    html: Path | None
+    json: bool
+    quiet: bool
+    width: int
+    colour: bool
+
+    def inside(
+        self,
+        inspection: Inspection | None,
+        weights: Attention | None,
+        view: _View,
+        *,
+        attention: bool,
+        vectors: bool,
+    ) -> None:
+        from search.errors import InputError
+        from search.render import attention as drawing
+        from search.render import inspection as tables
+        from search.render import inspection_json as json
+        from search.render import page, picture
+
+        if weights and self.html and weights.weights.size > page.MOST_WEIGHTS:
+            raise InputError(
+                f"{weights.weights.size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
+                "Take a shorter text, or --png or --json with --layer."
+            )
+        if weights and self.png:
+            self._write(self.png, picture.attention(weights, view.layer, view.head, rollout=view.rollout))
+        if weights and inspection and self.html:
+            opened = page.attention(weights, inspection, view.layer, view.head, rollout=view.rollout)
+            self._write(self.html, opened)
+        if attention and weights:
+            if self.json:
+                echo(json.attention(weights, view.layer, view.head, rollout=view.rollout))
+            elif self._prints:
+                echo(
+                    drawing.attention(
+                        weights,
+                        view.layer,
+                        view.head,
+                        rollout=view.rollout,
+                        width=self.width,
+                        colour=self.colour,
+                    )
+                )
+        elif inspection:
+            if self.json:
+                echo(json.inspection(inspection, vectors=vectors))
+            elif self._prints:
+                echo(tables.inspection(inspection, width=self.width, colour=self.colour))
+
+    def contexts(self, found: ContextualCosines) -> None:
+        from search.render import inspection as tables
+        from search.render import inspection_json as json
+        from search.render import page, picture
+
+        if self.png:
+            self._write(self.png, picture.contexts(found))
+        if self.html:
+            self._write(self.html, page.contexts(found))
+        if self.json:
+            echo(json.contexts(found))
+        elif self._prints:
+            echo(tables.contexts(found, width=self.width, colour=self.colour))
+
+    def comparison(self, found: TokenizerComparison) -> None:
+        from search.render import inspection as tables
+        from search.render import inspection_json as json
+
+        if self.json:
+            echo(json.comparison(found))
+        else:
+            echo(tables.comparison(found, width=self.width, colour=self.colour))
+
+    @property
+    def _prints(self) -> bool:
+        """Text is printed only where no file was asked for."""
+        return not (self.png or self.html)
+
+    def _write(self, path: Path, content: str | bytes) -> None:
+        write_file(path, content)
+        note(f"wrote {path}", self.quiet)

@@ -1,0 +1,152 @@
+"""Attention as a page: two columns of tokens with lines between them, a head at a time, as in a head view.
+
+Every head of every layer stands below, small, to choose from; then the tables of the inspection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.records import Attention, Inspection
+from search.render.attention import CAVEATS, rows_line
+from search.render.page.document import document, isolated, text
+from search.render.page.inside import tables
+
+if TYPE_CHECKING:
+    from search.records.tokens import Matrix
+
+MOST_WEIGHTS = 5_000_000  # about 12 MB; more make a page that no browser opens gladly
+_PLACES = 1000  # weights are rounded to thousandths
+_DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
+_STRONGEST = 3
+
+_CONTROLS = """<div class="controls" id="controls">
+<label>Layer <select id="layer">{layers}</select></label>
+<label>Show <select id="head">{heads}</select></label></div>"""
+
+_DETAIL = """<section class="detail" id="detail" aria-live="polite">
+<p>Point at a token on the left to see what it reads, on the right to see who reads it. Tab and the arrow keys do it
+too; Escape shows all again.</p></section>"""
+
+_MORE = """<p>Heads often put most of their weight on [CLS], [SEP] or a full stop; Clark et al. 2019 take that for a
+way to do nothing. After the first layer a position holds a mixture of tokens; rollout accounts for that
+(Abnar &amp; Zuidema 2020): it averages the mean of the heads with the identity, for the residual connection, and
+multiplies the layers. It leaves out value vectors and feed-forward networks.</p>"""
+
+
+def attention(
+    found: Attention,
+    inspection: Inspection,
+    layer: int | None = None,
+    head: int | None = None,
+    *,
+    rollout: bool = False,
+) -> str:
+    """The page of a text's attention, as the text of an HTML file. It opens at the last layer's mean.
+
+    Args:
+        inspection: of the same text, for the tables.
+        layer, head, rollout: what to open it at instead.
+
+    Raises:
+        ValueError: there are more than MOST_WEIGHTS weights.
+    """
+    if found.weights.size > MOST_WEIGHTS:
+        raise ValueError(
+            f"{found.weights.size:,} weights are more than the {MOST_WEIGHTS:,} that a page can hold"
+        )
+    opened = (layer or found.layers, found.heads + 2 if rollout else head or found.heads + 1)
+    body = "\n".join(
+        (
+            _head(found),
+            _controls(found, opened),
+            f'<main class="heads"><div class="view" id="view">{_tokens(found, "from", "reads")}'
+            f'<svg id="lines" aria-hidden="true"></svg>{_tokens(found, "to", "is read")}</div>{_DETAIL}</main>',
+            f'<p class="faint">{text(rows_line(found))} On this page weights are rounded to thousandths. '
+            '<span id="drawn"></span></p>',
+            '<section id="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
+            '<p class="faint">A row reads, a column is read; the colour grows with the square root of the '
+            "weight.</p></section>",
+            _strongest(found),
+            f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(one)}</p>' for one in CAVEATS)}"
+            f"{_MORE}</section>",
+            tables(inspection),
+        )
+    )
+    data = {
+        "layers": found.layers,
+        "heads": found.heads,
+        "tokens": [token.text for token in found.tokens],
+        "special": [int(token.special) for token in found.tokens],
+        "weights": [_layer(found, number) for number in range(1, found.layers + 1)],
+        "places": _PLACES,
+        "opened": opened,
+    }
+    return document(f"Attention: {found.texts[0]}", body, data, "attention.js", "attention.css")
+
+
+def encoded(weights: Matrix) -> str:
+    """Two characters for each weight of a matrix, row by row: thousandths, in base 64."""
+    rounded = np.rint(np.asarray(weights, dtype=np.float64) * _PLACES).astype(np.int64).ravel()
+    pairs = np.stack([_DIGITS[rounded >> 6], _DIGITS[rounded & 63]], axis=1)
+    return pairs.tobytes().decode("ascii")
+
+
+def _layer(found: Attention, layer: int) -> list[str]:
+    """The heads of a layer, their mean, and the rollout up to it."""
+    heads = [encoded(found.matrix(layer, head)) for head in range(1, found.heads + 1)]
+    return [*heads, encoded(found.matrix(layer)), encoded(found.rollout(layer))]
+
+
+def _head(found: Attention) -> str:
+    names = ("Text",) if len(found.texts) == 1 else ("First", "Second")
+    rows = "".join(
+        f"<div><dt>{name}</dt><dd><b>{isolated(one)}</b></dd></div>"
+        for name, one in zip(names, found.texts, strict=True)
+    )
+    return f"""<header><div class="title"><h1>Which token reads which</h1>
+<button type="button" id="theme" hidden>Dark or light</button></div>
+<dl>{rows}<div><dt>Model</dt><dd>{isolated(found.model)}</dd></div></dl></header>"""
+
+
+def _controls(found: Attention, opened: tuple[int, int]) -> str:
+    shown = [*(f"head {head}" for head in range(1, found.heads + 1)), "mean of the heads", "rollout up to it"]
+    return _CONTROLS.format(
+        layers=_options([str(layer) for layer in range(1, found.layers + 1)], opened[0]),
+        heads=_options(shown, opened[1]),
+    )
+
+
+def _options(names: list[str], chosen: int) -> str:
+    return "".join(
+        f'<option value="{i}"{" selected" if i == chosen else ""}>{name}</option>'
+        for i, name in enumerate(names, 1)
+    )
+
+
+def _tokens(found: Attention, side: str, said: str) -> str:
+    """The tokens one below the other, as things to point at."""
+    lines = "".join(
+        f'<li><span class="unit{" special" if token.special else ""}" data-token="{i}" tabindex="-1" '
+        f'role="button">{isolated(token.text)}</span></li>'
+        for i, token in enumerate(found.tokens)
+    )
+    return f'<div class="side" id="{side}"><h2>{said}</h2><ol>{lines}</ol></div>'
+
+
+def _strongest(found: Attention) -> str:
+    """What each token reads most, as a plain table."""
+    mean = found.matrix(found.layers)
+    order = np.argsort(-mean, axis=1, kind="stable")[:, :_STRONGEST].tolist()
+    rows = "".join(
+        f'<tr><th scope="row">{isolated(token.text)}</th><td>'
+        + ", ".join(f"{isolated(found.tokens[j].text)} {mean[i, j]:.3f}" for j in order[i])
+        + "</td></tr>"
+        for i, token in enumerate(found.tokens)
+    )
+    return (
+        f"<details><summary>What each token reads most in layer {found.layers}, mean of its heads</summary>"
+        f'<div class="wide"><table class="plain"><tbody>{rows}</tbody></table></div></details>'
+    )

@@ -1,0 +1,129 @@
+"""Attention as a picture: every head of every layer, small; or one matrix with its tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.records import Attention
+from search.render.attention import CAVEATS, chosen, labels, rows_line, title
+from search.render.picture.canvas import FAINT, GRID, INK, Canvas, Lettering, shortened, text_width, wrapped
+from search.render.picture.cells import Block, draw_cells
+
+if TYPE_CHECKING:
+    from matplotlib.colors import Colormap
+
+    from search.records.tokens import Matrix
+
+_MARGIN, _SIZE = 0.35, 8.5
+_MOST_INCHES = 40.0  # of a side: 6,400 pixels
+_LABELLED_FROM = 0.12  # inches a cell must have to be labelled
+
+
+def attention(
+    found: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
+) -> bytes:
+    """Weights of a text, as the bytes of a PNG.
+
+    Args:
+        layer, head: one head; a layer without a head is the mean of its heads; neither is every head of every
+            layer, in rows and columns.
+        rollout: instead, what rollout makes of the layers up to `layer`, all by default.
+    """
+    if layer is None and not rollout:
+        return _all(found)
+    return _one(
+        found, chosen(found, layer, head, rollout=rollout), title(found, layer, head, rollout=rollout)
+    )
+
+
+def _one(found: Attention, weights: Matrix, name: str) -> bytes:
+    lettering = Lettering([*labels(found), *found.texts])
+    n = len(weights)
+    cell = min(0.5 if n <= 14 else 0.26, _MOST_INCHES / n)
+    shown = (
+        [shortened(lettering.drawable(label)) for label in labels(found)] if cell >= _LABELLED_FROM else []
+    )
+    size = 10.0 if cell > 0.4 else _SIZE
+    left = max((text_width(label, size) for label in shown), default=0) + 0.15
+    end = float(weights.max())
+    width = max(_MARGIN + left + n * cell + _MARGIN, 6.5)
+    notes = _notes(found, lettering, width, "The deepest colour is the largest weight. ")
+    top = _MARGIN + 0.6
+    height = top + n * cell + left + 0.55 + 0.2 * len(notes) + _MARGIN
+    canvas = Canvas(width, height, lettering)
+    _head(canvas, found, name)
+    tones = [FAINT if token.special else INK for token in found.tokens] if shown else []
+    block = Block(_MARGIN + left, top, cell, shown, shown, size)
+    draw_cells(canvas, block, np.asarray(weights), end, _colours(), tones, tones)
+    _scale(canvas, _MARGIN + left, top + n * cell + left + 0.05, end)
+    _foot(canvas, notes)
+    return canvas.png(name)
+
+
+def _all(found: Attention) -> bytes:
+    lettering = Lettering([*labels(found), *found.texts])
+    n = len(found.tokens)
+    gap, left = 0.12, 0.75
+    side = min(max(0.9, min(2.2, 0.035 * n)), (_MOST_INCHES - 2) / max(found.heads, found.layers) - gap)
+    width = max(_MARGIN + left + found.heads * (side + gap) + _MARGIN, 6.5)
+    order = " · ".join(f"{i} {label}" for i, label in enumerate(labels(found)))
+    more = f"Rows and columns in the order of the tokens: {order}. The colour grows with the square root of a weight. "
+    notes = _notes(found, lettering, width, more)
+    top = _MARGIN + 0.85
+    height = top + found.layers * (side + gap) + 0.55 + 0.2 * len(notes) + _MARGIN
+    canvas = Canvas(width, height, lettering)
+    name = title(found, None, None)
+    _head(canvas, found, name)
+    for head in range(found.heads):
+        x = _MARGIN + left + head * (side + gap) + side / 2
+        canvas.write(x, top - 0.06, f"head {head + 1}", 8, ha="center", va="bottom", color=FAINT)
+    for layer in range(found.layers):
+        y = top + layer * (side + gap)
+        canvas.write(_MARGIN, y + side / 2, f"layer {layer + 1}", 8, va="center", color=FAINT)
+        for head in range(found.heads):
+            axes = canvas.axes(_MARGIN + left + head * (side + gap), y, side, side)
+            roots = np.sqrt(found.weights[layer, head])
+            axes.imshow(roots, cmap=_colours(), vmin=-1, vmax=1, interpolation="nearest", aspect="auto")
+            axes.set_axis_on()
+            axes.set_xticks([])
+            axes.set_yticks([])
+            for spine in axes.spines.values():
+                spine.set_color(GRID)
+    _scale(canvas, _MARGIN + left, top + found.layers * (side + gap), 1.0)
+    _foot(canvas, notes)
+    return canvas.png(name)
+
+
+def _head(canvas: Canvas, found: Attention, name: str) -> None:
+    canvas.write(_MARGIN, _MARGIN - 0.1, name, 12, weight="bold")
+    most = int((canvas.width - 2 * _MARGIN) / text_width("n", 10))
+    canvas.write(_MARGIN, _MARGIN + 0.17, shortened("  |  ".join(found.texts), most), 10, color=FAINT)
+
+
+def _notes(found: Attention, lettering: Lettering, width: float, more: str) -> list[str]:
+    said = [f"{rows_line(found)} {more}{lettering.note}", *CAVEATS]
+    return [line for note in said for line in wrapped(note, width - 2 * _MARGIN)]
+
+
+def _foot(canvas: Canvas, notes: list[str]) -> None:
+    for i, line in enumerate(notes):
+        y = canvas.height - _MARGIN - 0.2 * (len(notes) - i)
+        canvas.write(_MARGIN, y, line, _SIZE, color=FAINT)
+
+
+def _scale(canvas: Canvas, x: float, y: float, end: float) -> None:
+    """A strip of the colours from 0 to the deepest."""
+    axes = canvas.axes(x, y, 2.2, 0.13)
+    axes.imshow(np.linspace(0, 1, 256)[None, :], aspect="auto", cmap=_colours(), vmin=-1, vmax=1)
+    for share, label, place in ((0.0, "0", "left"), (1.0, f"{end:.3f}" if end < 1 else "1", "right")):
+        canvas.write(x + share * 2.2, y + 0.17, label, 8, ha=place, color=FAINT)
+
+
+def _colours() -> Colormap:
+    """White at 0, dark green at 1; what is below 0 never occurs. Not taken for the scales of scores and cosines."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    stops = [(0.0, "#ffffff"), (0.5, "#ffffff"), (0.65, "#b9dcc6"), (0.82, "#4c9f72"), (1.0, "#0c4a2c")]
+    return LinearSegmentedColormap.from_list("attention", stops)

@@ -1,0 +1,76 @@
+"""Tiny checkpoints of every family that can be taken apart, written by transformers' own save."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import save_tiny_bert, save_tokenizer
+
+_SIZES: dict[str, Any] = {
+    "vocab_size": 400,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.3,
+}
+_CLASSES = {
+    "albert": "Albert", "bert": "Bert", "camembert": "Camembert", "distilbert": "DistilBert", "electra": "Electra",
+    "mpnet": "MPNet", "roberta": "Roberta", "xlm-roberta": "XLMRoberta",
+}  # fmt: skip
+_OTHER_SIZES: dict[str, dict[str, Any]] = {
+    "albert": {**_SIZES, "embedding_size": 16},
+    "electra": {**_SIZES, "embedding_size": 16},
+    "distilbert": {
+        "vocab_size": 400, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "max_position_embeddings": 64,
+    },
+}  # fmt: skip
+
+
+def save_tiny(folder: Path, kind: str) -> Path:
+    """A random model of a family; norms and biases are not left at 1 and 0, where an error would not be seen."""
+    import torch
+    import transformers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(7)
+    name = _CLASSES[kind]
+    config = getattr(transformers, f"{name}Config")(**_OTHER_SIZES.get(kind, _SIZES))
+    model = getattr(transformers, f"{name}Model")(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter += 0.1 * torch.randn_like(parameter)
+    model.save_pretrained(folder)
+    save_tokenizer(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("families")
+    return {kind: save_tiny(folder / kind, kind) for kind in _CLASSES}
+
+
+@pytest.fixture(scope="session")
+def cased_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As the tiny model, with a tokenizer that keeps upper case."""
+    folder = save_tiny_bert(tmp_path_factory.mktemp("models") / "cased")
+    save_tokenizer(folder, lowercase=False)
+    return folder
+
+
+def named_checkpoint(name: str) -> str:
+    """The folder of a published checkpoint within $SEEWHY_TEST_MODELS, or the test is skipped."""
+    folder = os.environ.get("SEEWHY_TEST_MODELS")
+    if not folder:
+        pytest.skip("SEEWHY_TEST_MODELS names no folder with published checkpoints")
+    path = Path(folder) / name
+    if not (path / "config.json").is_file():
+        pytest.skip(f"there is no {name} in SEEWHY_TEST_MODELS")
+    return str(path)

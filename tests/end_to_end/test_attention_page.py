@@ -1,0 +1,218 @@
+"""The page of attention in a real browser: hover, layer and head by mouse and keyboard, nothing that leaves.
+
+Skipped where Chromium, its driver or selenium is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from search.bert import attention, in_contexts, inspect
+from search.records import Attention
+from search.render import page
+from tests.end_to_end import test_browser as shared
+from tests.end_to_end.test_browser import ActionChains, By, Keys, assert_inert, detail, leave, opened, picture
+
+browser, pytestmark = shared.browser, shared.pytestmark
+
+TEXT = "turn <script>alert(1)</script> שלום 🎉 \x1b[31m"
+TEXT2 = "the \u202ekey &lt;"
+
+
+@pytest.fixture(scope="module")
+def weights(tiny_model: Path) -> Attention:
+    """Of hostile texts, with random weights, as those of a random model are much the same everywhere."""
+    found = attention(TEXT, TEXT2, model=str(tiny_model))
+    tokens = tuple(
+        replace(t, text=f"{t.text}{shared.HOSTILE}") if i == 2 else t for i, t in enumerate(found.tokens)
+    )
+    n = len(tokens)
+    drawn = np.random.default_rng(5).dirichlet(np.full(n, 0.2), size=(3, 4, n)).astype(np.float32)
+    return replace(found, tokens=tokens, weights=drawn, model=shared.HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def written(
+    tmp_path_factory: pytest.TempPathFactory, weights: Attention, tiny_model: Path
+) -> dict[str, Path]:
+    looked = replace(inspect(TEXT, TEXT2, model=str(tiny_model)), tokens=weights.tokens)
+    contexts = in_contexts("key", ["turn the key", f"key {TEXT}"], ["lock"], model=str(tiny_model))
+    folder = tmp_path_factory.mktemp("pages")
+    files = {"attention": folder / "attention & 'a'.html", "contexts": folder / "contexts.html"}
+    files["attention"].write_text(page.attention(weights, looked), encoding="utf-8", newline="\n")
+    hostile = replace(contexts, model=shared.HOSTILE, against=(shared.HOSTILE,))
+    files["contexts"].write_text(page.contexts(hostile), encoding="utf-8", newline="\n")
+    return files
+
+
+def tokens(browser: Any, side: str) -> list[Any]:
+    return browser.find_elements(By.CSS_SELECTOR, f"#{side} .unit")
+
+
+def point(browser: Any, element: Any) -> None:
+    ActionChains(browser).move_to_element(element).perform()
+
+
+def told(browser: Any) -> dict[int, float]:
+    """Number of a token to its weight, as the table beside shows them."""
+    rows = browser.find_elements(By.CSS_SELECTOR, "#detail tr")
+    cells = [
+        (row.find_element(By.TAG_NAME, "th").text, row.find_element(By.TAG_NAME, "td").text) for row in rows
+    ]
+    return {int(name.split()[0]): float(value) for name, value in cells}
+
+
+def strongest(values: Any) -> dict[int, float]:
+    order = np.argsort(-np.asarray(values), kind="stable")[:8]
+    return {int(i): float(values[i]) for i in order}
+
+
+def lines(browser: Any) -> int:
+    return len(browser.find_elements(By.CSS_SELECTOR, "#lines line"))
+
+
+def test_hover_tells_what_a_token_reads_and_who_reads_it(
+    browser: Any, written: dict[str, Path], weights: Attention, tmp_path: Path
+) -> None:
+    opened(browser, written["attention"])
+    mean = weights.matrix(3)
+    assert detail(browser).startswith("Layer 3, mean of the heads\nPoint at a token")
+    assert lines(browser) == int((np.rint(mean * 1000) >= 50).sum())
+    at_rest = shared.shades(browser, "to")
+    point(browser, tokens(browser, "from")[4])
+    assert "reads most of:" in detail(browser) and "A row sums to 1." in detail(browser)
+    assert told(browser) == pytest.approx(strongest(mean[4]), abs=0.00051)
+    assert shared.shades(browser, "to") != at_rest
+    assert lines(browser) == int((np.rint(mean[4] * 1000) >= 1).sum())
+    picture(browser, tmp_path / "hover.png")
+    point(browser, tokens(browser, "to")[6])
+    assert "is read most by:" in detail(browser) and "a column need not sum to 1" in detail(browser)
+    assert told(browser) == pytest.approx(strongest(mean[:, 6]), abs=0.00051)
+    leave(browser)
+    assert shared.shades(browser, "to") == at_rest
+    assert_inert(browser)
+
+
+def test_layer_and_head_by_the_lists(browser: Any, written: dict[str, Path], weights: Attention) -> None:
+    opened(browser, written["attention"])
+    for layer, head, matrix in (
+        (2, "head 3", weights.matrix(2, 3)),
+        (1, "mean of the heads", weights.matrix(1)),
+        (3, "rollout up to it", weights.rollout(3)),
+    ):
+        browser.find_element(By.ID, "layer").send_keys(str(layer))  # by keyboard
+        browser.find_element(By.XPATH, f"//select[@id='head']/option[.='{head}']").click()
+        point(browser, tokens(browser, "from")[1])
+        assert detail(browser).startswith(f"Layer {layer}, {head}\n1 turn reads")
+        assert told(browser) == pytest.approx(strongest(matrix[1]), abs=0.00051)
+        pressed = browser.find_elements(By.CSS_SELECTOR, "#all button[aria-pressed=true]")
+        assert [button.get_attribute("aria-label") for button in pressed] == [f"layer {layer}, {head}"]
+        leave(browser)
+    assert_inert(browser)
+
+
+def test_layer_and_head_by_the_small_pictures(
+    browser: Any, written: dict[str, Path], weights: Attention
+) -> None:
+    opened(browser, written["attention"])
+    buttons = browser.find_elements(By.CSS_SELECTOR, "#all button")
+    assert len(buttons) == 3 * (4 + 2)
+    assert len([b for b in buttons if b.get_attribute("tabindex") == "0"]) == 1
+    browser.find_element(By.CSS_SELECTOR, "button[aria-label='layer 1, head 2']").click()
+    leave(browser)
+    assert detail(browser).startswith("Layer 1, head 2")
+    assert browser.find_element(By.ID, "head").get_attribute("value") == "2"
+    for key, said in (
+        (Keys.ARROW_DOWN, "Layer 2, head 2"),
+        (Keys.ARROW_RIGHT, "Layer 2, head 3"),
+        (Keys.ARROW_UP, "Layer 1, head 3"),
+        (Keys.ARROW_UP, "Layer 1, head 3"),  # the edge
+        (Keys.ARROW_LEFT, "Layer 1, head 2"),
+    ):
+        browser.switch_to.active_element.send_keys(key)
+        assert detail(browser).startswith(said)
+    assert browser.switch_to.active_element.get_attribute("aria-label") == "layer 1, head 2"
+    inked = "const c = arguments[0].firstChild; return [...c.getContext('2d').getImageData(0, 0, c.width, 1).data]"
+    alphas = browser.execute_script(inked, browser.switch_to.active_element)[3::4]
+    rounded = np.rint(weights.matrix(1, 2)[0] * 1000) / 1000
+    np.testing.assert_allclose(alphas, 255 * np.sqrt(rounded), atol=1.1)
+
+
+def test_the_keyboard_reaches_every_token(browser: Any, written: dict[str, Path]) -> None:
+    opened(browser, written["attention"])
+    first = tokens(browser, "from")[0]
+    for _ in range(5):  # the button, two lists, the tokens
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        if browser.switch_to.active_element == first:
+            break
+    assert browser.switch_to.active_element == first
+    browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert "1 turn reads most of:" in detail(browser)
+    browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert "1 turn is read most by:" in detail(browser)
+    assert tokens(browser, "to")[1].get_attribute("aria-pressed") == "true"
+    browser.switch_to.active_element.send_keys(Keys.END)
+    assert browser.switch_to.active_element == tokens(browser, "to")[-1]
+    assert "[SEP] is read most by:" in detail(browser)
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert "Point at a token" in detail(browser)
+    point(browser, tokens(browser, "from")[2])
+    assert_inert(browser)
+
+
+def test_hostile_text_is_shown_and_does_nothing(
+    browser: Any, written: dict[str, Path], tmp_path: Path
+) -> None:
+    for name, scripts in (("attention", 3), ("contexts", 2)):
+        opened(browser, written[name])
+        body = browser.find_element(By.TAG_NAME, "body").text
+        assert "<script>alert(1)</script> שלום 🎉 \\x1b[31m" in body
+        assert "<script>document.title='owned';alert(1)</script> \"double\" 'single'" in body
+        events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
+        assert browser.get_log("browser") == []
+        assert browser.title != "owned"
+        assert len(browser.find_elements(By.TAG_NAME, "script")) == scripts
+        assert browser.find_elements(By.CSS_SELECTOR, "img, iframe, object, body style") == []
+        picture(browser, tmp_path / f"{name}.png")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_has_enough_contrast(
+    browser: Any, written: dict[str, Path], scheme: str, tmp_path: Path
+) -> None:
+    for name in ("attention", "contexts"):
+        opened(browser, written[name])
+        browser.execute_script("document.documentElement.dataset.theme = arguments[0]", scheme)
+        assert browser.execute_script(shared.CONTRAST) >= 4.5  # WCAG 2.2, level AA
+        deepest = "document.querySelectorAll('.view .unit, .matrix td').forEach(e => e.classList.add('l9'))"
+        browser.execute_script(deepest)
+        assert browser.execute_script(shared.CONTRAST) >= 4.5
+        picture(browser, tmp_path / f"{name}-{scheme}.png")
+
+
+@pytest.mark.parametrize("width", [320, 400, 1280])
+def test_a_page_is_never_wider_than_its_window(browser: Any, written: dict[str, Path], width: int) -> None:
+    for name in ("attention", "contexts"):
+        opened(browser, written[name], width)
+        browser.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_without_scripts_the_tables_are_there(browser: Any, written: dict[str, Path]) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        opened(browser, written["attention"])
+        body = browser.find_element(By.TAG_NAME, "body").text
+        assert "What each token reads most in layer 3, mean of its heads" in body
+        assert "What attention does not tell" in body or "WHAT ATTENTION DOES NOT TELL" in body
+        assert not browser.find_element(By.ID, "all").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
