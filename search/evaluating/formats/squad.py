@@ -1,0 +1,81 @@
+"""SQuAD's JSON (Rajpurkar et al. 2016) as retrieval: for each question, the paragraph it was asked about.
+
+The documents are the paragraphs, each under the title of its article; a paragraph that is there twice is one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from search.errors import InputError
+from search.evaluating.dataset import Entry, Query, Retrieval
+from search.evaluating.formats.strict import lines
+
+
+def read_squad(path: Path) -> Retrieval:
+    """
+    Raises:
+        InputError: it is no such file; the message says where in it.
+    """
+    entries: dict[str, Entry] = {}
+    names: dict[Entry, str] = {}
+    queries: dict[str, Query] = {}
+    judgements: dict[str, dict[str, int]] = {}
+    for place, title, paragraph in _paragraphs(path):
+        entry = Entry(title.replace("_", " "), _text(path, place, paragraph, "context"))
+        name = names.setdefault(entry, str(len(names) + 1))
+        entries[name] = entry
+        for number, question in enumerate(_list(path, place, paragraph, "qas")):
+            where = f"{place}.qas[{number}]"
+            id_ = _text(path, where, question, "id")
+            if id_ in queries:
+                raise _malformed(path, where, f"the question '{id_}' is there a second time")
+            queries[id_] = Query(id_, _text(path, where, question, "question"))
+            judgements[id_] = {name: 1}
+    if not queries:
+        raise InputError(f"{path} holds no question.")
+    return Retrieval(
+        name=path.stem,
+        source=path,
+        split="",
+        queries=tuple(queries.values()),
+        judgements=judgements,
+        entries=entries,
+    )
+
+
+def _paragraphs(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(place in the file, title of the article, paragraph)."""
+    whole = "".join(line for _, line in lines(path))
+    try:
+        found = json.loads(whole)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: no JSON: {error.msg} at column {error.colno}.") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: no JSON that can be read.") from None
+    for i, article in enumerate(_list(path, "the file", found, "data")):
+        place = f"data[{i}]"
+        for j, paragraph in enumerate(_list(path, place, article, "paragraphs")):
+            title = article.get("title", "")
+            yield f"{place}.paragraphs[{j}]", title if isinstance(title, str) else "", paragraph
+
+
+def _list(path: Path, place: str, record: Any, key: str) -> list[Any]:
+    value = record.get(key) if isinstance(record, dict) else None
+    if not isinstance(value, list):
+        raise _malformed(path, place, f'"{key}" must be there and be a list')
+    return value
+
+
+def _text(path: Path, place: str, record: Any, key: str) -> str:
+    value = record.get(key) if isinstance(record, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        raise _malformed(path, place, f'"{key}" must be there and hold a text')
+    return value
+
+
+def _malformed(path: Path, place: str, what: str) -> InputError:
+    return InputError(f"{path}: {place}: {what}. The format is that of SQuAD 1.1.")

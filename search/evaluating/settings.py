@@ -1,0 +1,61 @@
+"""The ways to ask an index, as people write them: "dense", "hybrid,weight=0.7"."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from search.errors import InputError
+from search.records import Setting
+
+_TAKEN = ("self", "text", "k", "per_document")
+
+
+def settings_of(asked: Sequence[str | Setting], keywords: Mapping[str, Any]) -> tuple[Setting, ...]:
+    """The settings that are meant, each once; the default one where nothing is asked for.
+
+    Args:
+        asked: a mode, and after commas further keywords of `Index.query` with their values.
+        keywords: of `Index.query`, with their defaults.
+
+    Raises:
+        InputError: a keyword that there is not.
+
+    Example:
+        >>> settings_of(["dense,weight=0.5"], {"mode": "hybrid", "weight": 0.8})[0].options
+        {'mode': 'dense', 'weight': 0.5}
+    """
+    known = {name: value for name, value in keywords.items() if name not in _TAKEN}
+    found = [one if isinstance(one, Setting) else _parsed(one) for one in asked]
+    for setting in found:
+        for name in setting.options:
+            if name not in known:
+                raise InputError(
+                    f"'{name}' in the setting '{setting.name}' is no keyword of Index.query; "
+                    f"there are: {', '.join(known) or 'none'}."
+                )
+    if not found:
+        found = [Setting(str(known["mode"]))]
+    return tuple({setting.name: setting for setting in found}.values())
+
+
+def _parsed(text: str) -> Setting:
+    first, *others = (part.strip() for part in text.split(","))
+    if not first or "=" in first:
+        raise InputError(f"the setting '{text}' must begin with a mode: dense,weight=0.5 for instance.")
+    options: dict[str, Any] = {"mode": first}
+    for part in others:
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise InputError(f"'{part}' in the setting '{text}' must be a keyword and its value: weight=0.5.")
+        options[name.strip()] = _value(value.strip())
+    return Setting(text, options)
+
+
+def _value(text: str) -> Any:
+    """A number, true, false or null as in JSON; anything else is a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,194 @@
+"""seewhy eval, as a person and a program see it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+# ruff: noqa: F811 (fixtures are imported)
+from tests.cli.test_cli import Run, indexed, run  # noqa: F401
+from tests.evaluating.conftest import beir, gold  # noqa: F401
+
+
+def test_one_setting(run: Run, beir: Path, tiny_model: Path) -> None:
+    code, out, err = run("eval", beir, "--model", tiny_model, "--mode", "dense")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "tiny-set (test)"
+    assert " ".join(lines[1:3]).startswith("3 queries, 5 judgements; 5 documents, 5 passages; ")
+    assert any(line.split()[:2] == ["metric", "mean"] for line in lines)
+    assert sum(" to 0." in line or " to 1." in line for line in lines) == 9
+    assert "note: 1 query has no judgement; left out: q3" in out
+    assert max(map(len, lines[3:])) <= 80  # above is the model's folder
+    assert "against" not in out
+
+
+def test_json_of_one_setting(run: Run, beir: Path, tiny_model: Path) -> None:
+    code, out, err = run("eval", beir, "--model", tiny_model, "--mode", "dense", "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    figure = found["metrics"]["ndcg@10"]
+    assert 0 <= figure["low"] <= figure["mean"] <= figure["high"] <= 1
+    assert set(found) == {
+        "dataset", "source", "task", "split", "index", "model", "pooling", "documents", "passages", "judgements",
+        "primary", "query_count", "setting", "metrics", "latency", "notes",
+    }  # fmt: skip
+    assert found["setting"] == {"name": "dense", "options": {"mode": "dense"}}
+    assert found["latency"]["p50"] > 0
+    queries = json.loads(
+        run("eval", beir, "--model", tiny_model, "--mode", "dense", "--json", "--per-query", "-")[1]
+    )["queries"]
+    assert [query["id"] for query in queries] == ["q1", "q2", "q4"]
+    assert sum(query["values"]["ndcg@10"] for query in queries) / 3 == pytest.approx(figure["mean"])
+
+
+def test_several_settings_are_compared(run: Run, beir: Path, tiny_model: Path) -> None:
+    args = ("eval", beir, "--model", tiny_model, "--compare", "dense", "hybrid,weight=0.5")
+    code, out, _ = run(*args)
+    assert code == 0
+    assert "hybrid,weight=0.5 against dense, ndcg@10: " in out
+    assert max(map(len, out.splitlines())) <= 80
+    found = json.loads(run(*args, "--json")[1])
+    assert [one["setting"]["options"] for one in found["settings"]] == [
+        {"mode": "dense"},
+        {"mode": "hybrid", "weight": 0.5},
+    ]
+    assert "metrics" not in found
+    compared = {one["metric"]: one for one in found["comparisons"]}["ndcg@10"]
+    means = [one["metrics"]["ndcg@10"]["mean"] for one in found["settings"]]
+    assert compared["difference"]["mean"] == pytest.approx(means[1] - means[0])
+    assert compared["better"] + compared["worse"] + compared["equal"] == 3
+    same = json.loads(
+        run("eval", beir, "--model", tiny_model, "--mode", "dense", "--mode", "hybrid,weight=0.5", "--json")[
+            1
+        ]
+    )
+    assert same["comparisons"] == found["comparisons"]
+
+
+def test_query_by_query(run: Run, beir: Path, tiny_model: Path, tmp_path: Path) -> None:
+    args = ("eval", beir, "--model", tiny_model, "--mode", "dense", "--mode", "lexical", "--per-query")
+    code, out, err = run(*args, "-")
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [(row["setting"], row["query"]) for row in rows] == [
+        (setting, query) for setting in ("dense", "lexical") for query in ("q1", "q2", "q4")
+    ]
+    assert rows[0]["text"] == "turn the lock"
+    assert rows[0]["first"] in {"d1", "d2", "d3", "d4", "d5"}
+    assert 0 <= float(rows[0]["ndcg@10"]) <= 1
+    file = tmp_path / "queries.csv"
+    code, shown, err = run(*args, file)
+    assert file.read_text(encoding="utf-8") == out
+    assert "tiny-set (test)" in shown
+    assert f"wrote {file}" in err
+    assert "there is no folder" in run(*args, tmp_path / "gone" / "a.csv")[2]
+
+
+def test_spans(run: Run, gold: Path, tiny_model: Path) -> None:
+    code, out, _ = run("eval", gold, "--model", tiny_model, "--task", "spans", "-k", 2)
+    assert code == 0
+    assert "2 queries, 3 gold spans; 2 documents" in out
+    assert [line.split()[0] for line in out.splitlines() if "@2" in line[:12]] == [
+        "recall@2", "precision@2", "iou@2", "whole@2", "mrr@2"
+    ]  # fmt: skip
+
+
+def test_sentences(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+    path = tmp_path / "sts.tsv"
+    path.write_text(
+        "sentence1\tsentence2\tscore\na key\tthe key\t5\na door\tlong time\t1\nwater\ta word\t2\n",
+        encoding="utf-8",
+    )
+    code, out, err = run("eval", path, "--model", tiny_model)
+    assert (code, err) == (0, "")
+    assert "3 pairs of sentences" in out
+    assert "with only 3 pairs the intervals are rough" in out
+    assert "spearman" in out
+    assert "ms" not in out
+    found = json.loads(run("eval", path, "--model", tiny_model, "--json")[1])
+    assert set(found["metrics"]) == {"spearman", "pearson"}
+
+
+def test_judgements_of_ones_own(run: Run, indexed: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("query,path\nturn the lock,keys.md\nis time long,deep/time.txt\n", encoding="utf-8")
+    code, out, _ = run("eval", path)
+    assert code == 0
+    assert out.startswith("mine\n2 queries, 2 judgements; 4 documents, 5 passages")
+    code, out, _ = run("eval", path, "-i", indexed, "--json")
+    assert json.loads(out)["metrics"]["recall@100"]["mean"] == 1
+
+
+def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
+    code, out, _ = run("eval", beir, "--model", tiny_model, "--whole-documents")
+    assert code == 0
+    assert "5 documents, ranked whole" in out
+    assert "0 of 5 documents were cut at 64 tokens" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["--mode", "nonsense"], 1, "nonsense"),
+        (["--mode", "dense,wieght=1"], 1, "'wieght' in the setting 'dense,wieght=1' is no keyword"),
+        (["--mode", "dense", "--compare", "dense", "hybrid"], 2, "exclude each other"),
+        (
+            ["--split", "dev"],
+            1,
+            "has no judgements 'qrels/dev.tsv'; there are: test. Choose one with --split",
+        ),
+        (["--task", "sts"], 1, "data for the task 'retrieval', not for 'sts'"),
+        (["--task", "nonsense"], 2, "'nonsense' is not one of"),
+        (["-k", "0"], 2, "--top-k"),
+        (["--whole-documents", "--mode", "dense"], 1, "Leave out settings and index"),
+    ],
+)
+def test_failures(
+    run: Run,
+    beir: Path,
+    tiny_model: Path,
+    args: list[str],
+    code: int,
+    message: str,
+) -> None:
+    found, out, err = run("eval", beir, "--model", tiny_model, *args)
+    assert (found, out) == (code, "")
+    assert message in " ".join(err.replace("│", " ").split())
+
+
+def test_a_missing_document_is_a_failure_and_no_zero(run: Run, beir: Path, tiny_model: Path) -> None:
+    with (beir / "qrels" / "test.tsv").open("a", encoding="utf-8") as stream:
+        stream.write("q1\td9\t1\n")
+    code, out, err = run("eval", beir, "--model", tiny_model, "-q")
+    assert (code, out) == (1, "")
+    assert "1 of 5 relevant documents are not in the index (d9)" in err
+    code, out, err = run("eval", beir, "--model", tiny_model, "-q", "--allow-missing")
+    assert (code, err) == (0, "")
+    assert "they count as not found" in " ".join(out.split())
+
+
+def test_narrow_and_with_colour(
+    run: Run, beir: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    args = ("eval", beir, "--model", tiny_model, "--compare", "dense", "lexical")
+    out = run(*args)[1]
+    assert max(map(len, out.splitlines())) <= 40
+    assert "\x1b" not in out
+    assert "\x1b[" in run(*args, "--color", "always")[1]
+
+
+def test_names_from_files_cannot_act_on_a_terminal(run: Run, beir: Path, tiny_model: Path) -> None:
+    for file in ("queries.jsonl", "qrels/test.tsv"):
+        path = beir / file
+        evil = "q\\u001b[31m" if file.endswith("jsonl") else "q\x1b[31m"
+        path.write_text(path.read_text(encoding="utf-8").replace("q1", evil), encoding="utf-8")
+    for extra in ([], ["--per-query", "-"], ["--json", "--per-query", "-"]):
+        code, out, err = run("eval", beir, "--model", tiny_model, *extra)
+        assert code == 0
+        assert "\x1b" not in out + err

@@ -1,0 +1,1 @@
+"""Tests of search/evaluating/ and of its door."""

@@ -1,0 +1,353 @@
+"""`search.evaluate`: its figures are those of the rankings that the index gives, and failures are no zeros."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import search
+from search.encoding import Encoder
+from search.errors import FingerprintMismatch, IndexDamaged, IndexNotFound, InputError
+from search.evaluating.coverage import span_values
+from search.evaluating.dataset import Span
+from search.evaluating.metrics import ranking_values
+from search.records import Evaluation
+from tests.evaluating.conftest import DOCUMENTS, QRELS, QUERIES, write_lines, write_qrels
+
+DENSE = ["dense"]
+JUDGED = {"q1": {"d1": 2, "d5": 1}, "q2": {"d2": 1}, "q4": {"d3": 1, "d1": 0}}
+
+
+@pytest.fixture
+def model(tiny_model: Path) -> str:
+    return str(tiny_model)
+
+
+def notes_of(found: Evaluation) -> str:
+    return "\n".join(found.notes)
+
+
+def test_documents_are_ranked_by_their_best_passage(beir: Path, model: str, tiny: Encoder) -> None:
+    """Long documents of many passages, against a ranking made here of every passage's own cosine."""
+    chance = np.random.default_rng(0)
+    words = " ".join(text for _, text in DOCUMENTS.values()).split()
+    documents = [
+        {"_id": f"d{number}", "title": "", "text": " ".join(chance.choice(words, 250)) + "."}
+        for number in range(12)
+    ]
+    write_lines(beir / "corpus.jsonl", documents)
+    write_qrels(beir, [(query, f"d{number % 12}", 1) for number, query in enumerate(["q1", "q2", "q4"] * 5)])
+    found = search.evaluate(beir, settings=DENSE, model=model, k=3)
+    assert found.documents == 12
+    assert found.passages > 24
+    index = search.Index.open(found.index)
+    for judged in found.queries:
+        best: dict[str, float] = {}
+        for hit in index.query(judged.text, k=found.passages, mode="dense"):
+            name = hit.metadata["_id"]
+            best[name] = max(best.get(name, -1), hit.score)
+        ranked = sorted(best, key=lambda name: -best[name])
+        grades = {f"d{n % 12}": 1 for n, query in enumerate(["q1", "q2", "q4"] * 5) if query == judged.id}
+        assert judged.found == tuple(ranked[:3])
+        assert judged.values == ranking_values(ranked, grades, 3)
+
+
+def test_the_evaluation_of_a_collection(beir: Path, model: str, own_home: Path) -> None:
+    found = search.evaluate(beir, settings=["dense", "lexical"], model=model)
+    assert (found.dataset, found.task, found.split, found.primary) == (
+        "tiny-set",
+        "retrieval",
+        "test",
+        "ndcg@10",
+    )
+    assert (found.documents, found.judgements) == (5, len(QRELS))
+    assert [query.id for query in found.queries] == ["q1", "q2", "q4"]
+    for metric, figure in found.metrics.items():
+        values = [query.values[metric] for query in found.queries]
+        assert figure.mean == pytest.approx(np.mean(values))
+        assert figure.low <= figure.mean <= figure.high
+    assert found.latency is not None
+    assert 0 < found.latency.p50 <= found.latency.p95
+    assert (found.latency.queries, found.latency.k) == (3, 10)
+    assert [one.setting.name for one in found.settings] == ["dense", "lexical"]
+    first, second = found.settings
+    for one in found.comparisons:
+        gaps = [
+            b.values[one.metric] - a.values[one.metric]
+            for a, b in zip(first.queries, second.queries, strict=True)
+        ]
+        assert one.difference.mean == pytest.approx(np.mean(gaps))
+        assert one.better == sum(gap > 0 for gap in gaps)
+    assert {one.metric for one in found.comparisons} == set(found.metrics)
+    assert "1 query has no judgement; left out: q3" in notes_of(found)
+    assert "only 3 queries" in notes_of(found)
+    assert Path(found.index).is_relative_to(own_home / "evaluations")
+    with pytest.raises(IndexNotFound):  # it is none of the user's own
+        search.Index.open()
+
+
+def test_the_index_is_kept_and_brought_up_to_date(beir: Path, model: str) -> None:
+    first = search.evaluate(beir, settings=DENSE, model=model)
+    ids = {hit.passage_id for hit in search.Index.open(first.index).query("key", k=50)}
+    again = search.evaluate(beir, settings=DENSE, model=model)
+    assert again.index == first.index
+    assert {hit.passage_id for hit in search.Index.open(first.index).query("key", k=50)} == ids
+    assert [query.found for query in again.queries] == [query.found for query in first.queries]
+    documents = [{"_id": id_, "title": "", "text": text} for id_, (_, text) in DOCUMENTS.items()]
+    write_lines(beir / "corpus.jsonl", [*documents, {"_id": "d6", "text": "turn the lock"}])
+    changed = search.evaluate(beir, settings=DENSE, model=model)
+    assert (changed.index, changed.documents) == (first.index, 6)
+    assert changed.queries[0].found[0] == "d6"
+
+
+def test_each_model_has_an_index_of_its_own(beir: Path, model: str, other_model: Path) -> None:
+    one = search.evaluate(beir, settings=DENSE, model=model)
+    other = search.evaluate(beir, settings=DENSE, model=str(other_model))
+    assert one.index != other.index
+    assert search.evaluate(beir, settings=DENSE, model=model, pooling="max").pooling == "max"
+
+
+def test_a_damaged_index_is_made_anew_and_one_that_was_named_is_not(
+    beir: Path, model: str, tmp_path: Path
+) -> None:
+    for index in (None, tmp_path / "kept"):
+        first = search.evaluate(beir, settings=DENSE, model=model, index=index)
+        (Path(first.index) / "index.db").write_bytes(b"no database at all" * 100)
+        if index:
+            with pytest.raises(IndexDamaged):
+                search.evaluate(beir, settings=DENSE, model=model, index=index)
+        else:
+            again = search.evaluate(beir, settings=DENSE, model=model)
+            assert again.metrics == first.metrics
+
+
+def test_an_index_that_was_named(
+    beir: Path, notes: Path, model: str, other_model: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "kept"
+    assert search.evaluate(beir, settings=DENSE, model=model, index=place).index == str(place)
+    with pytest.raises(FingerprintMismatch):
+        search.evaluate(beir, settings=DENSE, model=str(other_model), index=place)
+    mine = search.Index.build(notes, index=str(tmp_path / "mine"), model=model)
+    with pytest.raises(InputError, match="is of the folder"):
+        search.evaluate(beir, settings=DENSE, model=model, index=mine.path)
+    assert len(mine.query("key", k=50)) == 5
+
+
+def test_documents_that_are_missing_are_refused_and_never_a_zero(beir: Path, model: str) -> None:
+    write_qrels(beir, [*QRELS, ("q2", "d8", 1), ("q4", "d9", 1), ("q4", "d7", 0)])
+    with pytest.raises(InputError, match=r"2 of 6 relevant documents are not in the index \(d8, d9\)"):
+        search.evaluate(beir, settings=DENSE, model=model)
+    found = search.evaluate(beir, settings=DENSE, model=model, allow_missing=True)
+    assert "2 of 6 relevant documents are not in the index (d8, d9); they count as not found" in notes_of(
+        found
+    )
+    values = {query.id: query.values for query in found.queries}
+    assert values["q2"]["recall@100"] == values["q4"]["recall@100"] == 0.5
+    write_qrels(beir, [("q1", "d8", 1)])
+    with pytest.raises(InputError, match="Do the judgements belong to the index"):
+        search.evaluate(beir, settings=DENSE, model=model, allow_missing=True)
+
+
+def test_documents_without_text_are_said_to_be_hopeless(beir: Path, model: str) -> None:
+    documents = [{"_id": id_, "title": "", "text": text} for id_, (_, text) in DOCUMENTS.items()]
+    write_lines(beir / "corpus.jsonl", [*documents, {"_id": "d6", "title": "", "text": " "}])
+    write_qrels(beir, [*QRELS, ("q1", "d6", 1)])
+    found = search.evaluate(beir, settings=DENSE, model=model)
+    assert "1 relevant document holds no text and cannot be found: d6" in notes_of(found)
+    assert found.queries[0].values["recall@100"] == pytest.approx(2 / 3)
+
+
+def test_queries_that_nothing_is_relevant_to(beir: Path, model: str) -> None:
+    write_qrels(beir, [*QRELS, ("q3", "d1", 0)])
+    found = search.evaluate(beir, settings=DENSE, model=model)
+    assert "1 query has no relevant document, and so 0, as in trec_eval: q3" in notes_of(found)
+    assert set(found.queries[2].values.values()) == {0}
+    write_qrels(beir, [("q3", "d1", 0)])
+    with pytest.raises(InputError, match="no query has a relevant document"):
+        search.evaluate(beir, settings=DENSE, model=model)
+
+
+def test_queries_without_hits(beir: Path, model: str) -> None:
+    queries = {**QUERIES, "q1": "zzz"}
+    write_lines(beir / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in queries.items()])
+    found = search.evaluate(beir, settings=["lexical"], model=model)
+    assert "1 query has no hit in 'lexical', and so 0: q1" in notes_of(found)
+    write_lines(beir / "queries.jsonl", [{"_id": id_, "text": "zzz"} for id_ in QUERIES])
+    with pytest.raises(InputError, match="no query has a hit in the setting 'lexical'"):
+        search.evaluate(beir, settings=["lexical"], model=model)
+
+
+def test_a_query_that_cannot_be_asked_is_named(beir: Path, model: str) -> None:
+    queries = {**QUERIES, "q4": "key " * 100}
+    write_lines(beir / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in queries.items()])
+    with pytest.raises(InputError, match=r"the query 'q4' cannot be asked \(dense\): .*tokens"):
+        search.evaluate(beir, settings=DENSE, model=model)
+    with pytest.raises(InputError, match="nonsense"):
+        search.evaluate(beir, settings=["nonsense"], model=model)
+
+
+def test_judgements_about_an_index_of_ones_own(notes: Path, model: str, tmp_path: Path) -> None:
+    index = search.Index.build(notes, model=model)
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        f"query,path,relevance\nturn the lock,keys.md,2\nis time long,{notes / 'deep' / 'time.txt'},1\n"
+        "a sound,table.csv#2,1\nthe door,table.csv,1\nthe door,keys.md,1\nnothing,gone.md,0\n",
+        encoding="utf-8",
+    )
+    found = search.evaluate(path, index=str(index.path), settings=DENSE)
+    assert (found.dataset, found.split, found.index) == ("mine", "", str(index.path))
+    assert (len(found.queries), found.judgements) == (5, 6)
+    asked = {query.text: query for query in found.queries}
+    for text, grades in {
+        "turn the lock": {"keys.md": 2},
+        "is time long": {"deep/time.txt": 1},
+        "a sound": {"table.csv#2": 1},
+    }.items():
+        hits = index.query(text, k=50, mode="dense")
+        # table.csv was judged as a whole, so its record 1 counts for it, and record 2 for itself.
+        names = ["table.csv" if hit.document == "table.csv#1" else hit.document for hit in hits]
+        ranked = list(dict.fromkeys(names))
+        assert asked[text].found == tuple(ranked)
+        assert asked[text].values == ranking_values(ranked, grades)
+    assert len(asked["the door"].found) == 4
+    assert "1 query has no relevant document" in notes_of(found)
+
+
+def test_judgements_that_do_not_fit_the_index(notes: Path, model: str, tmp_path: Path) -> None:
+    index = search.Index.build(notes, model=model)
+    path = tmp_path / "mine.csv"
+
+    def message(rows: str) -> str:
+        path.write_text(f"query,path,relevance\na,keys.md,1\n{rows}\n", encoding="utf-8")
+        with pytest.raises(InputError) as caught:
+            search.evaluate(path, index=index.path, settings=DENSE)
+        return str(caught.value)
+
+    assert f"{path}:3: 'deep' is a folder" in message("b,deep,1")
+    assert f"{path}:3: 'keys.md:3' is a line of a document; judge the whole: 'keys.md'" in message(
+        "b,keys.md:3,1"
+    )
+    assert "is judged twice, differently" in message(f"a,{notes / 'keys.md'},2")
+    assert "1 of 2 relevant documents are not in the index (gone.md)" in message("b,gone.md,1")
+    assert "--allow-missing" in message("b,gone.md,1")
+
+
+def test_an_empty_index_is_refused(notes: Path, model: str, tmp_path: Path) -> None:
+    index = search.Index.build(notes, model=model)
+    shutil.rmtree(notes / "deep")
+    for path in notes.iterdir():
+        path.write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="everything was left out"):
+        index.update()
+    assert index.status().passages == 0
+    path = tmp_path / "mine.csv"
+    path.write_text("query,path\na,keys.md\n", encoding="utf-8")
+    with pytest.raises(InputError, match="holds no passages"):
+        search.evaluate(path, index=index.path)
+
+
+def test_spans(gold: Path, model: str) -> None:
+    found = search.evaluate(gold, settings=DENSE, model=model, k=2)
+    assert (found.task, found.primary, found.documents, found.judgements) == ("spans", "recall@2", 2, 3)
+    index = search.Index.open(found.index)
+    wanted = {
+        record["_id"]: [
+            Span(f"{record['corpus_id']}.md", one["start_index"], one["end_index"])
+            for one in record["references"]
+        ]
+        for record in map(json.loads, (gold / "questions.jsonl").read_text(encoding="utf-8").splitlines())
+    }
+    for judged in found.queries:
+        hits = index.query(judged.text, k=2, mode="dense")
+        spans = [Span(hit.document, hit.start, hit.end) for hit in hits]
+        assert judged.values == span_values(spans, wanted[judged.id], 2)
+        assert judged.found == tuple(f"{hit.document}:{hit.start}-{hit.end}" for hit in hits)
+    assert found.metrics["recall@2"].mean > 0
+
+
+def test_squad(squad: Path, model: str) -> None:
+    found = search.evaluate(squad, settings=DENSE, model=model)
+    assert (found.documents, len(found.queries)) == (3, 5)
+    corpus = Path(found.index).parent / "corpus" / "corpus.jsonl"
+    assert "the user's folder is left alone" and list(squad.parent.glob("*")) == [squad]
+    before = corpus.stat().st_mtime_ns
+    assert search.evaluate(squad, settings=DENSE, model=model).metrics == found.metrics
+    assert corpus.stat().st_mtime_ns == before
+
+
+def test_whole_documents(beir: Path, tiny: Encoder, model: str) -> None:
+    """Title and text as one, cut at what the model reads, against embeddings made here."""
+    texts = {id_: f"{title} {text}".strip() for id_, (title, text) in DOCUMENTS.items()}
+    texts["d4"] = "word " * 100
+    write_lines(
+        beir / "corpus.jsonl", [{"_id": id_, "title": "", "text": text} for id_, text in texts.items()]
+    )
+    found = search.evaluate(beir, model=model, whole_documents=True)
+    vectors = tiny.encode(list(texts.values()), truncate=True)
+    for judged in found.queries:
+        scores = vectors @ tiny.encode([judged.text])[0]
+        ranked = [list(texts)[place] for place in np.argsort(-scores)]
+        assert judged.found == tuple(ranked)
+        assert judged.values == ranking_values(ranked, JUDGED[judged.id])
+    assert "1 of 5 documents were cut at 64 tokens" in notes_of(found)
+    assert (found.index, found.documents) == ("", 5)
+    write_qrels(beir, [*QRELS, ("q2", "d9", 1)])
+    with pytest.raises(InputError, match=r"are not in the .* \(d9\)"):
+        search.evaluate(beir, model=model, whole_documents=True)
+
+
+def test_sentences(tmp_path: Path, tiny: Encoder, model: str) -> None:
+    from scipy.stats import pearsonr, spearmanr
+
+    pairs = [
+        ("turn the key", "turn the lock", 4.0),
+        ("the water", "the long sound", 1.0),
+        ("a door", "door", 4.5),
+    ]
+    pairs += [("time", "time", 5.0), ("people say", "many people say", 3.0), ("the key", "not the key", 3.0)]
+    path = tmp_path / "sts.tsv"
+    path.write_text(
+        "sentence1\tsentence2\tscore\n" + "".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs),
+        encoding="utf-8",
+    )
+    found = search.evaluate(path, model=model)
+    cosines = [float(x @ y) for x, y in (tiny.encode([a, b]) for a, b, _ in pairs)]
+    scores = [score for *_, score in pairs]
+    assert [query.values["cosine"] for query in found.queries] == pytest.approx(cosines, abs=1e-6)
+    assert found.metrics["spearman"].mean == pytest.approx(spearmanr(cosines, scores).statistic)
+    assert found.metrics["pearson"].mean == pytest.approx(pearsonr(cosines, scores).statistic, abs=1e-6)
+    assert (found.task, found.latency, found.comparisons) == ("sts", None, ())
+    with pytest.raises(InputError, match="Leave out settings and index"):
+        search.evaluate(path, model=model, settings=DENSE)
+
+
+def test_what_cannot_be_asked_for(beir: Path, gold: Path, model: str) -> None:
+    with pytest.raises(InputError, match="k is 0"):
+        search.evaluate(beir, model=model, k=0)
+    with pytest.raises(InputError, match="whole documents can only be ranked"):
+        search.evaluate(gold, model=model, whole_documents=True)
+    with pytest.raises(InputError, match="Leave out settings and index"):
+        search.evaluate(beir, model=model, whole_documents=True, settings=DENSE)
+
+
+def test_the_seed_decides_the_intervals_and_nothing_else(beir: Path, model: str) -> None:
+    write_qrels(beir, [*QRELS, ("q3", "d4", 1)])
+    one, same, other = (search.evaluate(beir, settings=DENSE, model=model, seed=seed) for seed in (1, 1, 2))
+    assert one.metrics == same.metrics
+    for metric, figure in one.metrics.items():
+        assert replace(figure, low=0, high=0) == replace(other.metrics[metric], low=0, high=0)
+    assert one.queries == other.queries
+
+
+def test_progress_is_told(beir: Path, model: str) -> None:
+    told = []
+    search.evaluate(beir, settings=DENSE, model=model, progress=told.append)
+    asked = [state for state in told if state.stage == "asking"]
+    assert [(state.done, state.total) for state in asked] == [(1, 3), (2, 3), (3, 3)]
+    assert any(state.stage == "encoding" for state in told)

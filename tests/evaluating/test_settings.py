@@ -1,0 +1,54 @@
+"""Ways to ask, as people write them."""
+
+import pytest
+
+from search.errors import InputError
+from search.evaluating.settings import settings_of
+from search.records import Setting
+
+KEYWORDS = {
+    "self": None,
+    "text": None,
+    "k": 10,
+    "per_document": 0,
+    "mode": "hybrid",
+    "weight": 0.8,
+    "rerank": None,
+}
+
+
+def test_a_mode_and_keywords() -> None:
+    found = settings_of(["dense", "hybrid, weight=0.5,rerank=late", "hybrid,rerank=null"], KEYWORDS)
+    assert found == (
+        Setting("dense", {"mode": "dense"}),
+        Setting("hybrid, weight=0.5,rerank=late", {"mode": "hybrid", "weight": 0.5, "rerank": "late"}),
+        Setting("hybrid,rerank=null", {"mode": "hybrid", "rerank": None}),
+    )
+    assert type(found[1].options["weight"]) is float
+
+
+def test_nothing_asked_for_is_the_default() -> None:
+    assert settings_of([], KEYWORDS) == (Setting("hybrid", {}),)
+
+
+def test_a_setting_is_asked_once() -> None:
+    assert [one.name for one in settings_of(["dense", "rrf", "dense"], KEYWORDS)] == ["dense", "rrf"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "what"),
+    [
+        (
+            "dense,wieght=1",
+            "'wieght' in the setting 'dense,wieght=1' is no keyword of Index.query; there are: mode",
+        ),
+        ("dense,k=5", "'k' in the setting"),
+        ("dense,per_document=1", "'per_document' in the setting"),
+        ("weight=1", "must begin with a mode"),
+        ("", "must begin with a mode"),
+        ("dense,weight", "must be a keyword and its value"),
+    ],
+)
+def test_what_cannot_be_asked(asked: str, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        settings_of([asked], KEYWORDS)
