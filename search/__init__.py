@@ -7,9 +7,12 @@ The pipeline, one folder a stage; each knows only those before it:
     index/       embeddings and metadata -> something searchable on disk
     query/       question -> ranked hits
     explaining/  hit -> why
+    bert/        a look inside: tokens, the embedding layer, attention
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     pairs.py     the public `similarity` and `explain`, of texts without an index
+    building.py  what an index is made with
     library.py   the public `Index`, built of all these
+    evaluating/  judged queries -> figures with intervals; evaluation.py, the public `evaluate`
     cli/         the command `seewhy`
 
     import search
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
         SearchError,
         TextTooLong,
     )
+    from search.evaluation import evaluate
     from search.library import Index
     from search.pairs import explain, similarity
     from search.records import (
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
         Changes,
         CheckReport,
         Contrast,
+        Evaluation,
         Explanation,
         Finding,
         Hit,
@@ -61,6 +66,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Index": "search.library",
+    "evaluate": "search.evaluation",
     **dict.fromkeys(("explain", "similarity"), "search.pairs"),
     **dict.fromkeys(("Encoder", "Fingerprint"), "search.encoding"),
     **dict.fromkeys(
@@ -69,6 +75,7 @@ _HOME = {
             "Changes",
             "CheckReport",
             "Contrast",
+            "Evaluation",
             "Explanation",
             "Finding",
             "Hit",
@@ -107,6 +114,7 @@ __all__ = [
     "CheckReport",
     "Contrast",
     "Encoder",
+    "Evaluation",
     "Explanation",
     "Finding",
     "Fingerprint",
@@ -130,6 +138,7 @@ __all__ = [
     "Token",
     "TokenVectors",
     "WhyNot",
+    "evaluate",
     "explain",
     "similarity",
 ]
@@ -137,6 +146,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first asked for (PEP 562)."""
+    if name == "bert":  # a stage that is public as a whole: search.bert.inspect(text)
+        return import_module("search.bert")
     if name not in _HOME:
         raise AttributeError(f"module 'search' has no attribute '{name}'")
     value = getattr(import_module(_HOME[name]), name)

@@ -5,25 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from search.building import asked_for, earlier, existing_folder, source_of
 from search.encoding import Encoder, Fingerprint
-from search.encoding.models import DEFAULT_MODEL, find_model
-from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError, quoted
+from search.errors import SearchError, quoted
 from search.explaining.explainer import Explainer, query_fits
 from search.index.database import read_meta
-from search.index.layout import DATABASE, find_index, is_index, place_for
-from search.index.settings import PassageSettings, Source
-from search.index.snapshot import passage as stored_passage
+from search.index.layout import DATABASE, find_index, place_for
+from search.index.settings import PassageSettings
 from search.index.snapshot import status
 from search.index.vectors import LoadedVectors
-from search.query import dense
-from search.query.rank import as_hit, check_query
+from search.query import WEIGHT, Asked, Ranking, Selection, check_query, ranked, scored
+from search.query.rank import Allowed, Reranker
 from search.records import (
     Changes,
     CheckReport,
     Contrast,
     Explanation,
+    Faithfulness,
     Hit,
     Progress,
     RepairReport,
@@ -33,8 +33,9 @@ from search.records import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from search.query.cross import CrossEncoder
+    from search.query.rank import Allowed, Reranker
+    from search.query.where_sql import Filters
 
 
 class Index:
@@ -62,6 +63,8 @@ class Index:
         self._encoder = encoder
         self._lock = threading.Lock()
         self._vectors = LoadedVectors(path)
+        self._filters: Filters | None = None
+        self._cross: CrossEncoder | None = None
 
     @classmethod
     def build(
@@ -79,6 +82,7 @@ class Index:
         exclude: Sequence[str] | None = None,
         text_field: str | None = None,
         title_field: str | None = None,
+        token_vectors: bool | None = None,
         rebuild: bool = False,
         verify: bool = False,
         offline: bool = False,
@@ -95,7 +99,10 @@ class Index:
             include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
             text_field, title_field: the column or key of CSV and JSONL records that holds the text and
                 the title; None finds them.
-            rebuild: encode everything anew, with what the index was made with where nothing else is said.
+            token_vectors: keep the vectors of all tokens, so that a rerank by late interaction need not encode its
+                candidates; about d + 4 bytes a token. None does as before, for a new index it keeps none.
+            rebuild: encode everything anew, with what the index was made with where nothing else is said,
+                cut as is the default now.
                 The old index answers until the new one is whole.
             verify: read every file, also those whose size, time stamp and inode are as they were.
             offline: never call out to the Hugging Face hub.
@@ -110,32 +117,27 @@ class Index:
         """
         from search.index.update import update  # with all that writing needs, which a query does not
 
-        root = _existing_folder(folder)
+        root = existing_folder(folder)
         place = place_for(root, index)
-        meta, made = _earlier(place, rebuild) or (None, None)
-        files = find_model(model or (made.model if made else DEFAULT_MODEL), offline=offline)
-        if made and files.weights_sha256 == made.weights:
-            pooling = pooling or made.pooling
-            layer = made.layer if layer is None else layer
-            dim = dim or int(made.dimension)
-            max_tokens = max_tokens or int(made.max_tokens)
-            precision = precision or made.precision
-        source = _source(meta, root).changed(include, exclude, text_field, title_field)
-        encoder = Encoder(
-            files,
+        encoder, source, passages = asked_for(
+            root,
+            place,
+            rebuild=rebuild,
+            model=model,
             pooling=pooling,
-            layer=-1 if layer is None else layer,
+            layer=layer,
             dim=dim,
             max_tokens=max_tokens,
+            precision=precision,
+            selected=(include, exclude, text_field, title_field, token_vectors),
             offline=offline,
             engine=engine,
-            precision=precision or "fp32",
         )
         report = update(
             root,
             place,
             encoder,
-            settings=PassageSettings(),
+            settings=passages,
             source=source,
             rebuild=rebuild,
             verify=verify,
@@ -194,10 +196,10 @@ class Index:
         """
         from search.index.preview import preview
 
-        root = _existing_folder(folder)
+        root = existing_folder(folder)
         place = place_for(root, index)
-        meta, _ = _earlier(place, False) or (None, None)
-        source = _source(meta, root).changed(include, exclude, text_field, title_field)
+        meta, _ = earlier(place, False) or (None, None)
+        source = source_of(meta, root).changed(include, exclude, text_field, title_field)
         return preview(root, place, source, verify=verify)
 
     def update(self, *, verify: bool = False, progress: Callable[[Progress], None] | None = None) -> Report:
@@ -213,13 +215,13 @@ class Index:
         from search.index.update import update
 
         meta = read_meta(self.path / DATABASE)
-        root = _existing_folder(meta["root"])
+        root = existing_folder(meta["root"])
         return update(
             root,
             self.path,
             self.encoder,
             settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
-            source=_source(meta, root),
+            source=source_of(meta, root),
             verify=verify,
             progress=progress,
         )
@@ -257,37 +259,114 @@ class Index:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is wrong with the index though it answers; empty when all is well."""
-        problem = self._vectors.problem
-        return (f"{problem} --index {quoted(self.path)}",) if problem else ()
+        vectors = self._vectors
+        problems = (vectors.problem, vectors.lexicon.problem, vectors.baseline.problem)
+        return tuple(f"{problem} --index {quoted(self.path)}" for problem in problems if problem)
 
-    def query(self, text: str, k: int = 10, *, per_document: int = 0) -> list[Hit]:
-        """The k passages that are nearest in meaning to a text, best first.
+    def query(
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        mode: str = "hybrid",
+        weight: float | None = None,
+        phrases: bool = False,
+        where: str | None = None,
+        rerank: str | None = None,
+        per_document: int = 0,
+        group: bool = False,
+        offset: int = 0,
+        min_score: float | None = None,
+        diversity: float = 0.0,
+    ) -> list[Hit]:
+        """The k passages that answer a text best, best first; exact.
 
         Args:
             text: a question or description in natural language, at most the model's `max_tokens`.
-            k: how many hits, at least 1; fewer come back only if the index holds fewer passages.
+            k: how many hits, at least 1; fewer come back only if the index holds fewer passages, or fewer with
+                a word of the text where only words count.
+            mode: "hybrid" (meaning and words), "dense" (meaning), "lexical" (words) or "rrf".
+            weight: what meaning counts in a hybrid score, in [0, 1].
+            phrases: look for what stands in double quotes as one term. See `search.query.ranking.Ranking`.
+            where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.query.where`. The best k of
+                the passages that pass it come back, with the scores that they have without it.
+            rerank: "late" to look at the best 30 (or 4 k) passages again by late interaction, or the name of a
+                cross-encoder; see `search.query.late` and `search.query.cross`.
             per_document: most hits of one document, so that one does not fill the list; 0 for no limit.
                 It is raised where fewer than k hits would come back.
+            group: the k best documents instead, with up to `per_document` passages each, which stand together; a
+                document is as good as its best passage. With a rerank, passages of those that were looked at again.
+            offset: how many hits (documents) to pass over: the rest of a list of `offset + k`, with its ranks.
+            min_score: leave out what scores less.
+            diversity: from 0, as they rank, to 1, as different as can be; see `search.query.diversity`.
 
         Raises:
-            InputError: an empty text, k < 1, or a text that is too long for the model.
+            InputError: an empty text, k < 1, a text that is too long for the model, no such mode, or a filter that
+                cannot be understood.
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
-        check_query(text, k, per_document)
-        return dense(self._vectors, self._embedded(text), k, per_document)
+        check_query(text)
+        wanted = Selection.of(k, offset, per_document, group, min_score, diversity)
+        ranking, allowed = Ranking.of(mode, weight, phrases, rerank), self._allowed(where)
+        asked = self._asked(text, ranking)
+        reranker = self._reranker(asked, ranking)
+        return ranked(self._vectors, asked, ranking, wanted, allowed, reranker)
 
-    def _embedded(self, query: str) -> NDArray[np.float32]:
-        """The embedding of a query, (d,)."""
+    def _reranker(self, asked: Asked, ranking: Ranking) -> Reranker | None:
+        """What looks at the best passages again; None for nothing."""
+        if not ranking.rerank:
+            return None
+        if asked.tokens is not None:
+            from search.query.late import LateInteraction
+
+            return LateInteraction(self._vectors.lexicon, self.encoder, asked.tokens)
+        from search.query.cross import CrossEncoder
+
+        with self._lock:
+            if self._cross is None or self._cross.name != ranking.rerank:
+                self._cross = CrossEncoder(ranking.rerank, self._offline)
+            return self._cross.of(asked.text)
+
+    def _allowed(self, where: str | None) -> Allowed | None:
+        """What tells which passages pass a filter; None for no filter."""
+        if where is None:
+            return None
+        from search.query.where import parse
+        from search.query.where_sql import Filters
+
+        parsed = parse(where)
+        with self._lock:
+            if self._filters is None:
+                self._filters = Filters()
+        filters = self._filters
+        return lambda connection: filters.matching(connection, parsed)
+
+    def _asked(self, query: str, ranking: Ranking) -> Asked:
+        if ranking.rerank == "late":
+            with query_fits():
+                (tokens,) = self.encoder.tokens([query], role="query", layers=[-1])
+            return Asked(query, tokens.embedding.astype("float32", copy=False), tokens)
+        if not ranking.by_meaning:
+            return Asked(query, None)
         with query_fits():
-            return self.encoder.encode([query], role="query")[0]
+            return Asked(query, self.encoder.encode([query], role="query")[0])
 
-    def explain(self, query: str, hit: Hit | int | str) -> Explanation:
+    def explain(
+        self,
+        query: str,
+        hit: Hit | int | str,
+        *,
+        mode: str = "hybrid",
+        weight: float | None = None,
+        phrases: bool = False,
+    ) -> Explanation:
         """Why a passage has its score for a query.
 
         Args:
             query: as it was given to `query`.
-            hit: one of the hits, whose score is then explained exactly; a passage id; or any text, which is
-                scored as if it were a passage without headings.
+            hit: one of the hits, whose score is then explained exactly; a passage id; or any text, whose cosine
+                is explained as if it were a passage without headings.
+            mode, weight, phrases: as for `query`, for a passage id; a hit knows its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
         that have a Dense module with an activation they are integrated gradients, which takes seconds and
@@ -296,51 +375,112 @@ class Index:
         Raises:
             InputError: an empty query, a text that is too long for the model, or an id that is none.
         """
-        return self.explain_all(query, [hit])[0]
+        return self.explain_all(query, [hit], mode=mode, weight=weight, phrases=phrases)[0]
 
-    def explain_all(self, query: str, hits: Sequence[Hit | int | str]) -> list[Explanation]:
+    def explain_all(
+        self,
+        query: str,
+        hits: Sequence[Hit | int | str],
+        *,
+        mode: str = "hybrid",
+        weight: float | None = None,
+        phrases: bool = False,
+    ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
-        return self._explainer(query).explain(hits)
+        return self._explainer(query, Ranking.of(mode, weight, phrases)).explain(hits)
 
-    def contrast(self, query: str, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
+    def contrast(
+        self,
+        query: str,
+        a: Hit | int | str | Path,
+        b: Hit | int | str | Path,
+        *,
+        mode: str = "hybrid",
+        weight: float | None = None,
+        phrases: bool = False,
+    ) -> Contrast:
         """Why one passage stands above another for a query, word by word of the query.
 
         Args:
             a, b: hits, passage ids, or paths as for `why_not`, of which the best passage is taken.
+            mode, weight, phrases: as for `query`; of hits they must be those that they were ranked by.
 
         Raises:
-            InputError: an empty query, an id that is none, or a path that is not in the index.
+            InputError: an empty query, an id that is none, a path that is not in the index, or hits of
+                different rankings.
         """
-        return self._explainer(query).contrast(a, b)
+        return self._explainer(query, Ranking.of(mode, weight, phrases)).contrast(a, b)
 
-    def why_not(self, query: str, what: str | Path | int, k: int = 10, *, per_document: int = 0) -> WhyNot:
+    def why_not(
+        self,
+        query: str,
+        what: str | Path | int,
+        k: int = 10,
+        *,
+        mode: str = "hybrid",
+        weight: float | None = None,
+        phrases: bool = False,
+        where: str | None = None,
+        per_document: int = 0,
+    ) -> WhyNot:
         """Where a document stands for a query, and why it is not among the hits.
 
         Args:
             what: a path: absolute, from the current folder or from the indexed one; also with a record
                 or a line, as hits are listed ("table.csv#12", "keys.md:31"). Or a passage id. Of what has
                 several passages the best is looked at.
-            k, per_document: as for `query`.
+            k, mode, weight, phrases, where, per_document: as for `query`.
 
         Raises:
             InputError: an empty query, a folder instead of a file, an id or line that there is not.
         """
-        return self._explainer(query).why_not(what, k, per_document)
+        allowed = self._allowed(where)
+        return self._explainer(query, Ranking.of(mode, weight, phrases)).why_not(
+            what, k, per_document, allowed
+        )
 
-    def _explainer(self, query: str) -> Explainer:
+    def faithfulness(
+        self, why: Explanation, *, counts: Sequence[int] = (1, 3, 5), draws: int = 20, seed: int = 0
+    ) -> Faithfulness:
+        """Whether the words that an explanation says count most are those that its cosine needs.
+
+        They are cut out of the passage, and what is left is encoded again; then as many random words.
+
+        Args:
+            why: from `explain`, of this index.
+            counts: how many words to cut out, each number of these in turn.
+            draws: how many times to draw random words, from `seed`.
+
+        Raises:
+            InputError: a count or number of draws below 1, or an explanation that is not of this index.
+        """
+        from search.explaining.faithfulness import faithfulness
+
+        return faithfulness(why, self.encoder, counts=counts, draws=draws, seed=seed)
+
+    def _explainer(self, query: str, ranking: Ranking) -> Explainer:
         check_query(query)
-        return Explainer(self.path, self._vectors, self.encoder, query, self._offline)
+        return Explainer(self.path, self._vectors, self.encoder, query, ranking, self._offline)
 
-    def hit(self, query: str, passage_id: int) -> Hit:
+    def hit(
+        self,
+        query: str,
+        passage_id: int,
+        *,
+        mode: str = "hybrid",
+        weight: float | None = None,
+        phrases: bool = False,
+        rerank: str | None = None,
+    ) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
         check_query(query)
-        stored, vector = stored_passage(self.path, passage_id)
-        cosine = float(vector @ self._embedded(query))
-        return as_hit(0, stored, cosine)
+        ranking = Ranking.of(mode, weight, phrases, rerank)
+        asked = self._asked(query, ranking)
+        return scored(self._vectors, asked, ranking, passage_id, self._reranker(asked, ranking))
 
     def status(self) -> Status:
         """What the index is and holds."""
-        return status(self.path)
+        return status(self.path, WEIGHT)
 
     def check(
         self,
@@ -377,35 +517,3 @@ class Index:
         )
         self._vectors = LoadedVectors(self.path)  # a file with the old name and hash may be whole again
         return done
-
-
-def _existing_folder(folder: str | Path) -> Path:
-    root = Path(folder).expanduser()
-    if root.is_dir():
-        return root
-    what = (
-        "is a file, not a folder. Name the folder it is in"
-        if root.is_file()
-        else "does not exist. Check the spelling"
-    )
-    raise InputError(f"the folder '{folder}' {what}.")
-
-
-def _source(meta: dict[str, Any] | None, root: Path) -> Source:
-    """What an index was made with, for the same folder; the defaults for a new one."""
-    return Source.from_dict(meta["source"]) if meta and Path(meta["root"]) == root.resolve() else Source()
-
-
-def _earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:
-    """What an index was made with; None for a new one, or when it is to be replaced and cannot be read."""
-    if not is_index(place):
-        return None
-    try:
-        meta = read_meta(place / DATABASE, older=True)
-        return meta, Fingerprint.from_dict(meta["fingerprint"])
-    except IndexNotFound:  # begun, never filled
-        return None
-    except IndexDamaged:
-        if rebuild:
-            return None
-        raise

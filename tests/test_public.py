@@ -19,8 +19,8 @@ HEAVY = (
     "docutils",
 )
 STAGES = [
-    "errors", "records", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluation",
-    "pairs", "library", "render", "cli",
+    "errors", "records", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluating",
+    "pairs", "building", "library", "evaluation", "render", "cli",
 ]  # fmt: skip
 
 
@@ -50,13 +50,14 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
-        "Audit", "Changes", "CheckReport", "Contrast", "Encoder", "Explanation", "Finding", "Fingerprint",
+        "Audit", "Changes", "CheckReport", "Contrast", "Encoder", "Evaluation", "Explanation", "Finding", "Fingerprint",
         "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound", "IndexOutdated",
         "InputError", "ModelError", "OptionalDependency", "Progress", "ReadError", "RepairReport", "Report",
-        "SearchError", "Status", "TextTooLong", "Token", "TokenVectors", "WhyNot", "explain", "similarity",
+        "SearchError", "Status", "TextTooLong", "Token", "TokenVectors", "WhyNot", "evaluate", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:
         assert getattr(search, name).__doc__, f"{name} has no docstring"
+    assert callable(search.evaluate)
     assert callable(search.explain)
     assert callable(search.similarity)
     assert set(search.__all__) <= set(dir(search))

@@ -14,8 +14,10 @@ import typer
 from search import __version__
 from search.cli.check import check, repair
 from search.cli.contrast import contrast
+from search.cli.eval import evaluate
 from search.cli.explain import explain
 from search.cli.index import index
+from search.cli.inspect import ManyAgainst, inspect
 from search.cli.models import models
 from search.cli.query import query
 from search.cli.similarity import similarity
@@ -38,6 +40,8 @@ app.command()(explain)
 app.command()(contrast)
 app.command("why-not")(why_not)
 app.command()(similarity)
+app.command(cls=ManyAgainst)(inspect)
+app.command("eval")(evaluate)
 app.command()(status)
 app.command()(check)
 app.command()(repair)

@@ -20,6 +20,15 @@ from search.cli.options import (
     page_width,
     remarks,
 )
+from search.cli.ranking import (
+    Mode,
+    ModeOption,
+    PhrasesOption,
+    RerankOption,
+    WeightOption,
+    WhereOption,
+    chosen,
+)
 
 if TYPE_CHECKING:
     from search.records import Hit
@@ -37,6 +46,11 @@ def contrast(
     a: First,
     b: Second,
     k: TopK = 10,
+    mode: ModeOption = Mode.hybrid,
+    weight: WeightOption = None,
+    phrases: PhrasesOption = False,
+    where: WhereOption = None,
+    rerank: RerankOption = None,
     index: IndexOption = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
@@ -52,8 +66,9 @@ def contrast(
     from search.render import contrast as draw
 
     opened = Index.open(index, offline=offline, engine=engine)
-    hits = ranked(opened, text, [int(which) for which in (a, b) if which.isdecimal()], k)
-    found = opened.contrast(text, *(_meant(which, hits) for which in (a, b)))
+    ranking = chosen(mode, weight, phrases, rerank)
+    hits = ranked(opened, text, [int(which) for which in (a, b) if which.isdecimal()], k, where, **ranking)
+    found = opened.contrast(text, *(_meant(which, hits) for which in (a, b)), **chosen(mode, weight, phrases))
     if as_json:
         echo(draw.as_json(found))
     else:

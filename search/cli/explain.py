@@ -23,32 +23,60 @@ from search.cli.options import (
     page_width,
     remarks,
 )
+from search.cli.ranking import (
+    Mode,
+    ModeOption,
+    PhrasesOption,
+    RerankOption,
+    WeightOption,
+    WhereOption,
+    chosen,
+)
 
 Which = Annotated[
     str, typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812).")
 ]
 TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="As the query had it, whose rank is meant.")]
+CheckOption = Annotated[
+    bool,
+    typer.Option(
+        "--check", help="Cut out the words that count most and encode the rest: does the score fall?"
+    ),
+]
+CutOption = Annotated[
+    list[int] | None,
+    typer.Option("--cut", metavar="N", min=1, help="Check with N words, not 1, 3 and 5; may be repeated."),
+]
 
 
 def explain(
     text: QueryArgument,
     which: Which = "1",
     k: TopK = 10,
+    mode: ModeOption = Mode.hybrid,
+    weight: WeightOption = None,
+    phrases: PhrasesOption = False,
+    where: WhereOption = None,
+    rerank: RerankOption = None,
     index: IndexOption = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
     png: PngOption = None,
     html: HtmlOption = None,
+    check: CheckOption = False,
+    cut: CutOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
 ) -> None:
     """Say why a passage has its score for TEXT, addend by addend.
 
-    With --png or --html it goes into that file and nothing is printed, unless --json asks for it.
+    With --png or --html it goes into that file and nothing is printed, unless --json or --check asks for it.
     """
     from search.errors import InputError
+    from search.explaining.faithfulness import COUNTS
     from search.library import Index
+    from search.render import faithfulness as checked
     from search.render import json, page, picture, why
     from search.render.units import units
 
@@ -61,7 +89,12 @@ def explain(
         )
     opened = Index.open(index, offline=offline, engine=engine)
     number = int(wanted[2])
-    hit = opened.hit(text, number) if wanted[1] else ranked(opened, text, [number], k)[number]
+    ranking = chosen(mode, weight, phrases, rerank)
+    hit = (
+        opened.hit(text, number, **ranking)
+        if wanted[1]
+        else ranked(opened, text, [number], k, where, **ranking)[number]
+    )
     found = opened.explain(text, hit)
     if png:
         write_file(png, picture.explanation(found, units(found), hit))
@@ -69,8 +102,14 @@ def explain(
     if html:
         write_file(html, page.explanation(found, units(found), hit))
         note(f"wrote {html}", quiet)
+    tested = opened.faithfulness(found, counts=cut or COUNTS) if check or cut else None
     if as_json:
-        echo(json.explanation(found, hit))
+        echo(checked.as_json(found, hit, tested) if tested else json.explanation(found, hit))
     elif not (png or html):
         echo(why.explanation(found, hit, width=page_width(), colour=colour_on(color)))
+    if tested and not as_json:
+        echo(
+            ("" if png or html else "\n")
+            + checked.faithfulness(tested, width=page_width(), colour=colour_on(color))
+        )
     remarks(opened.notes, quiet)

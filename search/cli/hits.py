@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,11 +23,15 @@ def passage_id(typed: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def ranked(index: Index, text: str, ranks: Sequence[int], k: int) -> dict[int, Hit]:
+def ranked(
+    index: Index, text: str, ranks: Sequence[int], k: int, where: str | None, **ranking: Any
+) -> dict[int, Hit]:
     """The hits at some ranks of a query, asked for as `seewhy query` asks.
 
     Args:
         k: how many hits the query asked for, which ranks can depend on.
+        where: the filter of that query.
+        ranking: see `search.cli.ranking.chosen`.
 
     Raises:
         InputError: there is no such rank.
@@ -38,7 +42,7 @@ def ranked(index: Index, text: str, ranks: Sequence[int], k: int) -> dict[int, H
         return {}
     if min(ranks) < 1:
         raise InputError(f"there is no rank {min(ranks)}; the best hit is 1.")
-    hits = index.query(text, k=max(k, *ranks), per_document=HITS_OF_A_DOCUMENT)
+    hits = index.query(text, k=max(k, *ranks), per_document=HITS_OF_A_DOCUMENT, where=where, **ranking)
     if max(ranks) > len(hits):
-        raise InputError(f"there is no rank {max(ranks)}: the index holds {len(hits)} passages.")
+        raise InputError(f"there is no rank {max(ranks)}: the query has {len(hits)} hits.")
     return {rank: hits[rank - 1] for rank in ranks}

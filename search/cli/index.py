@@ -66,6 +66,14 @@ TitleField = Annotated[
     str | None,
     typer.Option("--title-field", metavar="NAME", help="Column or key of records that holds the title."),
 ]
+TokenVectors = Annotated[
+    bool | None,
+    typer.Option(
+        "--token-vectors/--no-token-vectors",
+        help="Keep the vectors of all tokens, for a quick --rerank late; about 80 times the space of the text.",
+        show_default=False,
+    ),
+]
 Rebuild = Annotated[
     bool, typer.Option("--rebuild", help="Encode everything anew, in place of the old index.")
 ]
@@ -95,6 +103,7 @@ def index(
     exclude: Exclude = None,
     text_field: TextField = None,
     title_field: TitleField = None,
+    token_vectors: TokenVectors = None,
     rebuild: Rebuild = False,
     verify: Verify = False,
     dry_run: DryRun = False,
@@ -113,7 +122,7 @@ def index(
     """
     from search.cli.progress import progress_bar
     from search.library import Index
-    from search.render import json, terminal
+    from search.render import json, reports
 
     if dry_run:
         if rebuild or watch:
@@ -127,7 +136,7 @@ def index(
             title_field=title_field,
             verify=verify,
         )
-        shown = json.document(changes) if as_json else terminal.changes(changes, width=page_width())
+        shown = json.document(changes) if as_json else reports.changes(changes, width=page_width())
         echo(shown)
         return
     with stopped_gently(quiet), progress_bar(quiet) as progress:
@@ -142,6 +151,7 @@ def index(
             exclude=exclude,
             text_field=text_field,
             title_field=title_field,
+            token_vectors=token_vectors,
             rebuild=rebuild,
             verify=verify,
             offline=offline,
@@ -155,7 +165,7 @@ def index(
     if as_json:
         echo(json.lines([report]) if watch else json.document(report))
     elif not quiet:
-        echo(terminal.report(report, width=page_width(), colour=colour_on(color)))
+        echo(reports.report(report, width=page_width(), colour=colour_on(color)))
     if watch:
         watch_on(built, as_json, quiet)
 
@@ -163,7 +173,7 @@ def index(
 def watch_on(built: Index, as_json: bool, quiet: bool) -> None:
     """Keep an index up to date until Ctrl-C, a line for every update."""
     from search.errors import SearchError
-    from search.render import json, terminal
+    from search.render import json, reports
 
     note("Watching for changes. Stop with Ctrl-C.", quiet)
     try:
@@ -174,6 +184,6 @@ def watch_on(built: Index, as_json: bool, quiet: bool) -> None:
             elif as_json:
                 echo(json.lines([outcome]))
             elif not quiet:
-                echo(f"{now}  {terminal.update_line(outcome)}")
+                echo(f"{now}  {reports.update_line(outcome)}")
     except KeyboardInterrupt:
         note("Stopped watching.", quiet)

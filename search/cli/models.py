@@ -26,7 +26,7 @@ def models(
     """
     from search.encoding import cache, failures
     from search.errors import InputError
-    from search.render import json, terminal
+    from search.render import json, reports, terminal
 
     found, failed = cache.all_cached(), failures.all_failures()
     rows = [*(entry.record() for entry in found), *(failure.record() for failure in failed)]
@@ -44,4 +44,4 @@ def models(
                 failures.forget_failure(failure)
                 note(f"forgot that {failure.name} could not be converted")
         return
-    echo(json.document(rows) if as_json else terminal.model_list(rows, page_width(), colour_on(color)))
+    echo(json.document(rows) if as_json else reports.model_list(rows, page_width(), colour_on(color)))

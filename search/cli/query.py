@@ -26,6 +26,15 @@ from search.cli.options import (
     page_width,
     remarks,
 )
+from search.cli.ranking import (
+    Mode,
+    ModeOption,
+    PhrasesOption,
+    RerankOption,
+    WeightOption,
+    WhereOption,
+    chosen,
+)
 
 Text = Annotated[
     str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.", show_default=False)
@@ -47,6 +56,11 @@ Explain = Annotated[bool, typer.Option("--explain", help="Say of the best hit wh
 def query(
     text: Text,
     k: TopK = 10,
+    mode: ModeOption = Mode.hybrid,
+    weight: WeightOption = None,
+    phrases: PhrasesOption = False,
+    where: WhereOption = None,
+    rerank: RerankOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
     index: IndexOption = None,
     explain: Explain = False,
@@ -63,18 +77,20 @@ def query(
     """Rank the passages of an index by how well they answer TEXT."""
     clock = Clock()
     from search.library import Index
-    from search.render import json, terminal, why
+    from search.render import hits as draw
+    from search.render import json, why
 
     clock.lap("import the library")
+    ranking = chosen(mode, weight, phrases, rerank)
     opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
     clock.lap("open the index")
     if timing:
         clock.lap("find the model", opened.encoder)
         clock.lap("load its tokenizer", opened.encoder.tokenizer)
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
-        opened.query("a", k=1)
+        opened.query("a", k=1, **ranking)
         clock.lap("load FAISS and the vectors, first query")
-    hits = opened.query(text, k=k, per_document=per_document)
+    hits = opened.query(text, k=k, per_document=per_document, where=where, **ranking)
     clock.lap("encode the query, search, fetch")
     if as_json:
         echo(json.document(hits))
@@ -82,12 +98,29 @@ def query(
         echo(json.lines(hits))
     else:
         width, colour = page_width(), colour_on(color)
-        echo(terminal.hits(hits, width=width, colour=colour))
+        why_none = ""
+        if mode is Mode.lexical:
+            why_none = f"no passage{' that passes the filter' if where else ''} has a word of the query."
+        elif where:
+            why_none = "no passage passes the filter."
+        echo(draw.hits(hits, width=width, colour=colour, no_hits=why_none))
         if explain and hits:
             echo("\n" + why.explanation(opened.explain(text, hits[0]), hits[0], width=width, colour=colour))
         elif hits:
             place = f" --index {shlex.quote(index)}" if index else ""
-            place += (f" -k {k}" if k != 10 else "") + (" --offline" if offline else "")
+            place += "".join(
+                f" {option}"
+                for option, given in (
+                    (f"-k {k}", k != 10),
+                    (f"--mode {mode.value}", mode is not Mode.hybrid),
+                    (f"--weight {weight}", weight is not None),
+                    ("--phrases", phrases),
+                    (f"--rerank {shlex.quote(rerank or '')}", rerank is not None),
+                    (f"--where {shlex.quote(where or '')}", where is not None),
+                    ("--offline", offline),
+                )
+                if given
+            )
             note(f"\nWhy the first? seewhy explain {shlex.quote(text)} 1{place}", quiet)
     remarks(opened.notes, quiet)
     if timing:

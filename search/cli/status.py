@@ -21,13 +21,13 @@ def status(
 ) -> None:
     """Say what an index is made of and what was left out of it."""
     from search.library import Index
-    from search.render import json, terminal
+    from search.render import json, reports
 
     found = Index.open(index).status()
     echo(
         json.document(found)
         if as_json
-        else terminal.status(found, width=page_width(), colour=colour_on(color))
+        else reports.status(found, width=page_width(), colour=colour_on(color))
     )
 
 
@@ -39,7 +39,7 @@ def list_indexes(
     from search.errors import SearchError
     from search.index.layout import all_indexes
     from search.library import Index
-    from search.render import json, terminal
+    from search.render import json, reports
 
     found, unreadable = [], False
     for path in all_indexes():
@@ -53,5 +53,5 @@ def list_indexes(
     echo(
         json.document(found)
         if as_json
-        else terminal.index_list(found, width=page_width(), colour=colour_on(color))
+        else reports.index_list(found, width=page_width(), colour=colour_on(color))
     )

@@ -21,6 +21,7 @@ from search.cli.options import (
     page_width,
     remarks,
 )
+from search.cli.ranking import Mode, ModeOption, PhrasesOption, WeightOption, WhereOption, chosen
 
 Wanted = Annotated[
     str,
@@ -40,6 +41,10 @@ def why_not(
     text: QueryArgument,
     wanted: Wanted,
     k: TopK = 10,
+    mode: ModeOption = Mode.hybrid,
+    weight: WeightOption = None,
+    phrases: PhrasesOption = False,
+    where: WhereOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
     index: IndexOption = None,
     offline: OfflineOption = False,
@@ -57,7 +62,14 @@ def why_not(
 
     opened = Index.open(index, offline=offline, engine=engine)
     what = passage_id(wanted)
-    found = opened.why_not(text, wanted if what is None else what, k, per_document=per_document)
+    found = opened.why_not(
+        text,
+        wanted if what is None else what,
+        k,
+        per_document=per_document,
+        where=where,
+        **chosen(mode, weight, phrases),
+    )
     if as_json:
         echo(draw.as_json(found))
     else:

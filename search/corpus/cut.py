@@ -16,7 +16,7 @@ from search.corpus import reasons
 from search.corpus.blocks import Block, blocks
 from search.corpus.context import Contexts
 from search.corpus.source import file_name, file_stem
-from search.corpus.windows import Splitter, safe_stop, spans
+from search.corpus.windows import Splitter, evened, safe_stop, spans
 from search.errors import InputError, ReadError
 from search.records import Document, Passage
 
@@ -152,7 +152,7 @@ class Cutter:
             cuts: Iterable[tuple[int, int]] = [(block.start, block.end)]
             if lengths.get(block, capacity + 1) > capacity:
                 cuts = self._cut(document, block, capacity, window)
-            for start, end in _without_scraps(text, cuts):
+            for start, end in cuts:
                 if self._stopped:
                     raise Stopped
                 context = first if start == block.start else later
@@ -162,6 +162,20 @@ class Cutter:
 
     def _cut(self, document: Document, block: Block, capacity: int, window: int) -> Iterator[tuple[int, int]]:
         """The spans of a block that is too long for one passage. Its headings stay with the first."""
+
+        def fits(part: str) -> bool:
+            return len(part) <= window and self._count(part.strip()) <= capacity
+
+        def is_short(part: str) -> bool:
+            return self._count(part.strip()) < capacity // _PARTS
+
+        cuts = _without_scraps(document.text, self._split(document, block, capacity, window))
+        return evened(document.text, cuts, block.body, fits, is_short)
+
+    def _split(
+        self, document: Document, block: Block, capacity: int, window: int
+    ) -> Iterator[tuple[int, int]]:
+        """The spans of `_cut` as they fall, each as long as may be."""
         text, body = document.text, block.body
         n_heading = self._count(text[block.start : body])
         if n_heading > capacity // 2:

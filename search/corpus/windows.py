@@ -4,13 +4,21 @@ semantic-text-splitter picks good places to cut, but looks ahead through all of 
 64,000 characters without a space take it ten times as long per character as 2,000 do. So it sees one
 window at a time, and the next window starts where the last passage of this one did, because only that
 one's end was decided by the window and not by the text.
+
+It also leaves short pieces: each span takes all that fits, and what is left at the end, or stands between two long
+paragraphs, may be five words. Those rank too high, as there is little in them that does not match. `evened` joins
+them to the text beside them, or cuts both anew in the middle.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
+
+# Where a text is best cut in two: between paragraphs, lines, sentences, words.
+_ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
 
 
 class Splitter(Protocol):
@@ -48,6 +56,63 @@ def spans(splitter: Splitter, text: str, start: int, end: int, window: int) -> I
         else:
             yield from zip(starts, ends, strict=True)
             start = stop
+
+
+def evened(
+    text: str,
+    cuts: Iterable[tuple[int, int]],
+    body: int,
+    fits: Callable[[str], bool],
+    is_short: Callable[[str], bool],
+) -> Iterator[tuple[int, int]]:
+    """Spans that cover what the given ones do, none of them short where that can be helped.
+
+    A short one is joined to the one after it, the last one to the one before it, if both fit together. If they
+    do not, they are cut anew near their middle. Where that does not fit either, they stay as they are.
+
+    Args:
+        cuts: spans of `text` that follow each other, or overlap.
+        body: where the headings end that the first one begins with; they are not cut from what follows.
+        fits: tells whether a text is short enough for a passage.
+        is_short: tells whether it is too short for one by itself.
+    """
+    held: list[tuple[int, int]] = []
+    for span in cuts:
+        if held and is_short(text[slice(*held[-1])]):
+            held += _anew(text, held.pop(), span, body, fits)
+        else:
+            held.append(span)
+        while len(held) > 2:
+            yield held.pop(0)
+    if len(held) > 1 and is_short(text[slice(*held[-1])]):
+        last = held.pop()
+        held += _anew(text, held.pop(), last, body, fits)
+    yield from held
+
+
+def _anew(
+    text: str, one: tuple[int, int], two: tuple[int, int], body: int, fits: Callable[[str], bool]
+) -> list[tuple[int, int]]:
+    """Two neighbours as one span, or as two of about the same length, or as they are."""
+    start, end = one[0], two[1]
+    if fits(text[start:end]):
+        return [(start, end)]
+    middle = even_stop(text, max(start, body), end)
+    halves = [(start, middle), (middle, end)] if middle else [one, two]
+    return halves if all(fits(text[slice(*half)]) for half in halves) else [one, two]
+
+
+def even_stop(text: str, start: int, end: int) -> int | None:
+    """Where a cut hurts least in the middle third of [start, end), of equal places the one nearest the middle.
+
+    After a paragraph, a line, a sentence or a word; None if none of them ends there.
+    """
+    third, middle = (end - start) // 3, (start + end) // 2
+    for pattern in _ENDS:
+        found = (match.end() for match in pattern.finditer(text, start + third, end - third))
+        if places := [place for place in found if not _joins(text, place)]:
+            return min(places, key=lambda place: abs(place - middle))
+    return None
 
 
 def safe_stop(text: str, start: int, stop: int) -> int:

@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from search.encoding import Encoder
 from search.errors import InputError, TextTooLong
 from search.explaining.contrast import contrast_of
 from search.explaining.explanation import explain_pair, similarity_layer
-from search.index.place_of import Place, Standing, passage_count, place_of, standings
+from search.explaining.lexical import terms_of
+from search.index.place_of import Place, place_of
+from search.index.snapshot import one_passage
 from search.index.snapshot import passage as stored_passage
+from search.index.token_vectors import kept
 from search.index.vectors import LoadedVectors
-from search.query.rank import as_hit, check_query, dense
-from search.records import Contrast, Explanation, Hit, TokenVectors, WhyNot
+from search.query.fusion import Fusion
+from search.query.late import SHARE as LATE_SHARE
+from search.query.late import LateInteraction, Matched
+from search.query.percentile import Scale
+from search.query.rank import Allowed, as_hit, ranked, scored
+from search.query.ranking import Asked, Ranking, check_query
+from search.query.selection import Selection
+from search.query.standing import Standing, passage_count, standings
+from search.records import Contrast, Explanation, Hit, Term, TokenVectors, WhyNot
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -36,14 +48,38 @@ def query_fits(what: str = "query") -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is explained: a text, what it was ranked by, and its embedding where one is stored."""
+    """What is explained: a text, what it was ranked by, and its embedding where one is stored.
+
+    Attributes:
+        lexical, reranked: the parts that it was ranked by.
+        stored: its passage in the index; None where there is none.
+    """
 
     text: str
+    ranking: Ranking
     context: str = ""
     cosine: float | None = None
+    lexical: float | None = None
     score: float | None = None
-    mode: str = "dense"
-    stored: NDArray[np.float32] | None = None
+    reranked: float | None = None
+    stored: _Stored | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Stored:
+    """A passage of the index and its embedding."""
+
+    id: int
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class _Others:
+    """What a score is made of besides token pairs, and the score as the index gives it anew."""
+
+    terms: tuple[Term, ...] = ()
+    recomputed: float | None = None
+    late: NDArray[np.float64] | None = None
 
 
 class Explainer:
@@ -51,21 +87,30 @@ class Explainer:
 
     Args:
         index: the index's folder.
+        query: as `check_query` lets it pass.
+        ranking: how passages are ranked that are named by id or path; a hit knows its own.
         offline: never call out to the hub, should the model be needed in PyTorch (see gradients.py).
 
     Raises:
-        InputError: the query is empty or too long.
+        InputError: the query is too long.
     """
 
     def __init__(
-        self, index: Path, loaded: LoadedVectors, encoder: Encoder, query: str, offline: bool = False
+        self,
+        index: Path,
+        loaded: LoadedVectors,
+        encoder: Encoder,
+        query: str,
+        ranking: Ranking,
+        offline: bool = False,
     ) -> None:
-        check_query(query)
         self._index, self._loaded, self._encoder, self._offline = index, loaded, encoder, offline
+        self._ranking = ranking
         self._layer = similarity_layer(encoder.n_layers)
         with query_fits():
-            (self._asked,) = encoder.tokens([query], role="query", layers=[self._layer, -1])
-        self._query = self._asked.embedding.astype("float32", copy=False)
+            (self._tokens,) = encoder.tokens([query], role="query", layers=[self._layer, -1])
+        self._embedding = self._tokens.embedding.astype("float32", copy=False)
+        self._asked = Asked(query, self._embedding)
 
     def explain(self, what: Sequence[Hit | int | str]) -> list[Explanation]:
         """See `Index.explain_all`."""
@@ -79,15 +124,26 @@ class Explainer:
                 role="document",
                 layers=[self._layer, -1],
             )
-        return [self._explained(subject, vectors) for subject, vectors in zip(subjects, found, strict=True)]
+        others = self._others(subjects, found)
+        return [
+            self._explained(subject, vectors, other)
+            for subject, vectors, other in zip(subjects, found, others, strict=True)
+        ]
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """See `Index.contrast`."""
         hit_a, hit_b = self._hit(a), self._hit(b)
+        if Ranking.of_hit(hit_a) != Ranking.of_hit(hit_b):
+            raise InputError(
+                f"the two hits were ranked in different ways ('{hit_a.mode}' and '{hit_b.mode}'), so their scores "
+                "cannot be compared. Take both from one query."
+            )
         why_a, why_b = self.explain([hit_a, hit_b])
         return contrast_of(hit_a, why_a, hit_b, why_b)
 
-    def why_not(self, what: str | Path | int, k: int, per_document: int) -> WhyNot:
+    def why_not(
+        self, what: str | Path | int, k: int, per_document: int, allowed: Allowed | None = None
+    ) -> WhyNot:
         """See `Index.why_not`."""
         from search.explaining.left_out import left_out, since_indexed
 
@@ -98,18 +154,33 @@ class Explainer:
         if best is None:
             reason, detail = left_out(self._index, place)
             return WhyNot(*asked, passage_count(self._loaded), "not indexed", reason, detail)
-        hit, hits = self._standing_hit(best), dense(self._loaded, self._query, k, per_document)
+        hit = self._standing_hit(best)
+        hits = ranked(
+            self._loaded, self._asked, self._ranking, Selection.of(k, per_document=per_document), allowed
+        )
+        passes = self._passes(hit.passage_id, allowed)
+        if not hits:  # none passes the filter, or only words count and no passage has one
+            (why,) = self.explain([hit])
+            return WhyNot(*asked, best.of, "lower" if passes else "filtered", hit=hit, shares=why.shares())
         last = hits[-1]
         last_why, why = self.explain([last, hit])
         answer = WhyNot(*asked, best.of, "found", hit=hit, last=last, shares=why.shares())
         if hit.passage_id in [shown.passage_id for shown in hits]:
             return answer
         answer = replace(answer, contrast=contrast_of(last, last_why, hit, why))
+        if not passes:
+            return replace(answer, cause="filtered")
         cause, detail = since_indexed(self._index, place)
         if cause is not None:
             return replace(answer, cause=cause, detail=detail)
-        above = (-hit.score, hit.passage_id) < (-last.score, last.passage_id)  # as `nearest` orders them
+        above = (-hit.score, hit.passage_id) < (-last.score, last.passage_id)  # as hits are ordered
         return replace(answer, cause="limit" if above else "lower")
+
+    def _passes(self, passage: int, allowed: Allowed | None) -> bool:
+        if allowed is None:
+            return True
+        with self._loaded.reader.reading() as connection:
+            return passage in allowed(connection)
 
     def _place(self, what: str | Path | int) -> Place:
         """What a path means; the file of a passage, with that passage alone."""
@@ -140,45 +211,135 @@ class Explainer:
         """The best of passages in the ranking of everything."""
         if not passages:
             return None
-        found = standings(self._loaded, self._query, passages)
+        found = standings(self._loaded, self._asked, self._ranking, passages)
         return min(found.values(), key=lambda standing: standing.rank, default=None)
 
     def _standing_hit(self, standing: Standing) -> Hit:
-        stored, _ = stored_passage(self._index, standing.passage)
-        return as_hit(standing.rank, stored, standing.cosine)
+        stored, _ = stored_passage(self._index, standing.scored.passage)
+        with self._loaded.reader.reading() as connection:
+            scale = Scale(self._loaded.baseline.get(connection), self._ranking)
+        return as_hit(standing.rank, stored, standing.scored, self._ranking, scale)
 
     def _subject(self, what: Hit | int | str) -> _Subject:
         if isinstance(what, str):
-            return _Subject(what)
+            return _Subject(what, Ranking.of("dense"))
         if isinstance(what, int):
-            stored, vector = stored_passage(self._index, what)
-            cosine = float(vector @ self._query)
-            return _Subject(stored.text, stored.context, cosine, cosine, stored=vector)
+            return self._subject(scored(self._loaded, self._asked, self._ranking, what))
         return _Subject(
-            what.text, what.context, what.cosine, what.score, what.mode, self._stored_embedding(what)
+            what.text,
+            Ranking.of_hit(what),
+            what.context,
+            what.cosine,
+            what.lexical,
+            what.score,
+            what.reranked,
+            self._stored(what),
         )
 
-    def _stored_embedding(self, hit: Hit) -> NDArray[np.float32] | None:
+    def _stored(self, hit: Hit) -> _Stored | None:
         """What the index holds for a hit; None when its passage has left the index since."""
         try:
             stored, vector = stored_passage(self._index, hit.passage_id)
         except InputError:
             return None
-        return vector if (stored.text, stored.context) == (hit.text, hit.context) else None
+        same = (stored.text, stored.context) == (hit.text, hit.context)
+        return _Stored(hit.passage_id, vector) if same else None
 
-    def _explained(self, subject: _Subject, found: TokenVectors) -> Explanation:
-        recomputed = None
-        if subject.stored is not None and subject.mode == "dense":
-            recomputed = float(subject.stored @ self._query)
+    def _others(self, subjects: Sequence[_Subject], encoded: Sequence[TokenVectors]) -> list[_Others]:
+        """What a score is made of besides token pairs, and the score made anew, for each subject."""
+        found = [self._unstored(subject) for subject in subjects]
+        for ranking in {subject.ranking for subject in subjects}:
+            mine = [
+                (i, subject)
+                for i, subject in enumerate(subjects)
+                if subject.ranking == ranking and subject.stored is not None
+            ]
+            if not mine:
+                continue
+            ids = [subject.stored.id for _, subject in mine if subject.stored is not None]
+            late = self._late if ranking.rerank == "late" else None
+            with self._loaded.reader.reading() as connection:
+                passages = [one_passage(connection, id_) for id_ in ids]
+                fusion = Fusion(connection, self._loaded, self._asked, ranking)
+                terms = terms_of(fusion, self._loaded.lexicon, ranking, passages)
+                words = [fusion.lexical(id_) if ranking.by_words else 0.0 for id_ in ids]
+                ranks = [fusion.score(id_).score if ranking.mode == "rrf" else None for id_ in ids]
+                prepared = late.prepare(connection, passages) if late else None
+            matched: Sequence[Matched | None] = [None] * len(ids)
+            if late and prepared:
+                matched = late.matches(passages, prepared)
+            for at, (i, subject) in enumerate(mine):
+                found[i] = self._other(subject, encoded[i], terms[at], words[at], ranks[at], matched[at])
+        return found
+
+    @cached_property
+    def _late(self) -> LateInteraction:
+        return LateInteraction(self._loaded.lexicon, self._encoder, self._tokens)
+
+    def _unstored(self, subject: _Subject) -> _Others:
+        """Of a text that is not in the index: its word part, and what a reranker said, each in one piece."""
+        if subject.ranking.rerank not in ("", "late"):
+            return _Others(terms=self._judged(subject))
+        terms = _all_words(subject)
+        if subject.ranking.rerank == "late":
+            again = Term("late interaction", LATE_SHARE * (subject.reranked or 0.0), kind="model")
+            terms = (*(replace(t, contribution=(1 - LATE_SHARE) * t.contribution) for t in terms), again)
+        return _Others(terms=terms)
+
+    def _other(
+        self,
+        subject: _Subject,
+        encoded: TokenVectors,
+        terms: tuple[Term, ...],
+        words: float,
+        by_ranks: float | None,
+        matched: Matched | None,
+    ) -> _Others:
+        assert subject.stored is not None
+        ranking = subject.ranking
+        score = by_ranks
+        if score is None:
+            meaning = float(subject.stored.vector @ self._embedding)
+            score = ranking.weight * meaning + (1 - ranking.weight) * words
+        if ranking.rerank == "":
+            return _Others(terms, score)
+        if matched is None:  # a cross-encoder, which is not asked again
+            return _Others(self._judged(subject))
+        share = 1 - LATE_SHARE
+        cells = np.zeros((len(self._tokens.tokens), len(encoded.tokens)))
+        columns = kept(encoded.tokens)
+        for row in np.flatnonzero(matched.addends):
+            cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
+        return _Others(
+            tuple(replace(term, contribution=share * term.contribution) for term in terms),
+            share * score + LATE_SHARE * matched.value,
+            cells,
+        )
+
+    def _judged(self, subject: _Subject) -> tuple[Term, ...]:
+        name = f"{subject.ranking.rerank}, reading both texts at once"
+        return (Term(name, subject.reranked or 0.0, kind="model"),)
+
+    def _explained(self, subject: _Subject, found: TokenVectors, others: _Others) -> Explanation:
+        counts = {"": 1.0, "late": 1 - LATE_SHARE}.get(subject.ranking.rerank, 0.0)
         return explain_pair(
-            self._asked,
+            self._tokens,
             found,
             encoder=self._encoder,
             layer=self._layer,
             cosine=subject.cosine,
             score=subject.score,
-            mode=subject.mode,
-            recomputed=recomputed,
+            mode=subject.ranking.mode,
+            weight=counts * subject.ranking.weight,
+            terms=others.terms,
+            late=others.late,
+            recomputed=others.recomputed,
             roles=("query", "document"),
             offline=self._offline,
         )
+
+
+def _all_words(subject: _Subject) -> tuple[Term, ...]:
+    """The word part in one piece, for a passage that has left the index: its terms cannot be told any more."""
+    added = (1 - subject.ranking.weight) * (subject.lexical or 0.0)
+    return (Term("all words together", added),) if added and subject.ranking.mode != "rrf" else ()

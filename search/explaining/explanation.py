@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
 from search.explaining.matrices import contribution_matrix, similarity_matrix
-from search.records import Explanation, TokenVectors
+from search.records import Explanation, Term, TokenVectors
 
 if TYPE_CHECKING:
     from search.encoding.inputs import Role
@@ -32,6 +32,9 @@ def explain_pair(
     cosine: float | None = None,
     score: float | None = None,
     mode: str = "dense",
+    weight: float = 1.0,
+    terms: tuple[Term, ...] = (),
+    late: Matrix | None = None,
     recomputed: float | None = None,
     roles: tuple[Role | None, Role | None] = (None, None),
     offline: bool = False,
@@ -42,6 +45,9 @@ def explain_pair(
         query, passage: from `encoder`, with the last layer, and layer `layer` for the similarity matrix.
         cosine: as it was ranked by; None takes it from the two embeddings.
         score: what the passage was ranked by; None takes the cosine.
+        weight: what the cosine counts in it.
+        terms: the addends besides the token pairs.
+        late: those of a rerank by late interaction, (q, p).
         recomputed: the score as the index says it now; see `Audit`.
         roles: what the two texts were encoded as.
         offline: never call out to the hub, should the model be needed in PyTorch.
@@ -58,13 +64,15 @@ def explain_pair(
         similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),
         similarity_layer=layer,
         contributions=contributions,
-        terms=(),
+        terms=terms,
         cosine=cosine,
         score=cosine if score is None else score,
         mode=mode,
         pooling=encoder.pooling,
+        weight=weight,
         recomputed=recomputed,
         steps=steps,
+        late=late,
     )
 
 

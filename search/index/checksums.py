@@ -23,6 +23,7 @@ COVERED = {
         "n_tokens", "page",
     ),
     "ann": ("generation", "file", "sha256", "watermark", "count"),
+    "baseline": ("id", "passages", "queries", "made_with", "pairs", "hubs"),
 }  # fmt: skip
 
 Value = int | str | bytes | None

@@ -20,11 +20,11 @@ from typing import Any
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
 from search.index.checksums import require, row_checksum
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _WAIT_SECONDS = 60.0
 _REPAIR = "seewhy repair"
 _KINDS: dict[str, type] = {"root": str, "fingerprint": dict, "source": dict}
-_TABLES = frozenset({"meta", "files", "documents", "passages", "embeddings", "skipped", "ann"})
+_TABLES = frozenset({"meta", "files", "documents", "passages", "embeddings", "skipped", "ann", "lexicon"})
 
 
 def connect_to_read(database: Path) -> sqlite3.Connection:
@@ -142,13 +142,13 @@ def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = Fal
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and "meta" not in tables:
         raise IndexDamaged(f"'{database}' is a database, but not of this program: it has no table 'meta'.")
-    if tables and (missing := _TABLES - tables):
+    meta = all_meta(connection) if tables else {}
+    version = meta.get("schema_version")
+    if tables and version in (None, SCHEMA_VERSION) and (missing := _TABLES - tables):
         raise IndexDamaged(
             f"'{database}' has no table '{min(missing)}'. If this lasts, keep the file and build the index again "
             "with: seewhy index FOLDER --rebuild"
         )
-    meta = all_meta(connection) if tables else {}
-    version = meta.get("schema_version")
     if version is not None and (not isinstance(version, int) or version > SCHEMA_VERSION):
         raise IndexDamaged(
             f"the index in '{database.parent}' has format {version} and this version of seewhy reads up to "

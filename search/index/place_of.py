@@ -1,22 +1,17 @@
-"""Where something stands: what a path means in an index, and the rank of its passages for a query."""
+"""What a path means in an index."""
 
 from __future__ import annotations
 
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from search.errors import InputError
 from search.index.database import one_meta
-from search.index.vectors import LoadedVectors, nearest
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from search.index.vectors import LoadedVectors
 
 _PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
 
@@ -119,40 +114,3 @@ def _rows(connection: sqlite3.Connection, place: Place) -> list[tuple[int, int, 
            WHERE path = ? AND (? IS NULL OR record = ?) ORDER BY passages.id""",
         (os.fsencode(place.name or ""), place.record, place.record),
     ).fetchall()
-
-
-@dataclass(frozen=True)
-class Standing:
-    """A passage in the ranking of everything: 1 is the best, `of` is how many there are."""
-
-    passage: int
-    cosine: float
-    rank: int
-    of: int
-
-
-def standings(
-    loaded: LoadedVectors, query: NDArray[np.float32], passages: Iterable[int]
-) -> dict[int, Standing]:
-    """Where passages stand for a query, best first; exact, and in the order in which a query ranks.
-
-    Args:
-        query: (d,) unit length.
-
-    A passage that is not in the index is not in the result.
-    """
-    wanted = frozenset(passages)
-    with loaded.reader.reading() as connection:
-        total = one_meta(connection, "passages")
-        ranked = nearest(connection, loaded, query, max(1, total))
-    return {
-        id_: Standing(id_, cosine, rank, total)
-        for rank, (id_, cosine) in enumerate(ranked, start=1)
-        if id_ in wanted
-    }
-
-
-def passage_count(loaded: LoadedVectors) -> int:
-    """How many passages the index holds."""
-    with loaded.reader.reading() as connection:
-        return int(one_meta(connection, "passages"))

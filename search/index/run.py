@@ -15,11 +15,13 @@ from search.corpus import Cutter, Skipped, SourceFile
 from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
+from search.index import token_vectors
 from search.index.checksums import content_key
 from search.index.database import all_meta, is_newest
 from search.index.faiss_file import is_whole, next_generation, write_file
 from search.index.plan import compare, nothing_to_index
 from search.index.reading import batches_ahead
+from search.index.sampling import renew_baseline
 from search.index.settings import PassageSettings, Source
 from search.index.snapshot import counts, skipped_groups
 from search.index.vectors import read_ann
@@ -78,6 +80,7 @@ class Run:
 
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
+        self.writer.renew_lexicon()
         plan = compare(self.connection, files, skipped, verify=verify)
         self.counts.unchanged = plan.unchanged
         self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
@@ -94,7 +97,10 @@ class Run:
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
             raise InputError(nothing_to_index(self.folder, reasons, False))
         self._tell("saving")
+        self.writer.renew_lexicon()
         self._renew_vectors()
+        renew_baseline(self.writer, self.encoder)
+        self._renew_token_vectors()
         facts = {"updated": time.strftime("%Y-%m-%d %H:%M:%S"), "complete": True}
         if self.counts.encoded:
             facts["engine"] = self.encoder.runs_on
@@ -167,6 +173,16 @@ class Run:
             self.counts.renamed += work.outcome == "renamed"
             self.counts.unchanged += work.outcome == "unchanged"
         self._tell("reading")
+
+    def _renew_token_vectors(self) -> None:
+        """Encode the tokens of the passages that have no token vectors, where the index is to have them."""
+        if not self.source.token_vectors:
+            self.writer.drop_token_vectors()
+            return
+        for rows, done, total in token_vectors.missing(self.connection, self.encoder):
+            self.writer.put_token_vectors(rows)
+            if self.progress:
+                self.progress(Progress("token vectors of", done, total, passages=done))
 
     def _renew_vectors(self) -> None:
         """Write the FAISS file anew when more than a tenth of it is out of date."""

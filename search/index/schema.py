@@ -9,7 +9,8 @@ import sqlite3
 
 from sqlite_utils import Database, Migrations
 
-from search.index.checksums import COVERED, add_missing
+from search.index import lexicon
+from search.index.checksums import add_missing
 from search.index.database import SCHEMA_VERSION, count_passages, put_meta
 
 _migrations = Migrations("seewhy")
@@ -73,9 +74,29 @@ def m002_checksums(db: Database) -> None:
     db.execute("CREATE TABLE tombstones (passage INTEGER PRIMARY KEY) STRICT")
     db.execute("DELETE FROM ann")  # a cache, which the next run fills again
     db.execute("ALTER TABLE ann DROP COLUMN deleted")
-    for table in COVERED:
+    for table in ("meta", "files", "documents", "passages", "ann"):
         db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
         add_missing(db.conn, table)
+
+
+@_migrations()
+def m003_words(db: Database) -> None:
+    """The words of the passages (lexicon.py), what random pairs score (baseline.py), vectors of tokens."""
+    lexicon.create(db.conn)
+    lexicon.rebuild(db.conn)
+    db.execute(
+        """CREATE TABLE baseline (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            passages INTEGER NOT NULL, queries INTEGER NOT NULL, made_with TEXT NOT NULL,
+            pairs BLOB NOT NULL, hubs TEXT NOT NULL, checksum INTEGER NOT NULL
+        ) STRICT"""
+    )
+    db.execute(
+        """CREATE TABLE token_vectors (
+            passage INTEGER PRIMARY KEY REFERENCES passages (id) ON DELETE CASCADE,
+            vectors BLOB NOT NULL, checksum INTEGER NOT NULL
+        ) STRICT"""
+    )
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -32,17 +32,24 @@ class PassageSettings:
 
 @dataclass(frozen=True)
 class Source:
-    """Which files of a folder are indexed and which fields of records are read; kept with the index."""
+    """Which files of a folder are indexed, which fields of records are read, what is kept of passages besides
+    their embeddings; remembered with the index."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     text_field: str | None = None
     title_field: str | None = None
+    token_vectors: bool = False
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Source:
         patterns = {name: tuple(values[name]) for name in ("include", "exclude")}
-        return cls(**patterns, text_field=values["text_field"], title_field=values["title_field"])
+        return cls(
+            **patterns,
+            text_field=values["text_field"],
+            title_field=values["title_field"],
+            token_vectors=bool(values.get("token_vectors", False)),
+        )
 
     def changed(
         self,
@@ -50,6 +57,7 @@ class Source:
         exclude: Sequence[str] | None,
         text_field: str | None,
         title_field: str | None,
+        token_vectors: bool | None = None,
     ) -> Source:
         """With what was asked for now; None leaves a choice as it is."""
         return Source(
@@ -57,4 +65,5 @@ class Source:
             exclude=self.exclude if exclude is None else tuple(exclude),
             text_field=text_field or self.text_field,
             title_field=title_field or self.title_field,
+            token_vectors=self.token_vectors if token_vectors is None else token_vectors,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
+from search.index.baseline import LoadedBaseline
 from search.index.checksums import COVERED, content_key, covered, require
 from search.index.database import meta_of, one_meta, reading
 from search.index.layout import DATABASE
-from search.index.vectors import LoadedVectors, nearest, one_embedding, read_ann
+from search.index.vectors import one_embedding, read_ann
 from search.records import SkippedGroup, Status
 
 if TYPE_CHECKING:
@@ -45,59 +46,27 @@ class StoredPassage:
     page: int | None
 
 
-def nearest_passages(
-    loaded: LoadedVectors, query: NDArray[np.float32], k: int, per_document: int = 0
-) -> list[tuple[StoredPassage, float]]:
-    """The k passages nearest to a query's embedding and their cosines, best first.
+def documents_of(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, int]:
+    """Passage id -> document id, of the passages that are there."""
+    rows = connection.execute(
+        "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(passages)),),
+    )
+    return dict(rows.fetchall())
 
-    Args:
-        per_document: most passages of one document among them; 0 for no limit. It is raised as far as
-            it must be for k passages to come back.
+
+def one_passage(connection: sqlite3.Connection, id_: int) -> StoredPassage:
+    """A passage by its id, within a transaction.
+
+    Raises:
+        InputError: the index has no passage of that id.
     """
-    with loaded.reader.reading() as connection:
-        if per_document:
-            ranked = _nearest_of_documents(connection, loaded, query, k, per_document)
-        else:
-            ranked = nearest(connection, loaded, query, k)
-        stored = _passages(connection, [id_ for id_, _ in ranked])
-        if missing := [id_ for id_, _ in ranked if id_ not in stored]:
-            raise IndexDamaged(f"passage {missing[0]} cannot be found. Mend the index with: seewhy repair")
-        return [(stored[id_], cosine) for id_, cosine in ranked]
-
-
-def _nearest_of_documents(
-    connection: sqlite3.Connection, loaded: LoadedVectors, query: NDArray[np.float32], k: int, most: int
-) -> list[tuple[int, float]]:
-    """Look at more and more of the ranking until k passages are within the limit of their documents."""
-    wanted = 4 * k
-    while True:
-        ranked = nearest(connection, loaded, query, wanted)
-        rows = connection.execute(
-            "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps([id_ for id_, _ in ranked]),),
+    found = stored_passages(connection, [id_])
+    if id_ not in found:
+        raise InputError(
+            f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
         )
-        document_of = dict(rows.fetchall())
-        within = _at_most(most, ranked, document_of)
-        if len(within) < k and len(ranked) == wanted:
-            wanted *= 4
-            continue
-        while len(within) < min(k, len(ranked)):
-            most += 1
-            within = _at_most(most, ranked, document_of)
-        return within[:k]
-
-
-def _at_most(
-    most: int, ranked: list[tuple[int, float]], document_of: dict[int, int]
-) -> list[tuple[int, float]]:
-    """The ranking without what goes beyond `most` passages of a document."""
-    seen: Counter[int] = Counter()
-    kept = []
-    for id_, cosine in ranked:
-        seen[document_of[id_]] += 1
-        if seen[document_of[id_]] <= most:
-            kept.append((id_, cosine))
-    return kept
+    return found[id_]
 
 
 def passage(index: Path, id_: int) -> tuple[StoredPassage, NDArray[np.float32]]:
@@ -107,16 +76,15 @@ def passage(index: Path, id_: int) -> tuple[StoredPassage, NDArray[np.float32]]:
         InputError: the index has no passage of that id.
     """
     with reading(index / DATABASE) as connection:
-        found = _passages(connection, [id_])
-        if id_ not in found:
-            raise InputError(
-                f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
-            )
-        return found[id_], one_embedding(connection, id_)
+        return one_passage(connection, id_), one_embedding(connection, id_)
 
 
-def status(index: Path) -> Status:
-    """What an index is and holds."""
+def status(index: Path, weight: float) -> Status:
+    """What an index is and holds.
+
+    Args:
+        weight: what the cosine counts in the scores of random pairs.
+    """
     database = index / DATABASE
     with reading(database) as connection:
         meta = meta_of(connection, database)
@@ -125,6 +93,7 @@ def status(index: Path) -> Status:
         ann = read_ann(connection)
         partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
         skipped = skipped_groups(connection)
+        baseline = LoadedBaseline().get(connection)
     held = f"FAISS flat, {ann.count - ann.deleted} of {passages} passages" if ann else "no FAISS file"
     return Status(
         name=index.name,
@@ -144,6 +113,7 @@ def status(index: Path) -> Status:
         skipped=skipped,
         fingerprint=fingerprint.as_dict(),
         complete=bool(meta.get("complete")) and partial is None,
+        random_pairs=baseline.spread(weight) if baseline else None,
     )
 
 
@@ -176,7 +146,7 @@ def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]
     )
 
 
-def _passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, StoredPassage]:
+def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, StoredPassage]:
     """Those of the passages that are there, each checked against what was written.
 
     Raises:

@@ -12,7 +12,7 @@ import json
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
+from search.index.baseline import LoadedBaseline
 from search.index.checksums import covered, require
 from search.index.database import Reader, one_meta
+from search.index.flat import best, nearest_of
 from search.index.layout import DATABASE
+from search.index.lexicon import Lexicon
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROWS_AT_ONCE = 1024
+
+# Passages whose embeddings are read from index.db rather than loading the FAISS file for them.
+_READ_DIRECTLY = 2000
 
 
 @dataclass(frozen=True)
@@ -69,10 +75,30 @@ def embeddings(
         "SELECT passage, vector, checksum FROM embeddings WHERE passage > ? ORDER BY passage", (after,)
     )
     while block := rows.fetchmany(_ROWS_AT_ONCE):
-        for id_, vector, checksum in block:
-            _require_whole(id_, vector, checksum, dimension)
-        ids = np.array([row[0] for row in block], dtype=np.int64)
-        yield ids, np.frombuffer(b"".join(row[1] for row in block), dtype="<f4").reshape(-1, dimension)
+        yield _checked_block(block, dimension)
+
+
+def embeddings_of(
+    connection: sqlite3.Connection, dimension: int, passages: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """As `embeddings`, of those passages, given by increasing ids, that are there."""
+    for start in range(0, len(passages), _ROWS_AT_ONCE):
+        rows = connection.execute(
+            """SELECT passage, vector, checksum FROM embeddings
+               WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage""",
+            (json.dumps(passages[start : start + _ROWS_AT_ONCE].tolist()),),
+        )
+        if block := rows.fetchall():
+            yield _checked_block(block, dimension)
+
+
+def _checked_block(
+    rows: Sequence[tuple[int, bytes, int]], dimension: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    for id_, vector, checksum in rows:
+        _require_whole(id_, vector, checksum, dimension)
+    ids = np.array([row[0] for row in rows], dtype=np.int64)
+    return ids, np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(-1, dimension)
 
 
 def one_embedding(connection: sqlite3.Connection, passage: int) -> NDArray[np.float32]:
@@ -95,10 +121,17 @@ class LoadedVectors:
     def __init__(self, index: Path) -> None:
         self._index = index
         self.reader = Reader(index / DATABASE)
+        self.lexicon = Lexicon()
+        self.baseline = LoadedBaseline()
         self._lock = threading.Lock()
         self._sha256 = ""
         self._loaded: Any = None
         self.problem = ""
+
+    def holds(self, ann: Ann) -> bool:
+        """Whether the FAISS file that `ann` names is in memory."""
+        with self._lock:
+            return self._loaded is not None and ann.sha256 == self._sha256
 
     def get(self, ann: Ann, dimension: int) -> Any | None:
         """The FAISS index that `ann` names; None, and `problem` says why, when it cannot be trusted."""
@@ -137,43 +170,82 @@ def _damaged(ann: Ann) -> tuple[None, str]:
 
 
 def nearest(
-    connection: sqlite3.Connection, loaded: LoadedVectors, query: NDArray[np.float32], k: int
+    connection: sqlite3.Connection,
+    loaded: LoadedVectors,
+    query: NDArray[np.float32],
+    k: int,
+    only: NDArray[np.int64] | None = None,
 ) -> list[tuple[int, float]]:
     """The k passages with the highest cosine, best first, as (passage id, cosine). Exact.
 
     Args:
         query: (d,) unit length.
-        k: at least 1; fewer come back only if the index holds fewer passages.
+        k: at least 1; fewer come back only if there are fewer passages.
+        only: ids of the passages to choose from, increasing, from the same transaction; None for all.
 
-    Searches the FAISS file, asking for as many more as it holds deleted passages, and everything newer
-    one by one. Equal cosines are ordered by passage id.
+    Searches the FAISS file and everything newer than it. Equal vectors have equal cosines, wherever they lie,
+    and equal cosines are ordered by passage id.
+
+    With `only`, FAISS looks at those passages alone. Of 20,000 passages with d = 384 that took 0.1 ms for 100,
+    0.2 ms for 1,000 and 1.1 ms for 10,000; reading their vectors from index.db took 0.2, 3 and 22 ms, and was quicker
+    only up to some 20. But to load the file took 100 ms: as long as it is not in memory, up to 2,000 vectors are
+    read from index.db.
 
     Raises:
-        IndexDamaged: not all passages that the index should hold were looked at.
+        IndexDamaged: not all passages that the index should hold, or that `only` names, were looked at.
     """
-    found: list[tuple[int, float]] = []
-    looked_at = 0
     ann = read_ann(connection)
-    flat = loaded.get(ann, len(query)) if ann else None
-    after = 0
+    directly = only is not None and len(only) <= _READ_DIRECTLY and not (ann and loaded.holds(ann))
+    flat = loaded.get(ann, len(query)) if ann and not directly else None
+    found: list[tuple[int, float]] = []
+    after = passages = looked_at = 0
     if ann and flat is not None:
-        after = ann.watermark
-        scores, ids = flat.search(query[None, :], min(k + ann.deleted, ann.count))
-        found = list(zip(ids[0].tolist(), scores[0].tolist(), strict=True))
-        if ann.deleted:
-            deleted = _deleted(connection, [id_ for id_, _ in found])
-            found = [(id_, score) for id_, score in found if id_ not in deleted]
-        looked_at = ann.count - ann.deleted
-    for ids, vectors in embeddings(connection, len(query), after):
+        after, passages = ann.watermark, ann.count - ann.deleted
+        if only is None:
+            found, looked_at = _nearest_of_all(connection, flat, query, k, ann.deleted), passages
+        else:
+            older = only[only <= after]
+            found, looked_at = nearest_of(flat, query, k, older), len(older)
+    if only is None:
+        newer = embeddings(connection, len(query), after)
+    else:
+        newer = embeddings_of(connection, len(query), only[only > after])
+        passages += _count_after(connection, after)
+    for ids, vectors in newer:
         looked_at += len(ids)
-        scores = vectors @ query
-        best = np.argsort(-scores, kind="stable")[:k]
-        found += zip(ids[best].tolist(), scores[best].tolist(), strict=True)
-    if looked_at != (passages := one_meta(connection, "passages")):
+        found += best(ids, vectors, query, k)
+    _require_all(connection, looked_at if only is None else passages)
+    if only is not None and looked_at != len(only):
         raise IndexDamaged(
-            f"the index should hold {passages} passages, but {looked_at} were found. Mend it with: seewhy repair"
+            f"{len(only)} passages pass the filter, but the embeddings of {looked_at} were found. "
+            "Mend the index with: seewhy repair"
         )
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def _nearest_of_all(
+    connection: sqlite3.Connection, flat: Any, query: NDArray[np.float32], k: int, deleted: int
+) -> list[tuple[int, float]]:
+    """The k best in the FAISS file that have not been deleted since."""
+    found = nearest_of(flat, query, k + deleted)
+    if deleted:
+        gone = _deleted(connection, [id_ for id_, _ in found])
+        found = [(id_, cosine) for id_, cosine in found if id_ not in gone]
+    return found[:k]
+
+
+def _count_after(connection: sqlite3.Connection, after: int) -> int:
+    # Without a condition SQLite counts the entries of an index, which is far smaller than the table.
+    condition, values = (" WHERE passage > ?", (after,)) if after else ("", ())
+    (found,) = connection.execute(f"SELECT count(*) FROM embeddings{condition}", values).fetchone()
+    return int(found)
+
+
+def _require_all(connection: sqlite3.Connection, found: int) -> None:
+    if found != (passages := one_meta(connection, "passages")):
+        raise IndexDamaged(
+            f"the index should hold {passages} passages, but {found} were found. Mend it with: seewhy repair"
+        )
 
 
 def _deleted(connection: sqlite3.Connection, ids: list[int]) -> set[int]:

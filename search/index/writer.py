@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from search.corpus import Skipped, SourceFile
+from search.index import lexicon
 from search.index.checksums import COVERED, Value, content_key, row_checksum
 from search.index.database import count_passages, number_passages_after, put_meta
 from search.index.vectors import Ann
@@ -123,7 +124,7 @@ class Writer:
                     _delete_documents(
                         connection, file, [row[0] for row in stored if row[0] not in work.records]
                     )
-            count_passages(connection)
+            _settle(connection)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not."""
@@ -149,7 +150,7 @@ class Writer:
                 connection.execute(
                     "DELETE FROM skipped WHERE path = ? AND stage = 'read'", (os.fsencode(path),)
                 )
-            count_passages(connection)
+            _settle(connection)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
@@ -160,6 +161,25 @@ class Writer:
                 ((os.fsencode(skip.path), skip.reason, skip.detail) for skip in walked),
             )
             put_meta(connection, meta)
+
+    def put_token_vectors(self, rows: Iterable[tuple[int, bytes, int]]) -> None:
+        """Store token vectors: passage, vectors, checksum."""
+        with self.transaction() as connection:
+            connection.executemany("INSERT OR REPLACE INTO token_vectors VALUES (?, ?, ?)", rows)
+
+    def drop_token_vectors(self) -> None:
+        """Delete all token vectors, if there are any."""
+        if self.connection.execute("SELECT 1 FROM token_vectors LIMIT 1").fetchone():
+            with self.transaction() as connection:
+                connection.execute("DELETE FROM token_vectors")
+
+    def renew_lexicon(self) -> bool:
+        """Make the table of words anew where it cannot be trusted. Returns whether it was."""
+        if lexicon.is_sealed(self.connection):
+            return False
+        with self.transaction() as connection:
+            lexicon.rebuild(connection)
+        return True
 
     def name_vectors(self, ann: Ann | None) -> None:
         """Point the index at a new FAISS file, or at none."""
@@ -173,6 +193,12 @@ class Writer:
                        VALUES (1, ?, ?, ?, ?, ?, ?)""",
                     (*row, row_checksum(*row)),
                 )
+
+
+def _settle(connection: sqlite3.Connection) -> None:
+    """What is written at the end of each transaction that changed passages."""
+    count_passages(connection)
+    lexicon.seal(connection)
 
 
 def _rename_file(connection: sqlite3.Connection, old: str, new: str) -> None:
@@ -265,6 +291,7 @@ def _put_document(
             "INSERT INTO embeddings VALUES (?, ?, ?, ?)",
             (number, vectors[key], zlib.crc32(vectors[key]), key),
         )
+        lexicon.add(connection, number, passage.context, passage.text)
 
 
 def _insert(connection: sqlite3.Connection, table: str, *values: Value) -> None:
@@ -293,6 +320,7 @@ def delete_document(connection: sqlite3.Connection, document: int) -> None:
            WHERE document = ? AND passages.id <= ann.watermark""",
         (document,),
     )
+    lexicon.forget(connection, document)
     connection.execute("DELETE FROM documents WHERE id = ?", (document,))
 
 

@@ -1,12 +1,21 @@
-"""Rank the passages of an index by how near they are to a question."""
+"""Rank the passages of an index by how well they answer a question."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from search.errors import InputError
-from search.index.snapshot import StoredPassage, nearest_passages
+from search.errors import IndexDamaged
+from search.index.snapshot import StoredPassage, documents_of, one_passage, stored_passages
 from search.index.vectors import LoadedVectors
+from search.query.fusion import Fusion
+from search.query.grouping import completed
+from search.query.percentile import Scale
+from search.query.ranking import POOL, Asked, Ranking, Scored
+from search.query.selection import Selection, numbered, selected, stored_vectors
 from search.records import Hit
 
 if TYPE_CHECKING:
@@ -14,34 +23,145 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def check_query(text: str, k: int = 1, per_document: int = 0) -> None:
-    """Raise InputError for a question that cannot be asked."""
-    if not text.strip():
-        raise InputError("the query is empty. Say in your own words what you are looking for.")
-    if k < 1:
-        raise InputError(f"k is {k}, but at least 1 hit must be asked for.")
-    if per_document < 0:
-        raise InputError(f"per_document is {per_document}; use 0 for no limit.")
+Allowed: TypeAlias = "Callable[[sqlite3.Connection], NDArray[np.int64]]"
 
 
-def dense(loaded: LoadedVectors, query: NDArray[np.float32], k: int, per_document: int = 0) -> list[Hit]:
-    """The k passages with the highest cosine to a query's embedding, (d,), best first; exact.
+class Reranker(Protocol):
+    """Looks at the best passages again."""
 
-    `per_document` is the most hits of one document, 0 for no limit; it gives way where k hits would not
-    come back otherwise.
+    def prepare(self, connection: sqlite3.Connection, passages: Sequence[StoredPassage]) -> Any:
+        """What is needed of the index, within a read transaction."""
+        ...
+
+    def rerank(
+        self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: Any
+    ) -> list[Scored]:
+        """The same passages by new scores, best first, each with what it has to say and the rank before."""
+        ...
+
+
+def ranked(
+    loaded: LoadedVectors,
+    asked: Asked,
+    ranking: Ranking,
+    wanted: Selection,
+    allowed: Allowed | None = None,
+    reranker: Reranker | None = None,
+) -> list[Hit]:
+    """The best passages, best first; exact.
+
+    Args:
+        wanted: which part of the ranking.
+        allowed: tells the ids of the passages to choose from; None for all.
+        reranker: looks at the best max(30, 4 k) passages again, of which the best come back; at more where
+            `wanted.per_document` asks for it.
     """
-    ranked = nearest_passages(loaded, query, k, per_document)
-    return [as_hit(rank, passage, cosine) for rank, (passage, cosine) in enumerate(ranked, start=1)]
+    if reranker:
+        return _reranked(loaded, asked, ranking, wanted, allowed, reranker)
+    with loaded.reader.reading() as connection:
+        only = allowed(connection) if allowed else None
+        fusion = Fusion(connection, loaded, asked, ranking, only)
+        documents, vectors = partial(documents_of, connection), partial(stored_vectors, connection)
+        depth, found = wanted.depth, None
+        while found is None:
+            best = fusion.top(depth)
+            found = selected(best, len(best) < depth, wanted, documents, vectors)
+            depth *= 4
+        if wanted.group:
+            found = completed(connection, found, partial(_of_these, fusion, wanted))
+        chosen = numbered(found, wanted)
+        passages = _passages(connection, [item for _, item in chosen])
+        scale = Scale(loaded.baseline.get(connection), ranking)
+    return [
+        as_hit(rank, passage, item, ranking, scale)
+        for (rank, item), passage in zip(chosen, passages, strict=True)
+    ]
 
 
-def as_hit(rank: int, passage: StoredPassage, cosine: float) -> Hit:
-    """A stored passage with its cosine to a query, ranked by that alone."""
+def _of_these(fusion: Fusion, wanted: Selection, passages: NDArray[np.int64]) -> list[Scored]:
+    """Those of some passages that rank and score enough, best first."""
+    least = wanted.min_score
+    return [item for item in fusion.among(passages) if least is None or item.score >= least]
+
+
+def _reranked(
+    loaded: LoadedVectors,
+    asked: Asked,
+    ranking: Ranking,
+    wanted: Selection,
+    allowed: Allowed | None,
+    reranker: Reranker,
+) -> list[Hit]:
+    """As `ranked`. The index is read in short transactions, and no model runs in them."""
+    pool = max(POOL, 4 * wanted.last)
+    while True:
+        with loaded.reader.reading() as connection:
+            best = _fusion(connection, loaded, asked, ranking, allowed).top(pool)
+            passages = _passages(connection, best)
+            ids = [passage.id for passage in passages]
+            vectors = stored_vectors(connection, ids) if wanted.diversity else None
+            prepared = reranker.prepare(connection, passages)
+        stored = {passage.id: passage for passage in passages}
+        again = reranker.rerank(best, passages, prepared)
+        found = selected(
+            again,
+            len(best) < pool,
+            wanted,
+            lambda _: {id_: passage.document for id_, passage in stored.items()},  # noqa: B023 (called here)
+            lambda some: vectors[[ids.index(id_) for id_ in some]],  # noqa: B023
+        )
+        if found is not None:
+            scale = Scale(None, ranking)
+            return [
+                as_hit(rank, stored[item.passage], item, ranking, scale)
+                for rank, item in numbered(found, wanted)
+            ]
+        pool *= 4
+
+
+def _fusion(
+    connection: sqlite3.Connection,
+    loaded: LoadedVectors,
+    asked: Asked,
+    ranking: Ranking,
+    allowed: Allowed | None,
+) -> Fusion:
+    return Fusion(connection, loaded, asked, ranking, allowed(connection) if allowed else None)
+
+
+def _passages(connection: sqlite3.Connection, best: list[Scored]) -> list[StoredPassage]:
+    stored = stored_passages(connection, [item.passage for item in best])
+    if missing := [item.passage for item in best if item.passage not in stored]:
+        raise IndexDamaged(f"passage {missing[0]} cannot be found. Mend the index with: seewhy repair")
+    return [stored[item.passage] for item in best]
+
+
+def scored(
+    loaded: LoadedVectors, asked: Asked, ranking: Ranking, passage: int, reranker: Reranker | None = None
+) -> Hit:
+    """One passage of the index as a hit, wherever it ranks; its rank is given as 0.
+
+    Raises:
+        InputError: the index has no passage of that id.
+    """
+    with loaded.reader.reading() as connection:
+        stored = one_passage(connection, passage)
+        item = Fusion(connection, loaded, asked, ranking).score(passage)
+        prepared = reranker.prepare(connection, [stored]) if reranker else None
+        scale = Scale(None if reranker else loaded.baseline.get(connection), ranking)
+    if reranker:
+        item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
+    return as_hit(0, stored, item, ranking, scale)
+
+
+def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, scale: Scale) -> Hit:
+    """A stored passage with its score."""
     return Hit(
         rank=rank,
-        score=cosine,
-        cosine=cosine,
-        lexical=None,
-        mode="dense",
+        score=item.score,
+        cosine=item.cosine,
+        lexical=item.lexical,
+        mode=ranking.mode,
         path=passage.path,
         document=passage.document,
         title=passage.title,
@@ -55,4 +175,13 @@ def as_hit(rank: int, passage: StoredPassage, cosine: float) -> Hit:
         metadata=passage.metadata,
         context=passage.context,
         page=passage.page,
+        weight=ranking.weight,
+        phrases=ranking.phrases,
+        ranks=item.ranks,
+        rerank=ranking.rerank,
+        reranked=item.reranked,
+        rank_before=item.before,
+        percentile=scale.percentile(item.score),
+        random_pairs=scale.pairs,
+        hub=scale.hub(passage.id),
     )

@@ -4,60 +4,109 @@ documents.py     Document, Passage and where they stand      hits.py     Hit
 tokens.py        Token, TokenVectors                         reports.py  Progress, Changes, Report, Status
 explanations.py  Explanation and what it is made of          checks.py   CheckReport, RepairReport
 sentences.py     Similarities
-comparisons.py   Contrast, WhyNot
+comparisons.py   Contrast, WhyNot                            evaluations.py  Evaluation and what it is made of
+inspections.py   Inspection, Tokenization, ContextualCosines    attention.py  Attention
 """
 
+from search.records.attention import Attention
 from search.records.checks import CheckReport, Finding, RepairReport, RepairStep, Severity
 from search.records.comparisons import Cause, Contrast, Difference, WhyNot
 from search.records.documents import Document, LineMap, Passage, Section
+from search.records.evaluations import (
+    Comparison,
+    Estimate,
+    Evaluation,
+    JudgedQuery,
+    Latency,
+    Measured,
+    Setting,
+    Task,
+)
 from search.records.explanations import (
     Audit,
     Explanation,
     Highlight,
+    Occurrence,
     Pair,
     Partner,
     Share,
     Term,
-    Word,
-    WordKind,
-    WordMatrices,
 )
+from search.records.faithfulness import Faithfulness, Removal
 from search.records.hits import Hit
-from search.records.reports import Changes, Progress, Report, SkippedGroup, Status
+from search.records.inspections import (
+    ContextualCosines,
+    EmbeddingLayer,
+    InputToken,
+    InputWord,
+    Inspection,
+    ModelShape,
+    ParameterPart,
+    Pooler,
+    Tokenization,
+    TokenizedStretch,
+    TokenizerComparison,
+)
+from search.records.reports import Changes, Progress, RandomPairs, Report, SkippedGroup, Status
 from search.records.sentences import Similarities
 from search.records.tokens import ConvertedModel, Part, Token, TokenVectors
+from search.records.words import Word, WordKind, WordMatrices
 
 __all__ = [
+    "Attention",
     "Audit",
     "Cause",
     "Changes",
     "CheckReport",
+    "Comparison",
+    "ContextualCosines",
     "Contrast",
     "ConvertedModel",
     "Difference",
     "Document",
+    "EmbeddingLayer",
+    "Estimate",
+    "Evaluation",
     "Explanation",
+    "Faithfulness",
     "Finding",
     "Highlight",
     "Hit",
+    "InputToken",
+    "InputWord",
+    "Inspection",
+    "JudgedQuery",
+    "Latency",
     "LineMap",
+    "Measured",
+    "ModelShape",
+    "Occurrence",
     "Pair",
+    "ParameterPart",
     "Part",
     "Partner",
     "Passage",
+    "Pooler",
     "Progress",
+    "RandomPairs",
+    "Removal",
     "RepairReport",
     "RepairStep",
     "Report",
     "Section",
+    "Setting",
     "Severity",
     "Share",
     "Similarities",
     "SkippedGroup",
     "Status",
+    "Task",
     "Term",
     "Token",
     "TokenVectors",
+    "Tokenization",
+    "TokenizedStretch",
+    "TokenizerComparison",
     "WhyNot",
     "Word",
     "WordKind",

@@ -74,8 +74,8 @@ class WhyNot:
             "limit": its score would do, but its document has as many hits as it may.
             "changed", "gone": it is indexed, but its file is not what it was then.
             "not indexed": see `reason`.
-            "filtered", "missed": left out by a filter, overlooked by an approximate index. Both are to come: there
-            are neither filters nor approximate indexes yet.
+            "filtered": it does not pass the filter.
+            "missed": overlooked by an approximate index; there are none yet.
         reason: for "not indexed": "not there", "outside the folder", "new", or one of
             search/corpus/reasons.py, such as "ignored", "binary", "empty"; `detail` may say more.
         hit: the document's best passage, or the passage that was asked for, and its true rank; None when

@@ -2,59 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from search.records.tokens import Token
+from search.records.words import Word, WordMatrices, merged
 
 if TYPE_CHECKING:
-    from search.records.tokens import Matrix
-
-WordKind = Literal["word", "punctuation", "special", "prompt", "context"]
+    from search.records.tokens import Matrix, Vector
 
 NEIGHBOURS = 0.15  # what their cosine counts in an alignment; 0.1 to 0.3 give the same F1 to 0.002
 
 
 @dataclass(frozen=True)
-class Word:
-    """A whole word, merged from its WordPieces; each special token is a "word" of its own.
+class Occurrence:
+    """Where a term stands in a passage: characters [start, end) of its text or of its context."""
 
-    Attributes:
-        text: the characters of the source, or the token's name for special tokens.
-        start, end: character offsets into the string that the word is part of (see Token).
-        kind: "word", "punctuation", "special", "prompt" or "context".
-        tokens: positions of its tokens, first and one past the last.
-    """
-
-    text: str
+    part: Literal["text", "context"]
     start: int
     end: int
-    kind: WordKind
-    tokens: tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Term:
-    """A query term's addend of the score, in the word part; what the part counts in the score is in it."""
+    """An addend of the score that is no pair of tokens; what its part counts in the score is in it.
+
+    Attributes:
+        term: a word of the query, or a phrase, as it was typed; for ranks ("rrf") what the rank is of.
+        start, end: where it stands in the query; 0, 0 for ranks.
+        places: where it stands in the passage.
+        kind: "term", "rank" for a rank, "model" for what a cross-encoder says.
+    """
 
     term: str
     contribution: float
-
-
-@dataclass(frozen=True, eq=False)
-class WordMatrices:
-    """The two matrices of an explanation, by whole words.
-
-    Attributes:
-        contributions: (Q, P) sums of the tokens' addends, so they sum to the same cosine.
-        similarity: (Q, P) the highest cosine among the tokens of the two words.
-    """
-
-    query: tuple[Word, ...]
-    passage: tuple[Word, ...]
-    contributions: Matrix
-    similarity: Matrix
+    start: int = 0
+    end: int = 0
+    places: tuple[Occurrence, ...] = ()
+    kind: Literal["term", "rank", "model"] = "term"
 
 
 @dataclass(frozen=True)
@@ -90,8 +76,9 @@ class Share:
     Attributes:
         text: the word; for what is not a word, all of a kind together: "[CLS] and [SEP]", "punctuation",
             "the model's prompt".
-        kind: as for `Word`, or "term" for an addend of the word part.
-        start, end: where the word stands in the query; 0, 0 for all other kinds.
+        kind: as for `Word`; "term" for an addend of the word part, "rank" for one of a rank, "model" for what
+            a cross-encoder says, "late" for one of a rerank by late interaction.
+        start, end: where the word or term stands in the query; 0, 0 for all other kinds.
         partners: the passage words that it added most with, the strongest first, positive addends only;
             empty for what is not a word.
     """
@@ -134,7 +121,7 @@ class Audit:
 class Explanation:
     """Why a passage has its score for a query.
 
-    `score = weight * contributions.sum() + the terms' contributions + residual`
+    `score = weight * contributions.sum() + the terms' contributions + late.sum() + residual`
 
     Attributes:
         query, passage: the two texts; `context` is what was encoded before the passage.
@@ -149,6 +136,8 @@ class Explanation:
         pooling: how the embeddings were made.
         weight: what the cosine counts in the score; 1 when nothing else does.
         recomputed: see `Audit`.
+        late: (q, p) addends of a rerank by late interaction, as they count in the score: each token of the query
+            with the one token that is most like it, 0 elsewhere; None without such a rerank.
         steps: 0 when the addends are exact; else they are integrated gradients, from so many points, and
             the residual is their completeness error (see search/explaining/gradients.py).
     """
@@ -169,12 +158,14 @@ class Explanation:
     weight: float = 1.0
     recomputed: float | None = None
     steps: int = 0
+    late: Matrix | None = None
 
     @property
     def audit(self) -> Audit:
         """The score that was returned, beside the one that the index says and the one that the addends say."""
-        terms = sum(term.contribution for term in self.terms)
-        return Audit(self.score, self.recomputed, self.weight * float(self.contributions.sum()) + terms)
+        others = sum(term.contribution for term in self.terms)
+        others += 0.0 if self.late is None else float(self.late.sum())
+        return Audit(self.score, self.recomputed, self.weight * float(self.contributions.sum()) + others)
 
     @property
     def residual(self) -> float:
@@ -184,7 +175,8 @@ class Explanation:
     def shares(self, partners: int = 3) -> tuple[Share, ...]:
         """What each word of the query added, in the order of the query; they sum to the score less the residual.
 
-        Behind the words come special tokens, punctuation and the prompt, one line a kind, then the terms.
+        Behind the words come special tokens, punctuation and the prompt, one line a kind, then the terms, then
+        what a rerank by late interaction added with each word's best match.
 
         Args:
             partners: how many passage words to name with each query word, at most.
@@ -192,7 +184,8 @@ class Explanation:
         words = self.words()
         found: list[Share] = []
         others: dict[str, float] = {}
-        for word, addends in zip(words.query, self.weight * words.contributions, strict=True):
+        counted = zip(words.query, self.weight * words.contributions, strict=True) if self.weight else ()
+        for word, addends in counted:
             added = float(addends.sum())
             if word.kind == "word":
                 best = _partners(words.passage, addends)[:partners]
@@ -200,14 +193,24 @@ class Explanation:
             else:
                 others[word.kind] = others.get(word.kind, 0.0) + added
         found += [Share(_all_of(kind, words.query), kind, 0, 0, added) for kind, added in others.items()]
-        return (*found, *(Share(term.term, "term", 0, 0, term.contribution) for term in self.terms))
+        return (*found, *(_term_share(term) for term in self.terms), *self._late_shares(words))
+
+    def _late_shares(self, words: WordMatrices) -> Iterator[Share]:
+        """What each word of the query added by the passage words that are most like it."""
+        if self.late is None:
+            return
+        cells = _by_words(self.late, words)
+        for word, addends in zip(words.query, cells, strict=True):
+            if addends.any():
+                best = _partners(words.passage, addends)[:1]
+                yield Share(word.text, "late", word.start, word.end, float(addends.sum()), best)
 
     def words(self) -> WordMatrices:
         """Both matrices with WordPieces merged to whole words."""
         import numpy as np
 
-        query = _words(self.query_tokens, {"text": self.query})
-        passage = _words(self.passage_tokens, {"text": self.passage, "context": self.context})
+        query = merged(self.query_tokens, {"text": self.query})
+        passage = merged(self.passage_tokens, {"text": self.passage, "context": self.context})
         rows, columns = [w.tokens[0] for w in query], [w.tokens[0] for w in passage]
         added = np.add.reduceat(np.add.reduceat(self.contributions, rows, axis=0), columns, axis=1)
         best = np.maximum.reduceat(np.maximum.reduceat(self.similarity, rows, axis=0), columns, axis=1)
@@ -243,12 +246,43 @@ class Explanation:
     def highlights(self) -> list[Highlight]:
         """Every word of the passage with what it added to the score, in the order of the text."""
         words = self.words()
-        added = words.contributions.sum(axis=0)
         return [
-            Highlight(word.start, word.end, float(added[j]))
-            for j, word in enumerate(words.passage)
+            Highlight(word.start, word.end, added)
+            for word, added in zip(words.passage, self.passage_added(words).tolist(), strict=True)
             if word.kind in ("word", "punctuation")
         ]
+
+    def passage_added(self, words: WordMatrices) -> Vector:
+        """(P,) what each word of the passage added to the score.
+
+        Its column of the contributions, as they count in the score, and its part of the terms: what a term
+        added is dealt out to the places where it stands, in equal parts, as BM25 does not tell them apart.
+        """
+        found = self.weight * words.contributions.sum(axis=0)
+        if self.late is not None:
+            found += _by_words(self.late, words).sum(axis=0)
+        for term in self.terms:
+            for place in term.places:
+                there = [j for j, word in enumerate(words.passage) if _is_at(word, place)]
+                found[there] += term.contribution / len(term.places) / max(1, len(there))
+        return found
+
+
+def _by_words(cells: Matrix, words: WordMatrices) -> Matrix:
+    """(Q, P) sums of (q, p) cells of tokens."""
+    import numpy as np
+
+    rows, columns = [w.tokens[0] for w in words.query], [w.tokens[0] for w in words.passage]
+    return np.add.reduceat(np.add.reduceat(cells, rows, axis=0), columns, axis=1)
+
+
+def _term_share(term: Term) -> Share:
+    return Share(term.term, term.kind, term.start, term.end, term.contribution)
+
+
+def _is_at(word: Word, place: Occurrence) -> bool:
+    kinds = ("context",) if place.part == "context" else ("word",)
+    return word.kind in kinds and word.start < place.end and place.start < word.end
 
 
 def _with_neighbours(cosines: Matrix) -> Matrix:
@@ -275,30 +309,3 @@ def _all_of(kind: str, words: tuple[Word, ...]) -> str:
     if kind == "special":
         return " and ".join(dict.fromkeys(word.text for word in words if word.kind == "special"))
     return {"prompt": "the model's prompt", "context": "title and headings"}.get(kind, kind)
-
-
-def _words(tokens: tuple[Token, ...], sources: Mapping[str, str]) -> tuple[Word, ...]:
-    """Neighbouring tokens of the same word, merged."""
-    found: list[Word] = []
-    first = 0
-    for i in range(1, len(tokens) + 1):
-        last = tokens[i - 1]
-        if (
-            i < len(tokens)
-            and not last.special
-            and tokens[i].part == last.part
-            and tokens[i].word == last.word
-        ):
-            continue
-        start, end = tokens[first].start, last.end
-        if last.special:
-            text, kind = last.text, "special"
-        else:
-            source = sources.get(last.part)
-            text = source[start:end] if source is not None else "".join(t.text for t in tokens[first:i])
-            kind = last.part
-        if kind == "text":
-            kind = "word" if any(character.isalnum() for character in text) else "punctuation"
-        found.append(Word(text, start, end, kind, (first, i)))  # type: ignore[arg-type]
-        first = i
-    return tuple(found)

@@ -96,6 +96,23 @@ class Report:
 
 
 @dataclass(frozen=True)
+class RandomPairs:
+    """What random pairs of a query and a passage score in an index, for comparison.
+
+    Attributes:
+        pairs: how many were sampled.
+        weight: what the cosine counts in these scores, the default.
+        median, p95, p99: half, 95 % and 99 % of them score less.
+    """
+
+    pairs: int
+    weight: float
+    median: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True)
 class Status:
     """What an index is and holds.
 
@@ -103,6 +120,7 @@ class Status:
         engine: what encoded it last.
         bytes: its size on disk.
         complete: the last run came to its end.
+        random_pairs: what random pairs score; None where the index is too small for a sample, or has none.
     """
 
     name: str
@@ -122,3 +140,4 @@ class Status:
     skipped: tuple[SkippedGroup, ...]
     fingerprint: Mapping[str, str]
     complete: bool
+    random_pairs: RandomPairs | None = None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Matrix = NDArray[np.float32] | NDArray[np.float64]
+    Vector = NDArray[np.float64]
 
 Part = Literal["special", "prompt", "context", "text"]
 

@@ -9,6 +9,7 @@ units.py      the lines that an explanation's matrices are drawn by, and which o
 heatmap.py    matrices, drawn for a terminal
 picture/      matrices as PNG
 page/         matrices as HTML
+evaluation.py  judged queries: figures, intervals, comparisons
 json.py       any record, for programs
 csv.py        matrices, for spreadsheets
 """

@@ -13,7 +13,7 @@ from search.records import Contrast, Difference, Hit, Partner
 from search.render import json
 from search.render.escape import one_line
 from search.render.terminal import canvas, drawn, headings, where
-from search.render.why import bar, signed
+from search.render.why import bar, share_name, signed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,9 +74,9 @@ def draw_gap(console: Console, found: Contrast, a: str, b: str) -> None:
         if roomy:
             drawn_gap = bar(word.gap, largest, _BAR)
             sides = (in_a, _names(word.found_in_a), in_b, _names(word.found_in_b))
-            table.add_row(one_line(word.text), gap, drawn_gap, *sides)
+            table.add_row(share_name(word), gap, drawn_gap, *sides)
         else:
-            table.add_row(one_line(word.text), gap, in_a, in_b)
+            table.add_row(share_name(word), gap, in_a, in_b)
     in_a = f"{sum(word.in_a for word in found.words):+.4f}"
     in_b = f"{sum(word.in_b for word in found.words):+.4f}"
     sums = ("", in_a, "", in_b, "") if roomy else (in_a, in_b)

@@ -14,7 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import Explanation, Hit, Partner, Word, WordMatrices
+from search.records import Difference, Explanation, Hit, Partner, Share, Word, WordMatrices
+from search.render import scale
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, headings, where
 
@@ -49,21 +50,31 @@ def _draw_head(console: Console, why: Explanation, hit: Hit | None) -> None:
             soft_wrap=True,
         )
         console.print(Padding(Text(headings(hit), style="bold"), (0, 0, 0, 9)))
+        if said := scale.of_hit(hit):
+            console.print(
+                Text.assemble(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {said}")
+            )
+        if warning := scale.hub(hit):
+            console.print(Padding(Text(warning, style="yellow"), (0, 0, 0, 9)))
     console.print()
 
 
 def _draw_sum(console: Console, why: Explanation) -> None:
     """The sum that makes the score, how it was made, and the score as the index gives it anew."""
     audit = why.audit
-    part = f"{float(why.contributions.sum()):.6f} ({why.contributions.size:,} token pairs)"
-    if why.terms:
-        words = sum(term.contribution for term in why.terms)
-        part = f"{why.weight:g} x {part} + {words:.6f} ({len(why.terms)} query terms)"
+    parts = []
+    if why.weight:
+        counts = "" if why.weight == 1 else f"{why.weight:g} x "
+        parts.append(f"{counts}{float(why.contributions.sum()):.6f} ({why.contributions.size:,} token pairs)")
+    if why.terms or not why.weight:
+        parts.append(f"{sum(term.contribution for term in why.terms):.6f} ({_terms(why)})")
+    if why.late is not None:
+        parts.append(f"{float(why.late.sum()):.6f} (best matches)")
     console.print(
         Text.assemble(
             "score ",
             (f"{audit.returned:.6f}", "bold green"),
-            f" = {part} {signed(audit.residual)} (residual)",
+            f" = {' + '.join(parts)} {signed(audit.residual)} (residual)",
         )
     )
     if audit.recomputed is not None and audit.drift is not None:
@@ -81,6 +92,23 @@ def _draw_sum(console: Console, why: Explanation) -> None:
     console.print()
 
 
+def _terms(why: Explanation) -> str:
+    """What addends there are besides the token pairs."""
+    if any(term.kind == "model" for term in why.terms):
+        return "another model"
+    if why.mode == "rrf":
+        return "of the ranks"
+    return f"{len(why.terms)} word{'' if len(why.terms) == 1 else 's'} found"
+
+
+def share_name(share: Share | Difference) -> str:
+    """What a line is called; a word of the query is there for its meaning and for itself."""
+    text = one_line(share.text)
+    if share.kind == "late":
+        return f'best match of "{text}"'
+    return f'the word "{text}"' if share.kind == "term" else text
+
+
 def signed(value: float) -> str:
     """A small number with its sign before it, as the last addend of a sum: "+ 1.7e-07"."""
     return f"{'-' if value < 0 else '+'} {abs(value):.1e}"
@@ -96,7 +124,7 @@ def _draw_query_words(console: Console, why: Explanation) -> None:
     largest = max((abs(share.contribution) for share in shares), default=0.0)
     for share in shares:
         added = share.contribution
-        table.add_row(one_line(share.text), f"{added:+.4f}", bar(added, largest), partners(share.partners))
+        table.add_row(share_name(share), f"{added:+.4f}", bar(added, largest), partners(share.partners))
     table.add_row("sum", f"{why.audit.addends:+.4f}", "", "", style="bold")
     console.print(table)
     console.print()
@@ -122,7 +150,7 @@ def bar(value: float, largest: float, width: int = _BAR) -> Text:
 
 def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colour: bool) -> None:
     """The passage's own text, its strongest words marked: by colour, or by brackets where there is none."""
-    added = words.contributions.sum(axis=0)
+    added = why.passage_added(words)
     own = [
         (word, float(added[j]))
         for j, word in enumerate(words.passage)

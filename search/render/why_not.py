@@ -12,7 +12,7 @@ from search.render import json
 from search.render.contrast import draw_gap, draw_hit, plain
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, snippet
-from search.render.why import partners
+from search.render.why import partners, share_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,7 +78,8 @@ def _draw_passage(console: Console, found: WhyNot, hit: Hit) -> None:
     if found.matched_on:
         console.print(Text("What it was matched on", style="bold"))
         for share in found.matched_on:
-            console.print(f"  {one_line(share.text)} {share.contribution:+.4f}: {partners(share.partners)}")
+            most = f": {partners(share.partners)}" if share.partners else ""
+            console.print(f"  {share_name(share)} {share.contribution:+.4f}{most}")
         console.print()
     if found.contrast is not None:
         console.print(Text("What it lacks against the last hit", style="bold"))

@@ -72,7 +72,59 @@ def test_explain(run: Run, indexed: Path) -> None:
     code, out, _ = run("explain", "find the key", "p1", "--json")
     found = json.loads(out)
     assert (code, found["hit"]["passage_id"]) == (0, 1)
+    words = sum(term["contribution"] for term in found["terms"])
+    assert 0.75 * sum(map(sum, found["contributions"])) + words == pytest.approx(found["score"], abs=1e-6)
+    assert found["audit"]["addends"] == pytest.approx(found["score"], abs=1e-6)
+    found = json.loads(run("explain", "find the key", "p1", "--json", "--mode", "dense")[1])
+    assert (found["mode"], found["terms"]) == ("dense", [])
     assert sum(map(sum, found["contributions"])) == pytest.approx(found["score"], abs=1e-6)
+
+
+def test_modes(run: Run, indexed: Path) -> None:
+    for mode in ("hybrid", "dense", "lexical", "rrf"):
+        hits = json.loads(run("query", "water and a sound", "--mode", mode, "--json")[1])
+        assert {hit["mode"] for hit in hits} == {mode}
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    (hit,) = json.loads(run("query", '"the water"', "-m", "lexical", "--phrases", "--json")[1])
+    assert "in the water" in hit["text"]
+    code, _, err = run("query", "water", "--weight", "0.5", "--mode", "dense")
+    assert (code, err) == (1, "seewhy: a weight belongs to the mode 'hybrid', not to 'dense'.\n")
+    assert run("query", "water", "--mode", "best")[0] == 2
+    code, _, err = run("query", "the water", "-m", "lexical", "--weight", "0.5")
+    assert code == 1
+    code, _, err = run("query", "find the key", "-m", "lexical", "--phrases")
+    assert "seewhy explain 'find the key' 1 --mode lexical --phrases" in err
+    for command in (
+        ("explain", "find the key", 1),
+        ("contrast", "find the key", 1, 2),
+        ("why-not", "find", "table.csv"),
+    ):
+        assert "residual" in run(*command, "-m", "lexical")[1] or command[0] == "why-not"
+
+
+def test_filters(run: Run, indexed: Path) -> None:
+    hits = json.loads(run("query", "find the key", "--where", "path:*.csv", "--json")[1])
+    assert {hit["document"] for hit in hits} == {"table.csv#1", "table.csv#2"}
+    everything = json.loads(run("query", "find the key", "--json")[1])
+    scores = {hit["document"]: hit["score"] for hit in everything}
+    assert all(hit["score"] == pytest.approx(scores[hit["document"]], abs=1e-9) for hit in hits)
+    for mode in ("dense", "rrf"):
+        assert len(json.loads(run("query", "key", "-w", "not kind=csv", "-m", mode, "--json")[1])) == 3
+    assert run("query", "find", "--where", "path:nowhere/**")[1] == "No hits: no passage passes the filter.\n"
+    assert (
+        "no passage that passes the filter has a word"
+        in run("query", "zzz", "-m", "lexical", "-w", "kind=csv")[1]
+    )
+    code, _, err = run("query", "find the key", "--where", "path= and kind=csv")
+    assert code == 1 and "^" in err
+    code, out, err = run("why-not", "find the key", indexed / "keys.md", "--where", "kind=csv")
+    assert "A filter leaves it out" in " ".join(out.split())
+    found = json.loads(run("why-not", "find the key", indexed / "keys.md", "-w", "kind=csv", "--json")[1])
+    assert found["cause"] == "filtered"
+    assert found["gap"] == pytest.approx(sum(word["gap"] for word in found["contrast"]["words"]), abs=1e-5)
+    code, _, err = run("query", "find the key", "--where", "kind=csv")
+    assert "seewhy explain 'find the key' 1 --where kind=csv" in err
+    assert "table.csv" in run("explain", "find the key", 1, "--where", "kind=csv")[1]
 
 
 def test_status_and_list(run: Run, indexed: Path, tiny_model: Path) -> None:

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     (folder / "long.md").write_text(
         "".join(f"# Part {i}\n\nTurn the key {i} in the lock, then turn the key.\n\n" for i in range(6))
     )
-    (folder / "table.csv").write_text("name,text\nfirst,the key\nsecond,\nthird,the lock\n")
+    (folder / "table.csv").write_text("id,name,text\n1,first,the key\n2,,\n3,third,the lock\n")
     (folder / ".gitignore").write_text("ignored.md\ndrafts/\n")
     (folder / "ignored.md").write_text("The key.")
     (folder / "drafts" / "a.md").write_text("The key.")

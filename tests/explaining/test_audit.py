@@ -90,11 +90,48 @@ def test_every_exact_way_to_embed(notes: Path, tmp_path: Path, options: dict[str
         assert why.steps == 0
         assert why.audit.addends == pytest.approx(hit.score, abs=1e-6)
         assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-6)
-        assert [share.text for share in why.shares() if share.kind != "word"] == [
+        assert [share.text for share in why.shares() if share.kind not in ("word", "term")] == [
             "[CLS] and [SEP]",
             "the model's prompt",
         ]
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical", "rrf"])
+def test_every_mode_adds_up(index: search.Index, mode: str) -> None:
+    query = "find the key in the water, turn the lock"
+    hits = index.query(query, k=100, mode=mode)
+    assert hits
+    for hit, why in zip(hits, index.explain_all(query, hits), strict=True):
+        assert why.audit.returned == hit.score
+        assert abs(why.audit.residual) < 1e-6
+        assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-6)
+        assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
+        assert bool(why.terms) == (mode != "dense" and (hit.lexical or mode == "rrf") != 0)
+        if mode in ("hybrid", "lexical"):
+            assert sum(term.contribution for term in why.terms) == pytest.approx(
+                (1 - hit.weight) * hit.lexical, abs=1e-9
+            )
+
+
+def test_a_term_is_dealt_out_to_the_places_where_it_stands(index: search.Index) -> None:
+    hit = next(h for h in index.query("keys find a lock") if h.heading == "Keys > Find")
+    why = index.explain("keys find a lock", hit)
+    places = {
+        term.term: [(hit.text if at.part == "text" else hit.context)[at.start : at.end] for at in term.places]
+        for term in why.terms
+    }
+    assert places["keys"] == ["key", "Keys"]  # one in the text, one in the title that was encoded with it
+    assert places["find"] == ["Find"]
+    words = why.words()
+    added = why.passage_added(words)
+    assert added.sum() == pytest.approx(hit.score, abs=1e-6)
+    only_meaning = why.weight * words.contributions.sum(axis=0)
+    (term,) = (term for term in why.terms if term.term == "keys")
+    (key,) = (j for j, word in enumerate(words.passage) if word.text == "key")
+    assert added[key] - only_meaning[key] == pytest.approx(term.contribution / 2)
+    shown = {hit.text[mark.start : mark.end]: mark.weight for mark in why.highlights()}
+    assert shown["key"] == pytest.approx(added[key])
 
 
 def test_a_score_that_is_not_the_index_s_own_is_found_out(index: search.Index) -> None:

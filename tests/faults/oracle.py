@@ -24,6 +24,7 @@ from search.corpus import Contents, Cutter, SourceFile, documents
 from search.encoding.encoder import with_context
 from search.index.settings import PassageSettings, Source
 from search.index.update import update
+from search.query.ranking import WEIGHT
 from search.records import Document, Passage, Report
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
 
@@ -133,19 +134,38 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int) -> str:
     vector = ENCODER.encode([query])[0]
     with closing(_connected(index)) as connection:
         rows = connection.execute("SELECT id, context, text FROM passages").fetchall()
-    vectors = ENCODER.encode([with_context(context, text) for _, context, text in rows])
-    cosines = {id_: float(cosine) for (id_, _, _), cosine in zip(rows, vectors @ vector, strict=True)}
-    best = sorted(cosines.values(), reverse=True)[:k]
+    texts = {id_: with_context(context, text) for id_, context, text in rows}
+    cosines = ENCODER.encode(list(texts.values())) @ vector
+    words = _word_parts(texts, query)
+    scores = {
+        id_: WEIGHT * float(cosine) + (1 - WEIGHT) * words.get(id_, 0.0)
+        for id_, cosine in zip(texts, cosines, strict=True)
+    }
+    best = sorted(scores.values(), reverse=True)[:k]
     hits = reader.query(query, k)
     if len(hits) != len(best):
         return f"'{query}' found {len(hits)} passages and should find {len(best)}"
-    for hit, cosine in zip(hits, best, strict=True):
-        true = cosines.get(hit.passage_id)
+    for hit, score in zip(hits, best, strict=True):
+        true = scores.get(hit.passage_id)
         if true is None:
             return f"'{query}' found passage {hit.passage_id}, which is not in the index"
-        if abs(hit.score - true) > 1e-5 or abs(hit.score - cosine) > 1e-5:
-            return f"'{query}' gives passage {hit.passage_id} {hit.score:.6f}; it has {true:.6f}, rank {cosine:.6f}"
+        if abs(hit.score - true) > 1e-5 or abs(hit.score - score) > 1e-5:
+            return f"'{query}' gives passage {hit.passage_id} {hit.score:.6f}; it has {true:.6f}, rank {score:.6f}"
     return ""
+
+
+def _word_parts(texts: Mapping[int, str], query: str) -> dict[int, float]:
+    """The BM25 of passages, by the highest, from a table of its own that has never seen a change."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE own USING fts5 (text, tokenize = 'porter unicode61')")
+        connection.executemany("INSERT INTO own (rowid, text) VALUES (?, ?)", texts.items())
+        ask = "SELECT rowid, -bm25(own) FROM own WHERE own MATCH ?"
+        found = {word: len(connection.execute(ask, (word,)).fetchall()) for word in query.split()}
+        telling = [word for word, n in found.items() if 0 < n <= len(texts) / 2]
+        telling = telling or [word for word, n in found.items() if n]
+        rows = connection.execute(ask, (" OR ".join(telling),)).fetchall() if telling else []
+    highest = max((score for _, score in rows), default=1.0)
+    return {id_: score / highest for id_, score in rows}
 
 
 def inconsistent(hits: Iterable[Any], query: str) -> str:
@@ -154,8 +174,10 @@ def inconsistent(hits: Iterable[Any], query: str) -> str:
     vector = ENCODER.encode([query])[0]
     vectors = ENCODER.encode([with_context(hit.context, hit.text) for hit in hits])
     for rank, (hit, cosine) in enumerate(zip(hits, vectors @ vector, strict=True), start=1):
-        if hit.rank != rank or abs(hit.score - float(cosine)) > 1e-5:
-            return f"hit {rank} of '{query}' has score {hit.score:.6f}, its text has {float(cosine):.6f}"
+        if hit.rank != rank or abs(hit.cosine - float(cosine)) > 1e-5:
+            return f"hit {rank} of '{query}' has cosine {hit.cosine:.6f}, its text has {float(cosine):.6f}"
+        if abs(hit.score - WEIGHT * hit.cosine - (1 - WEIGHT) * hit.lexical) > 1e-9:
+            return f"hit {rank} of '{query}' has score {hit.score:.6f}, which is not the sum of its parts"
     if [hit.score for hit in hits] != sorted((hit.score for hit in hits), reverse=True):
         return f"the hits of '{query}' are not in the order of their scores"
     return ""

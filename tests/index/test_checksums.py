@@ -7,6 +7,7 @@ import pytest
 
 from search import Index, IndexDamaged
 from search.index.checksums import COVERED, row_checksum
+from tests.index.crowd import crowd
 
 CHANGES = {int: lambda value: value ^ 4, str: lambda value: value + "x", bytes: lambda value: value + b"x"}
 
@@ -34,7 +35,7 @@ def test_checksums_tell_kinds_and_boundaries_apart() -> None:
         (table, column)
         for table, columns in COVERED.items()
         for column in columns
-        if column not in ("key", "id", "file", "document")
+        if column not in ("key", "id", "file", "document") and table != "baseline"
     ]
     + [("embeddings", "vector"), ("embeddings", "content"), ("ann", "file")],
 )
@@ -53,6 +54,24 @@ def test_a_changed_value_is_noticed(notes: Path, tiny_model: Path, table: str, c
     with pytest.raises(IndexDamaged, match="seewhy repair"):
         Index.open(index.path).query("the key is in the water", k=50)
     assert len(before) == 5
+
+
+@pytest.mark.parametrize("column", [column for column in COVERED["baseline"] if column != "id"])
+def test_a_changed_sample_is_noticed_and_not_used(tmp_path: Path, tiny_model: Path, column: str) -> None:
+    """Answers do not rest on the sample of random pairs, so it costs none; but no wrong percentile is given."""
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
+    before = index.query("the key is in the water", k=50)
+    connection = sqlite3.connect(index.path / "index.db")
+    (value,) = connection.execute(f"SELECT {column} FROM baseline").fetchone()
+    connection.execute(f"UPDATE baseline SET {column} = ?", (CHANGES[type(value)](value),))
+    connection.commit()
+    connection.close()
+    opened = Index.open(index.path)
+    after = opened.query("the key is in the water", k=50)
+    assert [(hit.passage_id, hit.score) for hit in after] == [(hit.passage_id, hit.score) for hit in before]
+    assert all(hit.percentile is not None for hit in before)
+    assert all(hit.percentile is None and hit.hub is None for hit in after)
+    assert any("seewhy repair" in note for note in opened.notes)
 
 
 @pytest.mark.parametrize("table", ["passages", "embeddings", "documents", "files"])

@@ -1,15 +1,13 @@
-"""What a path means in an index, and where its passages stand."""
+"""What a path means in an index."""
 
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import search
-from search.encoding import Encoder
 from search.errors import InputError
-from search.index.place_of import passage_count, place_of, standings
+from search.index.place_of import place_of
 from search.index.vectors import LoadedVectors
 
 
@@ -62,21 +60,3 @@ def test_what_is_not_there(loaded: LoadedVectors, tmp_path: Path, notes: Path) -
 def test_a_way_through_a_link(loaded: LoadedVectors, notes: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(notes)
     assert place_of(loaded, tmp_path / "link" / "deep" / "time.txt").name == "deep/time.txt"
-
-
-def test_standings_equal_brute_force(loaded: LoadedVectors, tiny: Encoder, notes: Path) -> None:
-    (query,) = tiny.encode(["find the key"])
-    index = search.Index.open(notes)
-    n = passage_count(loaded)
-    hits = index.query("find the key", k=n)
-    found = standings(loaded, query, [hit.passage_id for hit in hits[2:4]] + [999])
-    assert [(s.passage, s.rank, s.of) for s in found.values()] == [
-        (hits[2].passage_id, 3, n),
-        (hits[3].passage_id, 4, n),
-    ]
-    texts = {hit.passage_id: f"{hit.context}\n{hit.text}" if hit.context else hit.text for hit in hits}
-    cosines = tiny.encode(list(texts.values())) @ query
-    for id_, standing in found.items():
-        mine = cosines[list(texts).index(id_)]
-        assert standing.cosine == pytest.approx(float(mine), abs=1e-6)
-        assert standing.rank == 1 + int(np.sum(cosines > mine + 1e-6))

@@ -15,11 +15,12 @@ def as_first_format(index: Path) -> None:
     """Take from an index what came after the first format."""
     connection = sqlite3.connect(index / "index.db")
     connection.execute("ALTER TABLE passages DROP COLUMN page")
-    connection.execute("DROP TABLE tombstones")
+    for table in ("tombstones", "lexicon_terms", "lexicon", "baseline", "token_vectors"):
+        connection.execute(f"DROP TABLE {table}")
     connection.execute("ALTER TABLE ann ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0")
-    for table in COVERED:
+    for table in COVERED.keys() - {"baseline"}:
         connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
-    connection.execute("DELETE FROM meta WHERE key = 'passages'")
+    connection.execute("DELETE FROM meta WHERE key IN ('passages', 'lexicon')")
     connection.execute("DELETE FROM _sqlite_migrations WHERE name != 'm001_first'")
     connection.execute("UPDATE meta SET value = '1' WHERE key = 'schema_version'")
     connection.commit()

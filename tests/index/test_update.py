@@ -13,7 +13,7 @@ import pytest
 from search import FingerprintMismatch, Index, IndexLocked, IndexNotFound, InputError, ReadError, Report
 from search.corpus.reasons import PERMISSION_DENIED
 from search.encoding import Encoder
-from search.index.database import connect_to_write, reading
+from search.index.database import connect_to_write, read_meta, reading
 from search.index.layout import DATABASE
 from search.index.lock import writer_lock
 from search.index.schema import migrate
@@ -588,3 +588,26 @@ def test_without_the_extra_what_it_once_read_is_kept(
     assert (report.removed, report.changed) == (0, 0)
     assert {group.reason for group in report.skipped} == {"needs seewhy[documents]"}
     assert "table.xlsx" in passage_ids(index)
+
+
+def test_an_index_cut_in_another_way_goes_on_as_it_was_until_it_is_rebuilt(
+    notes: Path, tiny_model: Path, tmp_path: Path, tiny: Encoder
+) -> None:
+    """A new version may have other defaults; that is no reason to refuse an old index."""
+
+    def contexts(index: Path) -> set[str]:
+        return {hit.context for hit in Index.open(str(index)).query("door", k=99) if hit.path.endswith(".md")}
+
+    index = tmp_path / "index"
+    old = PassageSettings(passage_tokens=20, heading_context=False)
+    update(notes, index, tiny, settings=old, source=Source())
+    (notes / "new.md").write_text("# New\n\n" + "A door and a lock and a key. " * 20, encoding="utf-8")
+    report = build(notes, tiny_model, index=str(index))
+    assert (report.added, report.unchanged) == (1, 3)
+    fingerprint = read_meta(index / DATABASE)["fingerprint"]
+    assert PassageSettings.from_json(fingerprint["passages"]) == old
+    assert contexts(index) == {""}
+    build(notes, tiny_model, index=str(index), rebuild=True)
+    fingerprint = read_meta(index / DATABASE)["fingerprint"]
+    assert PassageSettings.from_json(fingerprint["passages"]) == PassageSettings()
+    assert contexts(index) > {""}

@@ -13,7 +13,7 @@ from search.encoding.encoder import with_context
 
 def test_ranking_is_exact(notes: Path, tiny: Encoder, tiny_model: Path) -> None:
     index = Index.build(notes, model=str(tiny_model))
-    everything = index.query("find the key", k=100)
+    everything = index.query("find the key", k=100, mode="dense")
     passages = {hit.passage_id: with_context(hit.context, hit.text) for hit in everything}
     (query,) = tiny.encode(["find the key"])
     cosines = dict(zip(passages, tiny.encode(list(passages.values())) @ query, strict=True))
@@ -22,7 +22,7 @@ def test_ranking_is_exact(notes: Path, tiny: Encoder, tiny_model: Path) -> None:
         assert hit.rank == rank
         assert hit.score == hit.cosine == pytest.approx(float(cosines[hit.passage_id]), abs=1e-6)
         assert (hit.lexical, hit.mode) == (None, "dense")
-    assert index.query("find the key", k=2) == everything[:2]
+    assert index.query("find the key", k=2, mode="dense") == everything[:2]
 
 
 def test_hits_carry_place_title_heading_and_metadata(notes: Path, tiny_model: Path) -> None:

@@ -7,6 +7,8 @@ compared in one short read transaction.
     kinds.py            what can be wrong, by kind
     examine.py          row by row
     examine_vectors.py  the FAISS file, and a sample of queries
+    examine_words.py    the table of words
+    examine_baseline.py the sample of random pairs
     examine_files.py    what lies about, and the files of the folder
 
 What it cannot find: a vector that was wrong when it was written with the right checksum; a text that the
@@ -25,6 +27,8 @@ from typing import Any
 from search.errors import IndexDamaged, SearchError, quoted
 from search.index.database import SCHEMA_VERSION, connect_to_read
 from search.index.health import examine, examine_files, examine_vectors
+from search.index.health.examine_baseline import examine_baseline
+from search.index.health.examine_words import examine_token_vectors, examine_words
 from search.index.health.kinds import CHECKS, KINDS, Tally
 from search.index.layout import DATABASE, home, place_for
 from search.index.vectors import LoadedVectors
@@ -183,6 +187,12 @@ class Examination:
             examine.examine_passages(connection, self.dimension, self.tally, self._tick_passages)
         with self._making("counts"):
             examine.examine_counts(connection, self.tally)
+        with self._making("words"):
+            examine_words(connection, self.tally)
+        with self._making("token vectors"):
+            examine_token_vectors(connection, self.dimension, self.tally, self._tick)
+        with self._making("baseline"):
+            examine_baseline(connection, self.tally)
 
     def _vectors(self, connection: sqlite3.Connection, queries: int) -> None:
         """Queries are asked only where the rows are sound: with damaged rows they are refused."""

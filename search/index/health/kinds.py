@@ -23,6 +23,9 @@ CHECKS = {
     "passages": "every passage is as it was written",
     "embeddings": "every embedding is as it was written, of length 1, and belongs to its passage",
     "counts": "no passage is missing and no number will be used twice",
+    "words": "the table of words holds the words of the passages",
+    "baseline": "the sample of random pairs is as it was written",
+    "token vectors": "all token vectors are as they were written",
     "vectors": "the FAISS file holds what index.db holds",
     "queries": "a sample of queries finds what brute force finds",
     "leftovers": "no file lies about",
@@ -101,6 +104,16 @@ KINDS = {
     ),
     "passage count": Kind("counts", "damaged", "passages are missing, or too many", ""),
     "sequence": Kind("counts", "damaged", "the next passage would get a number that was used before", ""),
+    "words": Kind(
+        "words", "damaged", "the table of words is not what it should be; queries are exact without it, only slower", ""
+    ),
+    "baseline": Kind(
+        "baseline", "damaged", "the sample of random pairs is damaged; without it hits have no percentiles", ""
+    ),
+    "token vectors": Kind(
+        "token vectors", "damaged", "the token vectors of a passage are damaged; they are not used",
+        "the token vectors of {n} passages are damaged; they are not used",
+    ),
     "no vectors": Kind(
         "vectors", "stale", "there is no FAISS file; queries are exact without it, only slower", ""
     ),

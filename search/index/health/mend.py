@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from search.encoding.encoder import Encoder, with_context
+from search.errors import SearchError
+from search.index import lexicon
+from search.index.baseline import forget_baseline, is_due
 from search.index.checksums import COVERED, content_key, covered, row_checksum
-from search.index.database import count_passages, number_passages_after, put_meta
+from search.index.database import count_passages, number_passages_after, one_meta, put_meta
 from search.index.health.examine import document_name, unit_length
 from search.index.health.kinds import Tally
+from search.index.sampling import renew_baseline
 from search.index.writer import Writer, as_blob, delete_document
 
 _AT_ONCE = 512
@@ -54,6 +59,7 @@ def delete_orphans(writer: Writer, *, embeddings: bool = True) -> None:
     with writer.transaction() as connection:
         connection.execute("DELETE FROM documents WHERE file NOT IN (SELECT id FROM files)")
         connection.execute("DELETE FROM passages WHERE document NOT IN (SELECT id FROM documents)")
+        lexicon.unseal(connection)
         if embeddings:
             connection.execute("DELETE FROM embeddings WHERE passage NOT IN (SELECT id FROM passages)")
     writer.connection.execute("PRAGMA foreign_keys = 1")
@@ -100,6 +106,11 @@ def delete_unusable_embeddings(writer: Writer, dimension: int) -> None:
             if zlib.crc32(vector) != checksum or unit_length([vector], dimension) != [True]
         ]
         connection.executemany("DELETE FROM embeddings WHERE passage = ?", bad)
+
+
+def delete_token_vectors(writer: Writer, passages: Iterable[int]) -> None:
+    with writer.transaction() as connection:
+        connection.executemany("DELETE FROM token_vectors WHERE passage = ?", ((id_,) for id_ in passages))
 
 
 def has_marks(writer: Writer) -> bool:
@@ -196,6 +207,7 @@ def drop(writer: Writer, documents: Iterable[int], files: Iterable[int]) -> list
             delete_document(connection, id_)
         connection.executemany("DELETE FROM files WHERE id = ?", ((id_,) for id_ in files))
         count_passages(connection)
+        lexicon.seal(connection)
     return lost
 
 
@@ -219,3 +231,24 @@ def delete(paths: Iterable[Path]) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def renew_sample(writer: Writer, encoder: Callable[[], Encoder]) -> str:
+    """Take the sample of random pairs anew, or leave it to the next run where the model is not at hand.
+
+    Args:
+        encoder: gives the encoder; called only if there is a sample to take.
+
+    Returns:
+        What was done.
+    """
+    connection = writer.connection
+    taken = not is_due(connection, one_meta(connection, "passages"))  # an update has just taken it
+    if not taken:
+        with writer.transaction():
+            forget_baseline(connection)
+        with suppress(SearchError):
+            taken = renew_baseline(writer, encoder())
+    if taken:
+        return "took the sample of random pairs anew"
+    return "deleted the sample of random pairs, which was damaged; the next run of indexing takes another"

@@ -41,6 +41,7 @@ _PLAN: dict[tuple[str, ...], str] = {
     EMBEDDINGS: "encode passages again from their stored text",
     ("sequence",): "correct the number of the next passage",
     VECTORS: "write the FAISS file anew",
+    ("baseline",): "take the sample of random pairs anew",
     ("leftover",): "delete files that lie about",
 }
 

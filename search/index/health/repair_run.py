@@ -14,6 +14,7 @@ from typing import NoReturn
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, SearchError
+from search.index import lexicon, token_vectors
 from search.index.database import SCHEMA_VERSION, connect_to_read, connect_to_write, read_meta, translated
 from search.index.faiss_file import next_generation, sync_folder, write_file
 from search.index.health import examine, mend
@@ -123,6 +124,10 @@ class RepairRun:
         if any(kind in tally for kind in (*VECTORS, *ORPHANS)):
             self.writer.name_vectors(None)  # queries are exact without it; it is written anew in the end
         self._settings(found)
+        self._token_vectors(tally)
+        if "words" in tally:
+            with self.writer.transaction() as connection:
+                lexicon.unseal(connection)
         reread = self._mark(tally, everything)
         mend.count_anew(self.writer)
         if "sequence" in tally:
@@ -132,7 +137,24 @@ class RepairRun:
             self._update()
             mend.delete_orphans(self.writer)
             self._drop()
+        if self.writer.renew_lexicon():
+            self._did("made the table of words anew")
         self._renew_vectors(found)
+        if "baseline" in tally:
+            self._did(mend.renew_sample(self.writer, lambda: self.encoder))
+
+    def _token_vectors(self, tally: Tally) -> None:
+        """Encode those that are damaged again, where the index is to have any."""
+        damaged = tally.rows_of("token vectors")
+        if not damaged:
+            return
+        mend.delete_token_vectors(self.writer, damaged)
+        if self.source.token_vectors:
+            for rows, done, total in token_vectors.missing(self.writer.connection, self.encoder):
+                self.writer.put_token_vectors(rows)
+                if self._progress:
+                    self._progress(Progress("token vectors of", done, total, passages=done))
+        self._did("encoded token vectors again", len(damaged))
 
     def _settings(self, found: Examination) -> None:
         """Restore what describes the index; only the folder and the model cannot be derived."""

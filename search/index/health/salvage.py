@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import IndexDamaged
+from search.index import lexicon
 from search.index.checksums import COVERED, add_missing
 from search.index.database import connect_to_read, number_passages_after
 from search.index.health.examine import lenient
@@ -38,6 +39,7 @@ def salvage(broken: Path, connection: sqlite3.Connection) -> int:
         for table in _TABLES:
             _copy(source, connection, table)
         _carry_on_numbering(source, connection)
+        lexicon.unseal(connection)
     connection.execute("PRAGMA foreign_keys = 1")
     return int(connection.execute("SELECT count(*) FROM passages").fetchone()[0])
 

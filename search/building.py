@@ -1,0 +1,103 @@
+"""What an index is made with: as it is asked for, else as it was made before, else the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from search.encoding import Encoder, Fingerprint
+from search.encoding.models import DEFAULT_MODEL, find_model
+from search.errors import IndexDamaged, IndexNotFound, InputError
+from search.index.database import read_meta
+from search.index.layout import DATABASE, is_index
+from search.index.settings import PassageSettings, Source
+
+Selected: TypeAlias = tuple[Sequence[str] | None, Sequence[str] | None, str | None, str | None, bool | None]
+
+
+def asked_for(
+    root: Path,
+    place: Path,
+    *,
+    rebuild: bool,
+    model: str | None,
+    pooling: str | None,
+    layer: int | str | None,
+    dim: int | None,
+    max_tokens: int | None,
+    precision: str | None,
+    selected: Selected,
+    offline: bool,
+    engine: str,
+) -> tuple[Encoder, Source, PassageSettings]:
+    """The encoder and the source of an index, and how it is cut; see `Index.build`.
+
+    An index that is there goes on being cut as it was made, whatever the defaults are by now, until it is rebuilt.
+
+    Args:
+        root: the folder.
+        place: where the index is, or will be.
+        selected: `include`, `exclude`, `text_field`, `title_field` and `token_vectors`.
+
+    Raises:
+        ModelError: the model cannot be found or used.
+        IndexDamaged: there is an index, it cannot be read, and it is not to be replaced.
+    """
+    meta, made = earlier(place, rebuild) or (None, None)
+    files = find_model(model or (made.model if made else DEFAULT_MODEL), offline=offline)
+    if made and files.weights_sha256 == made.weights:
+        pooling = pooling or made.pooling
+        layer = made.layer if layer is None else layer
+        dim = dim or int(made.dimension)
+        max_tokens = max_tokens or int(made.max_tokens)
+        precision = precision or made.precision
+    source = source_of(meta, root).changed(*selected)
+    encoder = Encoder(
+        files,
+        pooling=pooling,
+        layer=-1 if layer is None else layer,
+        dim=dim,
+        max_tokens=max_tokens,
+        offline=offline,
+        engine=engine,
+        precision=precision or "fp32",
+    )
+    passages = PassageSettings.from_json(made.passages) if made and not rebuild else PassageSettings()
+    return encoder, source, passages
+
+
+def existing_folder(folder: str | Path) -> Path:
+    """
+    Raises:
+        InputError: it is a file, or is not there.
+    """
+    root = Path(folder).expanduser()
+    if root.is_dir():
+        return root
+    what = (
+        "is a file, not a folder. Name the folder it is in"
+        if root.is_file()
+        else "does not exist. Check the spelling"
+    )
+    raise InputError(f"the folder '{folder}' {what}.")
+
+
+def source_of(meta: dict[str, Any] | None, root: Path) -> Source:
+    """What an index was made with, for the same folder; the defaults for a new one."""
+    return Source.from_dict(meta["source"]) if meta and Path(meta["root"]) == root.resolve() else Source()
+
+
+def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:
+    """What an index was made with; None for a new one, or when it is to be replaced and cannot be read."""
+    if not is_index(place):
+        return None
+    try:
+        meta = read_meta(place / DATABASE, older=True)
+        return meta, Fingerprint.from_dict(meta["fingerprint"])
+    except IndexNotFound:  # begun, never filled
+        return None
+    except IndexDamaged:
+        if rebuild:
+            return None
+        raise

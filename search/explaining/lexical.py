@@ -1,0 +1,76 @@
+"""The word part of a score, term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from search.index.lexicon import Lexicon
+from search.index.snapshot import StoredPassage
+from search.index.terms import Term as Wanted
+from search.index.terms import words
+from search.query.fusion import Fusion
+from search.query.ranking import Ranking
+from search.records import Occurrence, Term
+
+_NAMES = ("by meaning", "by words")
+
+
+def terms_of(
+    fusion: Fusion, lexicon: Lexicon, ranking: Ranking, passages: Sequence[StoredPassage]
+) -> list[tuple[Term, ...]]:
+    """What each word of the query added to the score of each passage; words that it does not have are left out."""
+    addends = fusion.word_addends([passage.id for passage in passages])
+    found = []
+    for row, passage in enumerate(passages):
+        if ranking.mode == "rrf":
+            found.append(_ranks(fusion, passage.id))
+            continue
+        here = [(term, float(value)) for term, value in zip(fusion.terms, addends[row], strict=True) if value]
+        places = _places(lexicon, [term for term, _ in here], passage.context, passage.text)
+        found.append(
+            tuple(
+                Term(term.text, (1 - ranking.weight) * value, term.start, term.end, at)
+                for (term, value), at in zip(here, places, strict=True)
+            )
+        )
+    return found
+
+
+def _ranks(fusion: Fusion, passage: int) -> tuple[Term, ...]:
+    ranks = fusion.score(passage).ranks or ()
+    return tuple(
+        Term(f"rank {rank:,} {name}", fusion.rank_addend(rank), kind="rank")
+        for name, rank in zip(_NAMES, ranks, strict=True)
+        if rank is not None
+    )
+
+
+def _places(
+    lexicon: Lexicon, terms: Sequence[Wanted], context: str, text: str
+) -> list[tuple[Occurrence, ...]]:
+    """Where each term stands in a passage, in its text first."""
+    found: list[list[Occurrence]] = [[] for _ in terms]
+    parts: tuple[tuple[Literal["text", "context"], str], ...] = (("text", text), ("context", context))
+    for part, source in parts:
+        spans = list(words(source)) if terms else []
+        stems = lexicon.stems(source[start:end] for start, end in spans)
+        for term, places in zip(terms, found, strict=True):
+            places += (Occurrence(part, start, end) for start, end in _runs(term.stems, spans, stems))
+    return [tuple(places) for places in found]
+
+
+def _runs(
+    wanted: tuple[str, ...], spans: Sequence[tuple[int, int]], stems: Sequence[tuple[str, ...]]
+) -> list[tuple[int, int]]:
+    """The spans of words in a row whose tokens are those that are wanted."""
+    found = []
+    for first in range(len(spans)):
+        run: tuple[str, ...] = ()
+        last = first
+        while last < len(spans) and len(run) < len(wanted):
+            run += stems[last]
+            last += 1
+        if run == wanted:
+            found.append((spans[first][0], spans[last - 1][1]))
+    return found

@@ -1,0 +1,136 @@
+"""Texts as FTS5 is to see them, and the words of a query.
+
+FTS5's tokenizer `unicode61` takes every run of letters and digits for a token, so `snake_case` and
+`path/like.this` are words in a row. What it does not do is done here, for passages and queries alike: letters of
+one kind are made one (NFKC), the parts of `CamelCase` are added behind the text, and ideographs, which are written
+without spaces, stand alone.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # a NUL would end the text
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])|(?<=\d)(?=[A-Z])")
+_HUMPED = re.compile(r"[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]{2,}[^\W\d_A-Z][^\W_]*")
+_QUOTED = re.compile(r'"([^"]+)"')
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word of a query, or a phrase, as it is looked for.
+
+    Attributes:
+        text: as it was typed.
+        start, end: where it stands in the query, in characters.
+        stems: what FTS5 makes of it; several tokens are found only in a row.
+    """
+
+    text: str
+    start: int
+    end: int
+    stems: tuple[str, ...]
+
+    @property
+    def expression(self) -> str:
+        """The term in FTS5's syntax: a string, in which nothing has a meaning."""
+        return '"' + folded(self.text).replace('"', '""') + '"'
+
+
+def plain(text: str) -> str:
+    """A text with its letters in their usual form, and without what is no text; ideographs stand alone."""
+    text = _NO_TEXT.sub(" ", text)
+    return text if text.isascii() else _IDEOGRAPH.sub(r" \g<0> ", unicodedata.normalize("NFKC", text))
+
+
+def folded(text: str) -> str:
+    """As `plain`, in lower case; "ß" is "ss"."""
+    return plain(text).casefold()
+
+
+def indexable(context: str, text: str) -> str:
+    """What FTS5 gets of a passage: what is encoded, and the parts of the names in it."""
+    found = plain(f"{context}\n{text}" if context else text)
+    parts = [part for name in _HUMPED.findall(found) for part in _HUMP.split(name)]
+    return (f"{found}\n{' '.join(parts)}" if parts else found).casefold()
+
+
+def words(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of the words of a text; behind a name in CamelCase those of its parts."""
+
+    def kind(place: int) -> int:
+        character = text[place]
+        if _IDEOGRAPH.match(character):
+            return place + 1
+        return 0 if character.isalnum() or unicodedata.category(character)[0] == "M" else -1
+
+    for found, places in groupby(range(len(text)), kind):
+        if found < 0:
+            continue
+        span = list(places)
+        start, end = span[0], span[-1] + 1
+        yield start, end
+        cuts = [start, *(start + hump.start() for hump in _HUMP.finditer(text[start:end])), end]
+        if len(cuts) > 2:
+            yield from pairwise(cuts)
+
+
+class Stemmer:
+    """FTS5's tokenizer, in a database of its own in memory. Safe between threads."""
+
+    def __init__(self) -> None:
+        self._kept = threading.local()
+
+    def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
+        """The tokens of each text, in order."""
+        connection = self._connection()
+        found: list[list[str]] = []
+        connection.execute("BEGIN")
+        for number, text in enumerate(texts):
+            connection.execute("INSERT INTO one (rowid, text) VALUES (?, ?)", (number, folded(text)))
+            found.append([])
+        rows = connection.execute("SELECT doc, term FROM tokens ORDER BY doc, offset")
+        for number, stem in rows:
+            found[number].append(stem)
+        connection.execute("ROLLBACK")
+        return [tuple(stems) for stems in found]
+
+    def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
+        """The words of a query, each once, in order.
+
+        Args:
+            phrases: what stands in double quotes is one term, whose words must follow each other.
+        """
+        spans: list[tuple[int, int]] = []
+        rest = query
+        if phrases:
+            for quoted in _QUOTED.finditer(query):
+                spans.append(quoted.span(1))
+            rest = _QUOTED.sub(lambda found: " " * len(found[0]), query)
+        spans += words(rest)
+        stems = self.stems(query[start:end] for start, end in spans)
+        terms: dict[tuple[str, ...], Term] = {}
+        for (start, end), found in sorted(zip(spans, stems, strict=True)):
+            if found:
+                terms.setdefault(found, Term(query[start:end], start, end, found))
+        return list(terms.values())
+
+    def _connection(self) -> sqlite3.Connection:
+        found: sqlite3.Connection | None = getattr(self._kept, "connection", None)
+        if found is None:
+            found = sqlite3.connect(":memory:", isolation_level=None)
+            found.execute(
+                f"CREATE VIRTUAL TABLE one USING fts5 (text, content = '', tokenize = '{TOKENIZER}')"
+            )
+            found.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab (one, instance)")
+            self._kept.connection = found
+        return found
