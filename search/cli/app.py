@@ -14,12 +14,14 @@ import typer
 from search import __version__
 from search.cli.check import check, repair
 from search.cli.contrast import contrast
+from search.cli.duplicates import duplicates
 from search.cli.eval import evaluate
 from search.cli.explain import explain
 from search.cli.index import index
 from search.cli.inspect import ManyAgainst, inspect
 from search.cli.models import models
 from search.cli.query import query
+from search.cli.similar import similar
 from search.cli.similarity import similarity
 from search.cli.status import list_indexes, status
 from search.cli.why_not import why_not
@@ -39,7 +41,9 @@ app.command()(query)
 app.command()(explain)
 app.command()(contrast)
 app.command("why-not")(why_not)
+app.command()(similar)
 app.command()(similarity)
+app.command()(duplicates)
 app.command(cls=ManyAgainst)(inspect)
 app.command("eval")(evaluate)
 app.command()(status)

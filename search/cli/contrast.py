@@ -20,6 +20,7 @@ from search.cli.options import (
     page_width,
     remarks,
 )
+from search.cli.questions import AndOption, LikeOption, UnlikeOption, question
 from search.cli.ranking import (
     Mode,
     ModeOption,
@@ -45,6 +46,9 @@ def contrast(
     text: QueryArgument,
     a: First,
     b: Second,
+    also: AndOption = None,
+    like: LikeOption = None,
+    unlike: UnlikeOption = None,
     k: TopK = 10,
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
@@ -65,10 +69,13 @@ def contrast(
     from search.library import Index
     from search.render import contrast as draw
 
+    asked = question(text, also, like, unlike)
     opened = Index.open(index, offline=offline, engine=engine)
     ranking = chosen(mode, weight, phrases, rerank)
-    hits = ranked(opened, text, [int(which) for which in (a, b) if which.isdecimal()], k, where, **ranking)
-    found = opened.contrast(text, *(_meant(which, hits) for which in (a, b)), **chosen(mode, weight, phrases))
+    hits = ranked(opened, asked, [int(which) for which in (a, b) if which.isdecimal()], k, where, **ranking)
+    found = opened.contrast(
+        asked, *(_meant(which, hits) for which in (a, b)), **chosen(mode, weight, phrases)
+    )
     if as_json:
         echo(draw.as_json(found))
     else:

@@ -23,6 +23,7 @@ from search.cli.options import (
     page_width,
     remarks,
 )
+from search.cli.questions import AndOption, LikeOption, UnlikeOption, question
 from search.cli.ranking import (
     Mode,
     ModeOption,
@@ -52,6 +53,9 @@ CutOption = Annotated[
 def explain(
     text: QueryArgument,
     which: Which = "1",
+    also: AndOption = None,
+    like: LikeOption = None,
+    unlike: UnlikeOption = None,
     k: TopK = 10,
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
@@ -87,15 +91,18 @@ def explain(
         raise InputError(
             f"'{which}' is no hit. Give a rank, such as 1, or a passage as it is listed, such as p812."
         )
+    asked = question(text, also, like, unlike)
+    if (check or cut) and not isinstance(asked, str):
+        raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = Index.open(index, offline=offline, engine=engine)
     number = int(wanted[2])
     ranking = chosen(mode, weight, phrases, rerank)
     hit = (
-        opened.hit(text, number, **ranking)
+        opened.hit(asked, number, **ranking)
         if wanted[1]
-        else ranked(opened, text, [number], k, where, **ranking)[number]
+        else ranked(opened, asked, [number], k, where, **ranking)[number]
     )
-    found = opened.explain(text, hit)
+    found = opened.explain(asked, hit)
     if png:
         write_file(png, picture.explanation(found, units(found), hit))
         note(f"wrote {png}", quiet)

@@ -12,6 +12,7 @@ from search.cli.options import HITS_OF_A_DOCUMENT
 
 if TYPE_CHECKING:
     from search.library import Index
+    from search.query.question import Question
     from search.records import Hit
 
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]
@@ -24,7 +25,7 @@ def passage_id(typed: str) -> int | None:
 
 
 def ranked(
-    index: Index, text: str, ranks: Sequence[int], k: int, where: str | None, **ranking: Any
+    index: Index, text: str | Question, ranks: Sequence[int], k: int, where: str | None, **ranking: Any
 ) -> dict[int, Hit]:
     """The hits at some ranks of a query, asked for as `seewhy query` asks.
 

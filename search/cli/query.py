@@ -26,6 +26,7 @@ from search.cli.options import (
     page_width,
     remarks,
 )
+from search.cli.questions import AndOption, LikeOption, UnlikeOption, as_typed, question
 from search.cli.ranking import (
     Mode,
     ModeOption,
@@ -34,6 +35,20 @@ from search.cli.ranking import (
     WeightOption,
     WhereOption,
     chosen,
+)
+from search.cli.shapes import (
+    AroundOption,
+    ContextOption,
+    DiversityOption,
+    Format,
+    FormatOption,
+    GroupOption,
+    MinScoreOption,
+    NullOption,
+    OffsetOption,
+    around,
+    print_hits,
+    shape,
 )
 
 Text = Annotated[
@@ -55,6 +70,9 @@ Explain = Annotated[bool, typer.Option("--explain", help="Say of the best hit wh
 
 def query(
     text: Text,
+    also: AndOption = None,
+    like: LikeOption = None,
+    unlike: UnlikeOption = None,
     k: TopK = 10,
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
@@ -62,6 +80,12 @@ def query(
     where: WhereOption = None,
     rerank: RerankOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
+    group: GroupOption = False,
+    offset: OffsetOption = 0,
+    min_score: MinScoreOption = None,
+    diversity: DiversityOption = 0.0,
+    passages: AroundOption = 0,
+    lines: ContextOption = 0,
     index: IndexOption = None,
     explain: Explain = False,
     timing: Timing = False,
@@ -69,6 +93,8 @@ def query(
     pooling: PoolingOption = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
+    form: FormatOption = None,
+    null: NullOption = False,
     as_json: JsonOption = False,
     as_jsonl: JsonlOption = False,
     quiet: QuietOption = False,
@@ -78,9 +104,11 @@ def query(
     clock = Clock()
     from search.library import Index
     from search.render import hits as draw
-    from search.render import json, why
+    from search.render import why
 
+    shown = shape(form, as_json, as_jsonl, null)
     clock.lap("import the library")
+    asked = question(text, also, like, unlike)
     ranking = chosen(mode, weight, phrases, rerank)
     opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
     clock.lap("open the index")
@@ -90,38 +118,55 @@ def query(
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
         opened.query("a", k=1, **ranking)
         clock.lap("load FAISS and the vectors, first query")
-    hits = opened.query(text, k=k, per_document=per_document, where=where, **ranking)
+    hits = opened.query(
+        asked,
+        k=k,
+        where=where,
+        per_document=per_document,
+        group=group,
+        offset=offset,
+        min_score=min_score,
+        diversity=diversity,
+        **ranking,
+    )
+    beside = around(opened, hits, passages, lines)
     clock.lap("encode the query, search, fetch")
-    if as_json:
-        echo(json.document(hits))
-    elif as_jsonl:
-        echo(json.lines(hits))
+    if shown is not Format.text:
+        print_hits(hits, shown, null, beside)
     else:
         width, colour = page_width(), colour_on(color)
         why_none = ""
         if mode is Mode.lexical:
             why_none = f"no passage{' that passes the filter' if where else ''} has a word of the query."
-        elif where:
+        if min_score is not None:
+            why_none = f"none scores {min_score:g} or more."
+        elif offset:
+            why_none = f"there are no more than {offset}."
+        elif where and mode is not Mode.lexical:
             why_none = "no passage passes the filter."
-        echo(draw.hits(hits, width=width, colour=colour, no_hits=why_none))
+        echo(draw.hits(hits, width=width, colour=colour, no_hits=why_none, grouped=group, around=beside))
         if explain and hits:
-            echo("\n" + why.explanation(opened.explain(text, hits[0]), hits[0], width=width, colour=colour))
+            echo("\n" + why.explanation(opened.explain(asked, hits[0]), hits[0], width=width, colour=colour))
         elif hits:
+            # A rank means the plain list to other commands; a passage is the same in all of them.
+            moved = bool(group or offset or diversity) or per_document != HITS_OF_A_DOCUMENT
+            which = f"p{hits[0].passage_id}" if moved else "1"
             place = f" --index {shlex.quote(index)}" if index else ""
             place += "".join(
                 f" {option}"
                 for option, given in (
-                    (f"-k {k}", k != 10),
+                    (f"-k {k}", k != 10 and not moved),
                     (f"--mode {mode.value}", mode is not Mode.hybrid),
                     (f"--weight {weight}", weight is not None),
                     ("--phrases", phrases),
                     (f"--rerank {shlex.quote(rerank or '')}", rerank is not None),
-                    (f"--where {shlex.quote(where or '')}", where is not None),
+                    (f"--where {shlex.quote(where or '')}", where is not None and not moved),
                     ("--offline", offline),
                 )
                 if given
             )
-            note(f"\nWhy the first? seewhy explain {shlex.quote(text)} 1{place}", quiet)
+            place += as_typed(also, like, unlike)
+            note(f"\nWhy the first? seewhy explain {shlex.quote(text)} {which}{place}", quiet)
     remarks(opened.notes, quiet)
     if timing:
         clock.lap("print")

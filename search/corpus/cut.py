@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # A context takes at most one part in three of what the model reads, however long the headings are.
-_LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
 _PARTS = 3
+
+# A piece of a section with less than a third of a passage's tokens is short.
+_SHORT_PARTS = 3
+
+_LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
 
 # Characters in a window for each token of a passage, four times what English needs.
 _WINDOW = 20
@@ -118,7 +122,9 @@ class Cutter:
         Every character of its sections that is no whitespace is in a passage, without overlap in
         exactly one. No passage begins or ends with whitespace. What is to be encoded is
         `context + "\\n" + text`, or `text` if there is no context; its tokens, special ones included,
-        are `n_tokens`, at most `max_tokens`.
+        are `n_tokens`, at most `max_tokens`. Where a section is cut, a piece with less than a third of
+        `passage_tokens` is joined to its neighbour or, if they do not fit together, both are cut anew in the
+        middle.
 
         Raises:
             ReadError: "indivisible" if one character alone has more tokens than the model reads.
@@ -161,13 +167,13 @@ class Cutter:
                     yield _Piece(start, end, block.trail, context)
 
     def _cut(self, document: Document, block: Block, capacity: int, window: int) -> Iterator[tuple[int, int]]:
-        """The spans of a block that is too long for one passage. Its headings stay with the first."""
+        """The spans of a block that is too long for one passage, none short. Its headings stay with the first."""
 
         def fits(part: str) -> bool:
             return len(part) <= window and self._count(part.strip()) <= capacity
 
         def is_short(part: str) -> bool:
-            return self._count(part.strip()) < capacity // _PARTS
+            return self._count(part.strip()) < capacity // _SHORT_PARTS
 
         cuts = _without_scraps(document.text, self._split(document, block, capacity, window))
         return evened(document.text, cuts, block.body, fits, is_short)

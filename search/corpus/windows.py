@@ -110,7 +110,7 @@ def even_stop(text: str, start: int, end: int) -> int | None:
     third, middle = (end - start) // 3, (start + end) // 2
     for pattern in _ENDS:
         found = (match.end() for match in pattern.finditer(text, start + third, end - third))
-        if places := [place for place in found if not _joins(text, place)]:
+        if places := [place for place in found if place < end and not _joins(text, place)]:
             return min(places, key=lambda place: abs(place - middle))
     return None
 

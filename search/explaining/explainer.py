@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from search.errors import InputError, TextTooLong
 from search.explaining.contrast import contrast_of
 from search.explaining.explanation import explain_pair, similarity_layer
 from search.explaining.lexical import terms_of
+from search.explaining.parts import encoded, explain_parts
 from search.index.place_of import Place, place_of
 from search.index.snapshot import one_passage
 from search.index.snapshot import passage as stored_passage
@@ -87,7 +88,7 @@ class Explainer:
 
     Args:
         index: the index's folder.
-        query: as `check_query` lets it pass.
+        query: as `check_query` lets it pass; or one of several parts.
         ranking: how passages are ranked that are named by id or path; a hit knows its own.
         offline: never call out to the hub, should the model be needed in PyTorch (see gradients.py).
 
@@ -100,17 +101,22 @@ class Explainer:
         index: Path,
         loaded: LoadedVectors,
         encoder: Encoder,
-        query: str,
+        query: str | Asked,
         ranking: Ranking,
         offline: bool = False,
     ) -> None:
         self._index, self._loaded, self._encoder, self._offline = index, loaded, encoder, offline
         self._ranking = ranking
         self._layer = similarity_layer(encoder.n_layers)
+        layers = [self._layer, -1]
         with query_fits():
-            (self._tokens,) = encoder.tokens([query], role="query", layers=[self._layer, -1])
-        self._embedding = self._tokens.embedding.astype("float32", copy=False)
-        self._asked = Asked(query, self._embedding)
+            if isinstance(query, str):
+                (self._tokens,) = encoder.tokens([query], role="query", layers=layers)
+                query = Asked(query, self._tokens.embedding.astype("float32", copy=False))
+            else:
+                self._parts = encoded(encoder, query.parts, layers)
+        assert query.embedding is not None
+        self._embedding, self._asked = query.embedding, query
 
     def explain(self, what: Sequence[Hit | int | str]) -> list[Explanation]:
         """See `Index.explain_all`."""
@@ -322,9 +328,12 @@ class Explainer:
 
     def _explained(self, subject: _Subject, found: TokenVectors, others: _Others) -> Explanation:
         counts = {"": 1.0, "late": 1 - LATE_SHARE}.get(subject.ranking.rerank, 0.0)
-        return explain_pair(
-            self._tokens,
-            found,
+        if parts := self._asked.parts:
+            vector = found.embedding if subject.stored is None else subject.stored.vector
+            explain = partial(explain_parts, parts, self._parts, found, vector)
+        else:
+            explain = partial(explain_pair, self._tokens, found)
+        return explain(
             encoder=self._encoder,
             layer=self._layer,
             cosine=subject.cosine,

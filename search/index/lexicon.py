@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _KEY = "lexicon"
+_ROWS = np.dtype([("id", np.int64), ("score", np.float64)])
 _UNSEALED = {"checksum": None}
 _PROBLEM = (
     "the words of the index are damaged or missing. Queries are exact without them, only slower. "
@@ -215,11 +216,9 @@ class Lexicon:
             query += " AND +rowid IN (SELECT value FROM json_each(?))"
             values.append(json.dumps(list(only)))
         with self._table(connection) as table:
-            rows = table.execute(query, values).fetchall()
-        found = np.array(rows, dtype=np.float64).reshape(-1, 2)
-        ids = found[:, 0].astype(np.int64)
-        order = np.argsort(ids, kind="stable")
-        return ids[order], found[order, 1]
+            found = np.fromiter(table.execute(query, values), dtype=_ROWS)
+        found = found[np.argsort(found["id"], kind="stable")]
+        return found["id"].copy(), found["score"].copy()
 
     @contextmanager
     def _table(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:

@@ -56,7 +56,8 @@ class Fusion:
             return self._by_ranks()[:n]
         if not self._ranking.by_meaning:
             ids, lexical = self._matches
-            return self._scored(ids, None, lexical)[:n]
+            best = np.lexsort((ids, -lexical))[:n]
+            return self._scored(ids[best], None, lexical[best])
         if not self._ranking.by_words:
             found = self._nearest(n)
             return [Scored(id_, cosine, cosine, None) for id_, cosine in found]

@@ -99,7 +99,7 @@ def _reranked(
             best = _fusion(connection, loaded, asked, ranking, allowed).top(pool)
             passages = _passages(connection, best)
             ids = [passage.id for passage in passages]
-            vectors = stored_vectors(connection, ids) if wanted.diversity else None
+            vectors = stored_vectors(connection, ids if wanted.diversity else [])
             prepared = reranker.prepare(connection, passages)
         stored = {passage.id: passage for passage in passages}
         again = reranker.rerank(best, passages, prepared)

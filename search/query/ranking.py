@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from search.encoding.inputs import Role
     from search.records import Hit, TokenVectors
 
 Mode = Literal["hybrid", "dense", "lexical", "rrf"]
@@ -86,17 +87,38 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False)
+class Part:
+    """One of several parts of a query; see `search.query.question`.
+
+    Attributes:
+        name: the text, or what the part is.
+        factor: what its cosine counts in the query's.
+        embedding: (d,) unit length.
+        text, context, role: what was encoded, and as what; "" where it is not to be taken apart.
+    """
+
+    name: str
+    factor: float
+    embedding: NDArray[np.float32]
+    text: str = ""
+    context: str = ""
+    role: Role = "query"
+
+
+@dataclass(frozen=True, eq=False)
 class Asked:
     """A query as it is searched for.
 
     Attributes:
         embedding: (d,) unit length; None where the ranking does not need it.
         tokens: the vectors of its tokens at the last layer; None where the ranking does not need them.
+        parts: of a query that has several.
     """
 
     text: str
     embedding: NDArray[np.float32] | None
     tokens: TokenVectors | None = None
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True)

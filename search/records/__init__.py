@@ -6,6 +6,7 @@ explanations.py  Explanation and what it is made of          checks.py   CheckRe
 sentences.py     Similarities
 comparisons.py   Contrast, WhyNot                            evaluations.py  Evaluation and what it is made of
 inspections.py   Inspection, Tokenization, ContextualCosines    attention.py  Attention
+results.py       Cluster, Surroundings
 """
 
 from search.records.attention import Attention
@@ -48,6 +49,7 @@ from search.records.inspections import (
     TokenizerComparison,
 )
 from search.records.reports import Changes, Progress, RandomPairs, Report, SkippedGroup, Status
+from search.records.results import Cluster, Copy, Neighbour, Surroundings
 from search.records.sentences import Similarities
 from search.records.tokens import ConvertedModel, Part, Token, TokenVectors
 from search.records.words import Word, WordKind, WordMatrices
@@ -58,10 +60,12 @@ __all__ = [
     "Cause",
     "Changes",
     "CheckReport",
+    "Cluster",
     "Comparison",
     "ContextualCosines",
     "Contrast",
     "ConvertedModel",
+    "Copy",
     "Difference",
     "Document",
     "EmbeddingLayer",
@@ -80,6 +84,7 @@ __all__ = [
     "LineMap",
     "Measured",
     "ModelShape",
+    "Neighbour",
     "Occurrence",
     "Pair",
     "ParameterPart",
@@ -100,6 +105,7 @@ __all__ = [
     "Similarities",
     "SkippedGroup",
     "Status",
+    "Surroundings",
     "Task",
     "Term",
     "Token",

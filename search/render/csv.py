@@ -18,15 +18,15 @@ from search.render.units import Units
 def sentences(found: Similarities) -> str:
     """n lines of m cosines, with the sentences as header line and first column."""
     rows = (
-        (text, *map(_number, cosines))
+        (text, *map(number, cosines))
         for text, cosines in zip(found.rows, found.cosines.tolist(), strict=True)
     )
-    return _written([("", *found.columns), *rows])
+    return written([("", *found.columns), *rows])
 
 
 def pairs(found: Units) -> str:
     """A line for each pair of the two texts' units, with both numbers."""
-    return _written(
+    return written(
         [
             ("row", "column", "first", "second", "contribution", "cosine"),
             *(
@@ -35,8 +35,8 @@ def pairs(found: Units) -> str:
                     str(j + 1),
                     first.label,
                     second.label,
-                    _number(float(found.contributions[i, j])),
-                    _number(float(found.similarity[i, j])),
+                    number(float(found.contributions[i, j])),
+                    number(float(found.similarity[i, j])),
                 )
                 for i, first in enumerate(found.query)
                 for j, second in enumerate(found.passage)
@@ -45,11 +45,13 @@ def pairs(found: Units) -> str:
     )
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """With all the digits that float32 holds."""
     return f"{value:.7g}"
 
 
-def _written(rows: Iterable[Sequence[str]]) -> str:
+def written(rows: Iterable[Sequence[str]]) -> str:
+    """Lines of cells, without a line end behind the last."""
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([[escape(cell) for cell in row] for row in rows])
     return file.getvalue().removesuffix("\n")

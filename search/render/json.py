@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from search.records import Explanation, Hit
+from search.records import Explanation, Hit, Surroundings
 
 
 def document(value: Any) -> str:
@@ -22,6 +22,23 @@ def document(value: Any) -> str:
 def lines(values: Sequence[Any]) -> str:
     """One JSON object a line; an empty string for no values."""
     return "\n".join(_dump(_plain(value), indent=None) for value in values)
+
+
+def hits(found: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
+    """Hits as one JSON document, with what stands around them if that is given."""
+    return _dump(_with_surroundings(found, around), indent=2)
+
+
+def hit_lines(found: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
+    """Likewise, one JSON object a line."""
+    return "\n".join(_dump(one, indent=None) for one in _with_surroundings(found, around))
+
+
+def _with_surroundings(found: Sequence[Hit], around: Sequence[Surroundings] | None) -> list[dict[str, Any]]:
+    plain = _plain(list(found))
+    for one, beside in zip(plain, around or (), strict=False):
+        one["surroundings"] = _plain(beside)
+    return list(plain)
 
 
 def explanation(why: Explanation, hit: Hit | None = None) -> str:

@@ -99,7 +99,6 @@ def test_long_headings_give_way(tmp_path: Path) -> None:
     assert [(p.context, p.text[:5]) for p in passages] == [
         ("", "# aaa"),
         ("", "## cc"),
-        ("dd", "xxxxx"),
         ("dd", "yyyyy"),
     ]
 
@@ -180,6 +179,50 @@ def test_passages_do_not_cross_headings(tmp_path: Path, tokenizer: Tokenizer) ->
         inside = [s for s in document.sections if s.start < passage.end and passage.start < s.end]
         bodies = [s for s in inside if document.text[s.start : s.end].strip().count("\n")]
         assert len(bodies) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "passages"),
+    [
+        # The last one and the text before it do not fit together: both are cut near their middle.
+        ("aaaa bbbb cccc dd", ["aaaa bbbb", "cccc dd"]),
+        # There after a paragraph rather than a word, and after a sentence rather than a word.
+        ("aaa bbb\n\nccc ddd\n\ne", ["aaa bbb", "ccc ddd\n\ne"]),
+        ("aaa bbb. ccc dd\n\ne", ["aaa bbb.", "ccc dd\n\ne"]),
+        # One in between goes with the text after it; its rest is no shorter than it must be.
+        ("aaaa bbbb cccc\n\ndd\n\neeee ffff ggg", ["aaaa bbbb cccc", "dd\n\neeee", "ffff ggg"]),
+        # Words are not cut for this.
+        ("a" * 26, ["a" * 12, "a" * 12, "aa"]),
+        ("bb\n\n" + "a" * 12, ["bb", "a" * 12]),
+        # A third is not short.
+        ("aaaa bbbb cccc dddd", ["aaaa bbbb cccc", "dddd"]),
+    ],
+)
+def test_short_pieces_are_joined_or_cut_anew(text: str, passages: list[str]) -> None:
+    """Passages of 12 letters, so that those of fewer than 4 are short."""
+    cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=64, passage_tokens=12, heading_context=False)
+    assert [p.text for p in cutter.cut(plain(text))] == passages
+
+
+def test_no_cut_parts_a_heading_from_its_text(tmp_path: Path) -> None:
+    """The line end below the heading would be the best place near the middle of the two pieces."""
+    document = parsed(tmp_path, "a.md", "# Headin\n\naa bb cc dd ee\n\nff")
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=64, passage_tokens=16).cut(document)
+    assert [p.text for p in passages] == ["# Headin\n\naa bb cc", "dd ee\n\nff"]
+
+
+@given(TEXTS, st.integers(4, 30))
+@settings(max_examples=100, deadline=None)
+def test_what_is_left_short_does_not_fit_to_its_neighbours(text: str, size: int) -> None:
+    tokenizer = TOKENIZERS["word_piece"]
+    cutter = Cutter(tokenizer, max_tokens=64, passage_tokens=size, heading_context=False)
+
+    def count(part: str) -> int:
+        return len(cutter._tokenizer.encode(part, add_special_tokens=False).ids)
+
+    for one, two in pairwise(cutter.cut(plain(text))):
+        if min(count(one.text), count(two.text)) < size // 3:
+            assert count(text[one.start : two.end]) > size
 
 
 def test_line_ends_of_all_kinds() -> None:

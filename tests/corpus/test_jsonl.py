@@ -29,7 +29,9 @@ def test_the_layout_of_beir() -> None:
 
 
 def test_a_title_is_the_text_of_a_record_without_one() -> None:
-    found = records('{"title": "Wings ", "text": ""}\n{"title": " ", "text": " "}\n{"title": "a", "text": "b"}\n')
+    found = records(
+        '{"title": "Wings ", "text": ""}\n{"title": " ", "text": " "}\n{"title": "a", "text": "b"}\n'
+    )
     assert [(item.title, item.text) for item in found if isinstance(item, Document)] == [
         ("Wings", "Wings"),
         ("a", "b"),

@@ -107,22 +107,22 @@ def test_once_the_extra_is_installed_the_files_are_read(
     papers: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from search.corpus import packages
-    from search.render import terminal
+    from search.render import reports
 
     with monkeypatch.context() as patch:
         patch.setattr(packages, "find_spec", lambda name: None)
         before = search.Index.build(papers, model=str(tiny_model))
     assert before.report is not None
     assert before.report.documents == 1
-    shown = terminal.report(before.report, width=200)
+    shown = reports.report(before.report, width=200)
     assert (
         "needs seewhy[documents]: book.epub, closed.pdf, cut.docx, empty.xlsx, keys.pdf and 4 more" in shown
     )
-    assert "read them with: pip install 'seewhy[documents]'" in terminal.status(before.status())
+    assert "read them with: pip install 'seewhy[documents]'" in reports.status(before.status())
     after = search.Index.build(papers)
     assert after.report is not None
     assert after.report.documents == 6
-    assert "pip install" not in terminal.status(after.status())
+    assert "pip install" not in reports.status(after.status())
 
 
 def test_every_passage_is_a_span_of_its_document(papers: Path, tiny: Encoder) -> None:

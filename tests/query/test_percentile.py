@@ -317,8 +317,8 @@ class Made:
 
 
 def test_a_passage_in_the_middle_of_everything_is_a_hub(tmp_path: Path, tiny_model: Path) -> None:
-    index = Index.build(crowd(tmp_path / "notes", 250), model=str(tiny_model))
-    vectors = np.random.default_rng(2).normal(size=(250, 32)).astype("<f4")
+    index = Index.build(crowd(tmp_path / "notes", 200), model=str(tiny_model))
+    vectors = np.random.default_rng(2).normal(size=(200, 32)).astype("<f4")
     vectors[:, 0] = 0
     vectors[99] = np.eye(32)[0]  # of passage 100
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -331,9 +331,7 @@ def test_a_passage_in_the_middle_of_everything_is_a_hub(tmp_path: Path, tiny_mod
     with closing(connect_to_read(index.path / "index.db")) as connection:
         found = sampled(connection, Made())  # type: ignore[arg-type]
     assert found.queries == 200
-    assert next(iter(found.hubs)) == 100
-    assert found.hubs[100] in (199, 200)  # not for a sentence of its own
-    assert all(count < 60 for id_, count in found.hubs.items() if id_ != 100)
+    assert found.hubs == {100: 199}  # for all sentences but its own
 
 
 def test_a_hit_says_that_it_is_a_hub(tmp_path: Path, tiny_model: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.records import Hit, Report, SkippedGroup
-from search.render import json, terminal, why
+from search.render import hits, json, reports, terminal, why
 from search.render.escape import escape, one_line
 from tests.explaining.test_explanation import by_hand
 
@@ -51,12 +51,12 @@ REPORT = Report(
 
 
 def test_hits() -> None:
-    assert terminal.hits([HIT], width=60).split("\n") == [
+    assert hits.hits([HIT], width=60).split("\n") == [
         " 1  0.613  /notes/keys.md:3-5  p12",
         "    Keys > Rotate",
         "    Turn the lock.",
     ]
-    assert "No hits" in terminal.hits([])
+    assert "No hits" in hits.hits([])
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_hits() -> None:
 def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
     hit = replace(HIT, path=path, page=page)
     assert terminal.where(hit) == shown
-    assert shown in terminal.hits([hit])
+    assert shown in hits.hits([hit])
     assert standard_json.loads(json.document([hit]))[0]["page"] == page
 
 
@@ -81,7 +81,7 @@ def test_a_reason_with_a_way_out_names_it() -> None:
     from search.corpus.reasons import NEEDS_EXTRA
 
     group = SkippedGroup(NEEDS_EXTRA, 3, ("a.pdf", "b.docx"))
-    assert terminal.report(replace(REPORT, skipped=(group,)), width=80).endswith(
+    assert reports.report(replace(REPORT, skipped=(group,)), width=80).endswith(
         "  needs seewhy[documents]: a.pdf, b.docx and 1 more\n"
         "    read them with: pip install 'seewhy[documents]'"
     )
@@ -102,7 +102,7 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
     evil = "\x1b[31mred\x07\x9b2J \u202egnirts \u2066x\u2069 \udcff"
     hit = replace(HIT, text=evil, title=evil, heading=evil, path=f"/{evil}")
     explained = replace(by_hand(), query=evil, passage=evil)
-    for drawn in (terminal.hits([hit], colour=colour), why.explanation(explained, hit, colour=colour)):
+    for drawn in (hits.hits([hit], colour=colour), why.explanation(explained, hit, colour=colour)):
         assert "\x07" not in drawn
         assert "\x9b" not in drawn
         assert "\u202e" not in drawn
@@ -110,7 +110,7 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
         assert "\\x1b[31mred" in drawn
         drawn.encode()
     if not colour:
-        assert "\x1b" not in terminal.hits([hit])
+        assert "\x1b" not in hits.hits([hit])
 
 
 @given(st.text())
@@ -121,14 +121,14 @@ def test_escaped_text_can_be_shown(text: str) -> None:
 
 
 def test_report() -> None:
-    drawn = terminal.report(REPORT, width=80)
+    drawn = reports.report(REPORT, width=80)
     assert "Indexed /notes: 2 files added, 1 removed." in drawn
     assert "1,234 (10 encoded, 2 known already)" in drawn
     assert "56,789 (truncated: 0)" in drawn
     assert "7 (7 binary)" in drawn
     assert "binary: a.png, b.png and 5 more" in drawn
     assert "500 tokens/s" in drawn
-    assert "Nothing changed in /notes." in terminal.report(replace(REPORT, added=0, removed=0))
+    assert "Nothing changed in /notes." in reports.report(replace(REPORT, added=0, removed=0))
 
 
 def test_explanation_without_colour() -> None:
@@ -151,7 +151,7 @@ def test_explanation_without_colour() -> None:
 
 def test_colour_only_where_it_is_asked_for() -> None:
     assert "\x1b[" in why.explanation(by_hand(), HIT, colour=True)
-    assert "\x1b[" in terminal.hits([HIT], colour=True)
+    assert "\x1b[" in hits.hits([HIT], colour=True)
     assert "«lock»" not in why.explanation(by_hand(), HIT, colour=True)
 
 

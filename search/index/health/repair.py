@@ -40,6 +40,8 @@ _PLAN: dict[tuple[str, ...], str] = {
     ("passage count",): "read all documents again from the folder",
     EMBEDDINGS: "encode passages again from their stored text",
     ("sequence",): "correct the number of the next passage",
+    ("words",): "make the table of words anew",
+    ("token vectors",): "encode token vectors again",
     VECTORS: "write the FAISS file anew",
     ("baseline",): "take the sample of random pairs anew",
     ("leftover",): "delete files that lie about",
