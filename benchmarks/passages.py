@@ -1,122 +1,296 @@
-"""Which passage size, and whether to encode headings with a passage, measured.
+"""Which passage size, how much overlap, whether to encode headings with a passage: measured.
 
-    python benchmarks/passages.py ../shared/data [--sizes 80 120 160 200] [--chunking-files wikitexts.md ...]
+    python benchmarks/passages.py DATA... [--sizes 60 120 240] [--overlaps 0 20] [--no-headings] [--wiki]
 
-Two sets. `chunking`: Markdown corpora, questions, gold character spans; passages of all corpora are ranked
-together, and the figure is the share of gold characters among the best passages up to a budget of
-500 and 1,000 tokens, so that long passages get no advantage by being long. `time`: long news articles;
-a document is as good as its best passage, and the figure is nDCG@10. Both with the default model, dense.
+DATA: folders that `seewhy eval` reads: questions with gold spans (chunking), or collections in BEIR's layout.
+A table for each set and way of ranking. Of gold spans, by character: recall, precision and intersection over union
+of the best 5 and 10 passages, and of the best passages up to a budget of tokens, the last one cut off where the budget
+ends, so that passages get no advantage by being long. Of collections: nDCG@10, a document being as good as its best
+passage. Below each figure stands the 95 % bootstrap interval of its difference to the first row, on the same queries.
+
+`--wiki` makes headings of the lines ` = = Words = = ` in gold-span sets and of every ` = Title = ` a document, and asks
+only the questions about such texts: a test of heading context, as other sets have no headings. `--tails` is for each
+setting again with short pieces left as they fall. `--vectors FILE` keeps embeddings for the next run. Ranking is exact
+and by the code of an index, but in memory.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import time
-from collections import defaultdict
+import hashlib
+import re
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
+from machine import headline
+from numpy.typing import NDArray
 
-from search.corpus import Cutter, documents, load, walk
+from search.corpus import Cutter, cut, documents, load, walk
 from search.encoding import Encoder
 from search.encoding.encoder import with_context
+from search.evaluating.coverage import span_values
+from search.evaluating.dataset import Query, Retrieval, Span, Spans
+from search.evaluating.formats import read_dataset
+from search.evaluating.metrics import ranking_values
+from search.evaluating.statistics import mean_of
+from search.index import lexicon
+from search.index.database import put_meta
+from search.index.schema import migrate
+from search.query import WEIGHT
 from search.records import Document
 
-BUDGETS = (500, 1000)
+K = 10
+RANKINGS = {"dense": 1.0, "hybrid": WEIGHT}  # and what the cosine counts
+Figures = dict[str, "NDArray[np.float64]"]  # each of all queries
+
+
+@dataclass(frozen=True)
+class Setting:
+    size: int
+    overlap: int  # in per cent of the size
+    headings: bool
+    evened: bool = True
+
+    def cutter(self, encoder: Encoder) -> Cutter:
+        return Cutter(
+            encoder.tokenizer,
+            max_tokens=encoder.max_tokens,
+            passage_tokens=self.size,
+            overlap=self.size * self.overlap // 100,
+            heading_context=self.headings,
+        )
+
+    def __str__(self) -> str:
+        flags = ("yes" if flag else "no" for flag in (self.headings, self.evened))
+        return f"{self.size} | {self.overlap} % | {' | '.join(flags)}"
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The passages of a set: where they are, how long they are, what is encoded."""
+
+    spans: list[Span]
+    tokens: list[int]
+    contexts: list[str]
+    texts: list[str]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[80, 120, 160, 200])
-    parser.add_argument("--chunking-files", nargs="+", default=None)
-    args = parser.parse_args()
-    encoder = Encoder(offline=True)
-    print(
-        f"{'tokens':>6} {'headings':>8} {'recall@500':>10} {'recall@1000':>11} {'TIME nDCG@10':>12} {'seconds':>8}"
+    parser.add_argument("data", type=Path, nargs="+")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[120, 60, 90, 160, 200, 240])
+    parser.add_argument("--overlaps", type=int, nargs="+", default=[0], help="in per cent of the size")
+    parser.add_argument(
+        "--no-headings", action="store_true", help="each setting without heading context, too"
     )
-    for size in args.sizes:
-        for headings in (True, False):
-            started = time.monotonic()
-            cutter = Cutter(
-                encoder.tokenizer,
-                max_tokens=encoder.max_tokens,
-                passage_tokens=size,
-                heading_context=headings,
-            )
-            recalls = chunking(args.data / "chunking", encoder, cutter, args.chunking_files)
-            ndcg = time_set(args.data / "retrieval" / "time", encoder, cutter)
-            seconds = time.monotonic() - started
+    parser.add_argument("--budget", type=int, default=600, help="of tokens")
+    parser.add_argument("--wiki", action="store_true")
+    parser.add_argument("--tails", action="store_true")
+    parser.add_argument("--vectors", type=Path, default=":memory:")
+    args = parser.parse_args()
+    print(headline("openvino", "semantic-text-splitter", "numpy"), flush=True)
+    vectors = Vectors(Encoder(offline=True), args.vectors)
+    headings = (True, False) if args.no_headings else (True,)
+    evened = (True, False) if args.tails else (True,)
+    settings = [Setting(*choice) for choice in product(args.sizes, args.overlaps, headings, evened)]
+    for folder in args.data:
+        data = read_dataset(folder)
+        assert isinstance(data, Retrieval | Spans)
+        found = read(data, wiki=args.wiki)
+        if args.wiki:
+            assert isinstance(data, Spans)
+            articles = Counter(name for name, *_ in found)
+            asked = [query for query in data.queries if articles[data.gold[query.id][0].document] > 1]
+            data = replace(data, queries=tuple(asked))
+        rows: dict[str, list[tuple[Setting, int, Figures]]] = {name: [] for name in RANKINGS}
+        for setting in settings:
+            with left_as_they_fall() if not setting.evened else nullcontext():
+                texts = passages(found, setting.cutter(vectors.encoder), vectors.encoder)
+            for name, figures in measured(data, texts, vectors, args.budget).items():
+                rows[name].append((setting, len(texts.texts), figures))
+        for name in RANKINGS:
+            print(f"\n{data.name}, {name}, {len(data.queries)} queries{', wiki headings' * args.wiki}\n")
+            print_table(rows[name])
+
+
+def print_table(rows: Sequence[tuple[Setting, int, Figures]]) -> None:
+    """Means, and below them how far from the first row they are."""
+    first = rows[0][2]
+    print(f"| tokens | overlap | headings | evened | passages | {' | '.join(first)} |")
+    print("|---" * (5 + len(first)) + "|")
+    for setting, count, figures in rows:
+        cells = [f"{figures[name].mean():.4f}" for name in first]
+        print(f"| {setting} | {count} | {' | '.join(cells)} |")
+        if figures is not first:
+            gaps = [mean_of(figures[name] - first[name]) for name in first]
             print(
-                f"{size:>6} {headings!s:>8} {recalls[0]:>10.4f} {recalls[1]:>11.4f} {ndcg:>12.4f} {seconds:>8.0f}",
+                f"| | | | | | {' | '.join(f'{gap.low:+.3f} to {gap.high:+.3f}' for gap in gaps)} |",
                 flush=True,
             )
 
 
-def read_folder(folder: Path, names: list[str] | None = None) -> dict[str, list[Document]]:
-    found = {}
+class Vectors:
+    """Embeddings, each text's once."""
+
+    def __init__(self, encoder: Encoder, kept: Path) -> None:
+        self.encoder = encoder
+        self._kept = sqlite3.connect(kept)
+        self._kept.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB)")
+
+    def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) embeddings of passages."""
+        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if self._one(key) is None}
+        if missing:
+            made = self.encoder.encode(list(missing.values()), role="document")
+            rows = zip(missing, (vector.tobytes() for vector in made), strict=True)
+            with self._kept:
+                self._kept.executemany("INSERT INTO vectors VALUES (?, ?)", rows)
+        return np.stack([np.frombuffer(self._one(key) or b"", dtype=np.float32) for key in keys])
+
+    def _one(self, key: bytes) -> bytes | None:
+        found = self._kept.execute("SELECT vector FROM vectors WHERE text = ?", (key,)).fetchone()
+        return found[0] if found else None
+
+
+def read(data: Retrieval | Spans, *, wiki: bool) -> list[tuple[str, int, Document]]:
+    """Documents, each with its name in the data and where in that it begins."""
+    if isinstance(data, Retrieval):
+        found = [document for path, document in documents_of(data.folder) if path == "corpus.jsonl"]
+        return [(str(document.metadata["_id"]), 0, document) for document in found]
+    if not wiki:
+        return [(path, 0, document) for path, document in documents_of(data.folder)]
+    with tempfile.TemporaryDirectory() as made:
+        for path in sorted(data.folder.glob("*.md")):
+            text = path.read_bytes().decode("utf-8")
+            starts = sorted({0, *(title.start() for title in re.finditer(r"^ = [^=\n]+ = $", text, re.M))})
+            for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+                part = re.sub(r"^ ((?:= )+)([^=\n]+?) ((?:= )+)$", _heading, text[start:end], flags=re.M)
+                (Path(made) / f"{start}.{path.name}").write_bytes(part.encode("utf-8"))
+        return [
+            (path.split(".", 1)[1], int(path.split(".", 1)[0]), document)
+            for path, document in documents_of(Path(made))
+        ]
+
+
+def _heading(found: re.Match[str]) -> str:
+    """A heading in Markdown, as long as what stood there."""
+    return f"{'#' * (len(found[1]) // 2)} {found[2]}".ljust(len(found[0]))
+
+
+def documents_of(folder: Path | None) -> Iterator[tuple[str, Document]]:
+    assert folder is not None
     for file in walk(folder):
-        if hasattr(file, "absolute") and (names is None or file.path in names):
-            found[file.path] = [item for item in documents(file, load(file)) if isinstance(item, Document)]
-    return found
+        if hasattr(file, "absolute"):
+            for item in documents(file, load(file)):
+                if isinstance(item, Document):  # and no record without text
+                    yield file.path, item
 
 
-def chunking(folder: Path, encoder: Encoder, cutter: Cutter, names: list[str] | None) -> list[float]:
-    """Mean share of gold characters among the best passages, for each budget of tokens."""
-    corpora = read_folder(folder / "corpora", names)
-    passages = [(Path(path).stem, p) for path, docs in corpora.items() for p in cutter.cut(docs[0])]
-    vectors = encoder.encode([with_context(p.context, p.text) for _, p in passages])
-    sizes = [
-        len(e.ids)
-        for e in encoder.tokenizer.encode_batch([p.text for _, p in passages], add_special_tokens=False)
-    ]
-    with (folder / "questions.jsonl").open(encoding="utf-8") as stream:
-        questions = [json.loads(line) for line in stream]
-    questions = [q for q in questions if f"{q['corpus_id']}.md" in corpora]
-    asked = encoder.encode([q["text"] for q in questions], truncate=True)
-    recalls: dict[int, list[float]] = defaultdict(list)
-    for question, row in zip(questions, asked @ vectors.T, strict=True):
-        order = np.argsort(-row)
-        spans = [(s["start_index"], s["end_index"]) for s in question["references"]]
-        for budget in BUDGETS:
-            spent, covered = 0, set()
-            for i in order:
-                name, p = passages[i]
-                if spent and spent + sizes[i] > budget:
-                    break
-                spent += sizes[i]
-                if name == question["corpus_id"]:
-                    covered.update(range(p.start, p.end))
-            gold = {c for start, end in spans for c in range(start, end)}
-            recalls[budget].append(len(gold & covered) / len(gold))
-    return [float(np.mean(recalls[budget])) for budget in BUDGETS]
+@contextmanager
+def left_as_they_fall() -> Iterator[None]:
+    """Cut as if nobody looked at short pieces."""
+    with patch.object(cut, "evened", lambda _text, spans, *_: spans):
+        yield
 
 
-def time_set(folder: Path, encoder: Encoder, cutter: Cutter) -> float:
-    """nDCG@10 of documents ranked by their best passage."""
-    (docs,) = (found for path, found in read_folder(folder).items() if path == "corpus.jsonl")
-    passages = [(str(d.metadata["_id"]), p) for d in docs for p in cutter.cut(d)]
-    vectors = encoder.encode([with_context(p.context, p.text) for _, p in passages])
-    qrels: dict[str, dict[str, int]] = defaultdict(dict)
-    for line in (folder / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        query, document, grade = line.split("\t")
-        qrels[query][document] = int(grade)
-    with (folder / "queries.jsonl").open(encoding="utf-8") as stream:
-        queries = {q["_id"]: q["text"] for q in map(json.loads, stream) if q["_id"] in qrels}
-    found = []
-    for id_, row in zip(
-        queries, encoder.encode(list(queries.values()), truncate=True) @ vectors.T, strict=True
-    ):
-        best: dict[str, float] = {}
-        for (document, _), score in zip(passages, row, strict=True):
-            best[document] = max(best.get(document, -1.0), float(score))
-        ranked = sorted(best, key=lambda d: -best[d])[:10]
-        gains = [qrels[id_].get(d, 0) / math.log2(rank + 2) for rank, d in enumerate(ranked)]
-        ideal = sorted(qrels[id_].values(), reverse=True)[:10]
-        found.append(sum(gains) / sum(g / math.log2(rank + 2) for rank, g in enumerate(ideal)))
-    return float(np.mean(found))
+def passages(found: Sequence[tuple[str, int, Document]], cutter: Cutter, encoder: Encoder) -> Texts:
+    placed = [(name, offset, p) for name, offset, document in found for p in cutter.cut(document)]
+    texts = [p.text for *_, p in placed]
+    counted = encoder.tokenizer.encode_batch(texts, add_special_tokens=False)
+    return Texts(
+        [Span(name, p.start + offset, p.end + offset) for name, offset, p in placed],
+        [len(one.ids) for one in counted],
+        [p.context for *_, p in placed],
+        texts,
+    )
+
+
+def measured(data: Retrieval | Spans, texts: Texts, vectors: Vectors, budget: int) -> dict[str, Figures]:
+    """The figures of each query, for each way of ranking."""
+    encoded = vectors.of([with_context(*pair) for pair in zip(texts.contexts, texts.texts, strict=True)])
+    asked = vectors.encoder.encode([query.text for query in data.queries], role="query", truncate=True)
+    cosines = asked @ encoded.T
+    words = word_scores(texts)
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in RANKINGS}
+    for query, cosine in zip(data.queries, cosines, strict=True):
+        lexical = words(query)
+        for name, weight in RANKINGS.items():
+            order = np.argsort(-(weight * cosine + (1 - weight) * lexical), kind="stable")
+            values = of_spans if isinstance(data, Spans) else of_documents
+            found[name].append(values(data, query, order, texts, budget))  # type: ignore[operator]
+    return {
+        name: {key: np.array([one[key] for one in values]) for key in values[0]}
+        for name, values in found.items()
+    }
+
+
+def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
+    """What tells the word part of every passage for a query, as an index does."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection)
+    connection.execute("BEGIN")
+    for number, (context, text) in enumerate(zip(texts.contexts, texts.texts, strict=True)):
+        lexicon.add(connection, number, context, text)
+    put_meta(connection, {"passages": len(texts.texts)})
+    lexicon.seal(connection)
+    connection.execute("COMMIT")
+    known = lexicon.Lexicon()
+
+    def scores(query: Query) -> NDArray[np.float64]:
+        ids, found = known.bm25(connection, known.telling(connection, known.terms(query.text)))
+        assert not known.problem
+        every = np.zeros(len(texts.texts))
+        every[ids] = found / (found.max() if len(found) else 1.0)
+        return every
+
+    return scores
+
+
+def of_spans(
+    data: Spans, query: Query, order: NDArray[np.int64], texts: Texts, budget: int
+) -> dict[str, float]:
+    gold = data.gold[query.id]
+    values: dict[str, float] = {}
+    best = [texts.spans[i] for i in order[:K]]
+    for k in (5, K):
+        values |= {
+            name: value for name, value in span_values(best, gold, k).items() if name[:2] in ("re", "io")
+        }
+    within = affordable(order, texts, budget)
+    of_all = span_values(within, gold, len(within))
+    return values | {
+        f"{name}@{budget}t": of_all[f"{name}@{len(within)}"] for name in ("recall", "precision", "iou")
+    }
+
+
+def affordable(order: NDArray[np.int64], texts: Texts, budget: int) -> list[Span]:
+    """The best passages until they have so many tokens; of the last one as much as there is room for."""
+    spans = []
+    for i in order:
+        span, tokens = texts.spans[i], texts.tokens[i]
+        share = min(1.0, budget / tokens)
+        spans.append(Span(span.document, span.start, span.start + round((span.end - span.start) * share)))
+        budget -= tokens
+        if budget <= 0:
+            break
+    return spans
+
+
+def of_documents(
+    data: Retrieval, query: Query, order: NDArray[np.int64], texts: Texts, _: int
+) -> dict[str, float]:
+    ranked = list(dict.fromkeys(texts.spans[i].document for i in order))
+    values = ranking_values(ranked, data.judgements[query.id], K)
+    return {name: values[name] for name in (f"ndcg@{K}", f"mrr@{K}", "recall@100")}
 
 
 if __name__ == "__main__":

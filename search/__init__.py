@@ -46,10 +46,12 @@ if TYPE_CHECKING:
     from search.evaluation import evaluate
     from search.library import Index
     from search.pairs import explain, similarity
+    from search.query.question import Question
     from search.records import (
         Audit,
         Changes,
         CheckReport,
+        Cluster,
         Contrast,
         Evaluation,
         Explanation,
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
         RepairReport,
         Report,
         Status,
+        Surroundings,
         Token,
         TokenVectors,
         WhyNot,
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Index": "search.library",
     "evaluate": "search.evaluation",
+    "Question": "search.query.question",
     **dict.fromkeys(("explain", "similarity"), "search.pairs"),
     **dict.fromkeys(("Encoder", "Fingerprint"), "search.encoding"),
     **dict.fromkeys(
@@ -74,6 +78,7 @@ _HOME = {
             "Audit",
             "Changes",
             "CheckReport",
+            "Cluster",
             "Contrast",
             "Evaluation",
             "Explanation",
@@ -83,6 +88,7 @@ _HOME = {
             "RepairReport",
             "Report",
             "Status",
+            "Surroundings",
             "Token",
             "TokenVectors",
             "WhyNot",
@@ -112,6 +118,7 @@ __all__ = [
     "Audit",
     "Changes",
     "CheckReport",
+    "Cluster",
     "Contrast",
     "Encoder",
     "Evaluation",
@@ -129,11 +136,13 @@ __all__ = [
     "ModelError",
     "OptionalDependency",
     "Progress",
+    "Question",
     "ReadError",
     "RepairReport",
     "Report",
     "SearchError",
     "Status",
+    "Surroundings",
     "TextTooLong",
     "Token",
     "TokenVectors",

@@ -1,9 +1,9 @@
 """Meaning and words -> one ranking of passages, exactly.
 
-The hybrid score is a sum of two parts that each have a ranked list. The best n of the sum are found as in the
-threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the heads of the lists are scored on both sides, and
-no passage that was not looked at can have a score above what the ends of the heads allow. If that is not low
-enough, the heads are made longer. So a hit never misses because it was in one list only.
+The hybrid score is a sum of two parts that each have a ranked list. The best n of the sum are found with the bound
+of the threshold algorithm (Fagin, Lotem and Naor 2003, section 4): the head of the list by meaning is scored on both
+sides, and of all others only those whose words could lift them into the best n. So no hit is missed because it was
+in one list only, and no score is made up for a side that was not looked at.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from search.query.ranking import RRF_DEPTH, RRF_K, Asked, Ranking, Scored
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MORE = 100  # than asked for, at first
+_MORE = 100  # than asked for by meaning: the more, the fewer others can still be among the best
 
 
 class Fusion:
@@ -102,24 +102,20 @@ class Fusion:
 
     def _by_both(self, n: int) -> list[Scored]:
         weight = self._ranking.weight
-        depth = n + _MORE
+        near = self._nearest(n + _MORE)
+        ids = np.array([id_ for id_, _ in near], dtype=np.int64)
+        cosine = np.array([cosine for _, cosine in near])
+        found = self._scored(ids, cosine, self._lexical_of(ids))
+        if len(near) < n + _MORE:  # these are all
+            return found[:n]
+        # All others have at most this cosine. So without a word they are behind the first n of these, and with
+        # words they can only be before them where the sum is high enough.
+        unseen = weight * float(cosine[-1])
         matching, lexical = self._matches
-        while True:
-            near = self._nearest(depth)
-            ids = np.array([id_ for id_, _ in near], dtype=np.int64)
-            cosine = np.array([cosine for _, cosine in near])
-            found = self._scored(ids, cosine, self._lexical_of(ids))
-            everything = len(near) < depth
-            unseen = weight * float(cosine[-1]) if near else -1.0  # no other has more by meaning
-            if not everything:
-                nth = found[n - 1].score
-                promising = (unseen + (1 - weight) * lexical >= nth) & ~np.isin(matching, ids)
-                others = matching[promising]
-                found += self._scored(others, self._cosines(others), lexical[promising])
-                found = _in_order(found)
-            if everything or found[n - 1].score > unseen:
-                return found[:n]
-            depth *= 4
+        promising = (unseen + (1 - weight) * lexical >= found[n - 1].score) & ~np.isin(matching, ids)
+        others = matching[promising]
+        found += self._scored(others, self._cosines(others), lexical[promising])
+        return _in_order(found)[:n]
 
     def _by_ranks(self) -> list[Scored]:
         near = {id_: (rank, cosine) for rank, (id_, cosine) in enumerate(self._nearest(RRF_DEPTH), 1)}

@@ -98,7 +98,11 @@ def _terms(why: Explanation) -> str:
         return "another model"
     if why.mode == "rrf":
         return "of the ranks"
-    return f"{len(why.terms)} word{'' if len(why.terms) == 1 else 's'} found"
+    kinds = [term.kind for term in why.terms]
+    others, words = kinds.count("like"), len(kinds) - kinds.count("like")
+    counts = [(others, "other part"), (words, "word")]
+    said = " and ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counts if n)
+    return f"{said} found" if words or not others else f"{said} of the query"
 
 
 def share_name(share: Share | Difference) -> str:
