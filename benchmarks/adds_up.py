@@ -1,9 +1,11 @@
 """Do the addends sum to the score, and what does it cost to see them?
 
     python benchmarks/adds_up.py CRANFIELD CACM [--queries 200] [--documents 0] [--poolings mean max cls]
+                                 [--modes dense hybrid late]
 
 Each folder is in BEIR layout (corpus.jsonl, queries.jsonl). For each pooling its corpus is indexed with the default
-model, each query is asked, and its ten hits are explained. Printed are the largest |score - sum of addends| and
+model, each query is asked in each mode ("late" is hybrid, reranked by late interaction), and its ten hits are
+explained. Printed are the largest |score - sum of addends| and
 the largest |score - query embedding x stored embedding|. With `cls` and `pooler` the addends are integrated
 gradients, which are slow, so only --gradient-queries queries are asked, and the error is also given as a share of
 the score.
@@ -22,6 +24,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from machine import headline
 
@@ -29,6 +32,7 @@ import search
 from search.encoding.encoder import with_context
 
 EXACT = ("mean", "mean_sqrt_len", "max")
+MODES: dict[str, dict[str, Any]] = {"dense": {"mode": "dense"}, "hybrid": {}, "late": {"rerank": "late"}}
 HITS = 10
 
 
@@ -52,15 +56,18 @@ def main() -> None:
     parser.add_argument("--gradient-queries", type=int, default=5)
     parser.add_argument("--documents", type=int, default=0, help="index only the first so many; 0 for all")
     parser.add_argument("--poolings", nargs="+", default=[*EXACT, "cls"])
+    parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
     args = parser.parse_args()
     print(headline("numpy", "openvino", "torch", "transformers"))
-    found: dict[tuple[str, str], Figures] = {}
+    found: dict[str, Figures] = {}
     for folder, pooling in itertools.product(args.folders, args.poolings):
         wanted = args.queries if pooling in EXACT else args.gradient_queries
-        queries = [item["text"] for item in records(folder / "queries.jsonl", wanted)]
+        typed = [item["text"] for item in records(folder / "queries.jsonl", 0)]
+        queries = [text for text in typed if text.strip()][:wanted]
         with tempfile.TemporaryDirectory() as place:
             index = indexed(folder, Path(place), pooling, args.documents)
-            found[folder.name, pooling] = measured(index, queries)
+            for mode in args.modes:
+                found[f"{folder.name}, {pooling}, {mode}"] = measured(index, queries, MODES[mode])
     print_errors(found)
     print_times(found)
 
@@ -81,13 +88,13 @@ def indexed(folder: Path, place: Path, pooling: str, documents: int) -> search.I
     )
 
 
-def measured(index: search.Index, queries: list[str]) -> Figures:
+def measured(index: search.Index, queries: list[str], mode: dict[str, Any]) -> Figures:
     """Ask each query, explain its hits, and encode its passages once."""
     figures = Figures()
     if queries:
-        index.explain_all(queries[0], index.query(queries[0], k=1))  # loads what is loaded once
+        index.explain_all(queries[0], index.query(queries[0], k=1, **mode))  # loads what is loaded once
     for text in queries:
-        hits = index.query(text, k=HITS)
+        hits = index.query(text, k=HITS, **mode)
         passages = [with_context(hit.context, hit.text) for hit in hits]
         started = time.perf_counter()
         index.encoder.encode(passages, role="document")
@@ -105,25 +112,25 @@ def measured(index: search.Index, queries: list[str]) -> Figures:
     return figures
 
 
-def print_errors(found: dict[tuple[str, str], Figures]) -> None:
+def print_errors(found: dict[str, Figures]) -> None:
     print(
-        f"\n{'largest |score - ...|':28}{'scores':>8}{'addends':>12}{'of score':>10}{'stored':>12}{'steps':>7}"
+        f"\n{'largest |score - ...|':32}{'scores':>8}{'addends':>12}{'of score':>10}{'stored':>12}{'steps':>7}"
     )
-    for (name, pooling), figures in found.items():
+    for name, figures in found.items():
         print(
-            f"{name + ', ' + pooling:28}{figures.scores:>8,}{figures.sum_error:>12.1e}{figures.share:>10.1e}"
+            f"{name:32}{figures.scores:>8,}{figures.sum_error:>12.1e}{figures.share:>10.1e}"
             f"{figures.drift:>12.1e}{figures.steps or 'exact':>7}"
         )
 
 
-def print_times(found: dict[tuple[str, str], Figures]) -> None:
-    print(f"\n{'seconds for ten hits':28}{'encode':>8}{'explain':>12}{'ratio':>10}")
-    for (name, pooling), figures in found.items():
+def print_times(found: dict[str, Figures]) -> None:
+    print(f"\n{'seconds for ten hits':32}{'encode':>8}{'explain':>12}{'ratio':>10}")
+    for name, figures in found.items():
         if not figures.scores:
             continue
         ratio = statistics.median(b / a for a, b in zip(figures.encode, figures.explain, strict=True))
         print(
-            f"{name + ', ' + pooling:28}{statistics.median(figures.encode):>8.3f}"
+            f"{name:32}{statistics.median(figures.encode):>8.3f}"
             f"{statistics.median(figures.explain):>12.3f}{ratio:>10.2f}"
         )
 

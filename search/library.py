@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -516,7 +517,9 @@ class Index:
         wanted = Selection.of(k, offset, per_document, group, min_score, diversity)
         asked, ids = similar_to(self._vectors, what)
         others = others_than(ids, same_document, self._allowed(where))
-        return ranked(self._vectors, asked, Ranking.of("dense"), wanted, others)
+        found = ranked(self._vectors, asked, Ranking.of("dense"), wanted, others)
+        # The random pairs are of a query and a passage, so they say nothing of two passages.
+        return [replace(hit, percentile=None, random_pairs=0) for hit in found]
 
     def explain_similar(self, what: Example, hit: Hit | int) -> Explanation:
         """Why a passage is similar to a passage or document, by pairs of tokens of the two.

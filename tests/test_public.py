@@ -50,10 +50,11 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_public_names() -> None:
     assert sorted(search.__all__) == [
-        "Audit", "Changes", "CheckReport", "Cluster", "Contrast", "Encoder", "Evaluation", "Explanation", "Finding", "Fingerprint",
-        "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound", "IndexOutdated",
-        "InputError", "ModelError", "OptionalDependency", "Progress", "Question", "ReadError", "RepairReport", "Report",
-        "SearchError", "Status", "Surroundings", "TextTooLong", "Token", "TokenVectors", "WhyNot", "evaluate", "explain", "similarity",
+        "Audit", "Changes", "CheckReport", "Cluster", "Contrast", "Encoder", "Evaluation", "Explanation", "Finding",
+        "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
+        "IndexOutdated", "InputError", "ModelError", "OptionalDependency", "Progress", "Question", "ReadError",
+        "RepairReport", "Report", "SearchError", "Status", "Surroundings", "TextTooLong", "Token", "TokenVectors",
+        "WhyNot", "evaluate", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:
         assert getattr(search, name).__doc__, f"{name} has no docstring"

@@ -273,7 +273,9 @@ class Explainer:
                 prepared = late.prepare(connection, passages) if late else None
             matched: Sequence[Matched | None] = [None] * len(ids)
             if late and prepared:
-                matched = late.matches(passages, prepared)
+                matched = late.matches(
+                    passages, prepared, {id_: encoded[i] for id_, (i, _) in zip(ids, mine, strict=True)}
+                )
             for at, (i, subject) in enumerate(mine):
                 found[i] = self._other(subject, encoded[i], terms[at], words[at], ranks[at], matched[at])
         return found

@@ -10,7 +10,7 @@ The score is half the score before and half this, so it is a sum like any other.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -81,9 +81,14 @@ class LateInteraction:
             found.append(replace(item, score=score, reranked=matched.value, before=rank))
         return sorted(found, key=lambda item: (-item.score, item.passage))
 
-    def matches(self, passages: Sequence[StoredPassage], prepared: _Prepared) -> list[Matched]:
-        """Of each passage, with its stored token vectors where it has them; others are encoded."""
-        vectors = dict(prepared.vectors)
+    def matches(
+        self,
+        passages: Sequence[StoredPassage],
+        prepared: _Prepared,
+        encoded_before: Mapping[int, TokenVectors] | None = None,
+    ) -> list[Matched]:
+        """Of each passage, with its stored token vectors where it has them; others are encoded, once."""
+        vectors = {id_: unit_rows(found) for id_, found in (encoded_before or {}).items()} | prepared.vectors
         if missing := {passage.id: passage for passage in passages if passage.id not in vectors}:
             encoded = self._encoder.tokens(
                 [passage.text for passage in missing.values()],

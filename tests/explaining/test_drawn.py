@@ -21,7 +21,9 @@ def test_the_sum_and_the_stored_score() -> None:
 
 
 def test_a_score_of_two_parts() -> None:
-    hybrid = replace(by_hand(), weight=0.8, terms=(Term("keys", 0.25), Term("lock", 0.125)), score=1.175, mode="hybrid")
+    hybrid = replace(
+        by_hand(), weight=0.8, terms=(Term("keys", 0.25), Term("lock", 0.125)), score=1.175, mode="hybrid"
+    )
     drawn = why.explanation(hybrid)
     assert "score 1.175000 = 0.8 x 1.000000 (24 token pairs) + 0.375000 (2 words found)" in drawn
     assert "words found" not in why.explanation(by_hand())

@@ -172,7 +172,9 @@ def answers(index: Path) -> list[Any]:
     reader.status()
     hits = [hit for query in oracle.QUERIES for k in (3, 1000) for hit in reader.query(query, k)]
     exact = [{**asdict(hit), "path": "", "passage_id": 0, "cosine": 0.0} for hit in hits]
-    return [{**facts, "score": round(facts["score"], 5), "lexical": round(facts["lexical"], 5)} for facts in exact]
+    return [
+        {**facts, "score": round(facts["score"], 5), "lexical": round(facts["lexical"], 5)} for facts in exact
+    ]
 
 
 _rights: dict[Path, list[Any]] = {}

@@ -1,0 +1,149 @@
+"""Which hits are printed and how: groups, pages, several parts, formats; `similar` and `duplicates`."""
+
+import csv
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_cli import Run, indexed, run  # noqa: F401 (fixtures)
+
+KEY = "find the key"
+
+
+def hits(run: Run, *args: Any) -> list[dict[str, Any]]:  # noqa: F811
+    code, out, err = run(*args, "--json")
+    assert (code, err) == (0, "")
+    found: list[dict[str, Any]] = json.loads(out)
+    return found
+
+
+def test_pages_and_least_scores(run: Run, indexed: Path) -> None:  # noqa: F811
+    everything = hits(run, "query", KEY)
+    assert hits(run, "query", KEY, "-k", 2, "--offset", 2) == everything[2:4]
+    least = everything[2]["score"]
+    assert hits(run, "query", KEY, "--min-score", least) == everything[:3]
+    out = run("query", KEY, "--min-score", 5)[1]
+    assert out == "No hits: none scores 5 or more.\n"
+    assert run("query", KEY, "--offset", 50)[1] == "No hits: there are no more than 50.\n"
+    out = run("query", KEY, "--offset", 2, "-k", 2)[1]
+    assert re.findall(r"^ (\d)  -?\d\.\d{3}  ", out, re.MULTILINE) == ["3", "4"]
+    assert "random pairs" not in out
+
+
+def test_groups(run: Run, indexed: Path) -> None:  # noqa: F811
+    found = hits(run, "query", KEY, "--group", "-k", 2)
+    documents = [hit["document"] for hit in found]
+    assert sorted(set(documents), key=documents.index) == list(dict.fromkeys(documents))
+    assert len(set(documents)) == 2
+    out = run("query", KEY, "--group")[1]
+    assert re.search(r"^keys\.md  Keys$", out, re.MULTILINE)
+    assert len(re.findall(r"^keys\.md", out, re.MULTILINE)) == 1
+
+
+def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None:  # noqa: F811
+    for options in (
+        ["--offset", "1"],
+        ["--diversity", "0.7", "--offset", "2"],
+        ["--group", "--offset", "1"],
+        ["--per-document", "1", "-k", "2"],
+        ["--and", "water^2", "--like", "table.csv#1", "--unlike", "p1"],
+        ["--min-score", "0", "--and", "door"],
+    ):
+        first = hits(run, "query", KEY, *options)[0]
+        err = run("query", KEY, *options)[2]
+        command = shlex.split(err.split("seewhy ", 1)[1])
+        why = json.loads(run(*command, "--json")[1])
+        assert why["hit"]["passage_id"] == first["passage_id"]
+        assert why["score"] == pytest.approx(first["score"], abs=1e-9)
+        assert abs(why["residual"]) < 1e-5
+
+
+def test_several_parts(run: Run, indexed: Path) -> None:  # noqa: F811
+    plain = hits(run, "query", KEY)
+    options = ["--and", "water^2", "--unlike", "table.csv^0.3"]
+    assert hits(run, "query", KEY, *options) != plain
+    out = run("explain", KEY, 1, *options)[1]
+    assert "unlike table.csv" in out
+    assert re.search(r"1 other part( and \d words found| of the query)\)", " ".join(out.split()))
+    assert run("contrast", KEY, 1, 2, *options)[0] == 0
+    code, _, err = run("query", KEY, "--like", "nothing.md")
+    assert code == 1
+    assert "'nothing.md' is not in the index" in err
+    code, _, err = run("explain", KEY, 1, *options, "--check")
+    assert (code, "--check takes a query of one text" in err) == (1, True)
+
+
+def test_what_stands_around(run: Run, indexed: Path) -> None:  # noqa: F811
+    out = run("query", KEY, "--around", 1, "--context", 2)[1]
+    assert re.search(r"^ +6- $|^ +6-$", out, re.MULTILINE)
+    assert re.search(r"^ +\[p\d+\] ", out, re.MULTILINE)
+    found = hits(run, "query", KEY, "--context", 1)
+    assert all(hit["surroundings"]["note"] == "" for hit in found)
+    assert "surroundings" not in hits(run, "query", KEY)[0]
+    (indexed / "keys.md").write_text("other")
+    assert "keys.md has changed since it was indexed" in run("query", KEY, "--context", 1)[1]
+
+
+def test_formats(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.chdir(indexed)
+    found = hits(run, "query", KEY)
+    assert json.loads(run("query", KEY, "--format", "json")[1]) == found
+    assert [json.loads(line) for line in run("query", KEY, "-f", "jsonl")[1].splitlines()] == found
+    rows = list(csv.DictReader(io.StringIO(run("query", KEY, "-f", "csv")[1])))
+    assert [int(row["passage_id"]) for row in rows] == [hit["passage_id"] for hit in found]
+    for row, hit in zip(rows, found, strict=True):
+        assert float(row["score"]) == pytest.approx(hit["score"], rel=1e-6)
+        assert (row["text"], row["path"], row["page"]) == (hit["text"], hit["path"], "")
+    names = list(dict.fromkeys(str(Path(hit["path"]).relative_to(indexed)) for hit in found))
+    assert len(names) < len(found)
+    assert run("query", KEY, "-f", "paths")[1].splitlines() == names
+    assert run("query", KEY, "-0")[1].split("\0") == [*names, ""]
+    out = run("query", KEY, "-f", "md")[1]
+    assert re.search(r"^\d\. \[Keys \\> Find\]\(keys\.md#L7-L9\) -?\d\.\d{3}$", out, re.MULTILINE)
+    assert run("query", KEY, "-f", "csv", "--json")[0] == 2
+    assert run("query", KEY, "-f", "csv", "-0")[0] == 2
+
+
+def test_nothing_in_any_format(run: Run, indexed: Path) -> None:  # noqa: F811
+    nothing = ("query", KEY, "--min-score", 5)
+    assert run(*nothing, "--json")[1] == "[]\n"
+    assert [run(*nothing, "-f", form)[1] for form in ("jsonl", "md", "paths")] == ["", "", ""]
+    assert run(*nothing, "-0")[1] == ""
+    assert run(*nothing, "-f", "csv")[1].startswith("rank,score,")
+
+
+def test_similar(run: Run, indexed: Path) -> None:  # noqa: F811
+    found = hits(run, "similar", "p1")
+    assert found
+    assert "keys.md" not in {hit["document"] for hit in found} or found[0]["passage_id"] != 1
+    code, out, err = run("similar", "keys.md")
+    assert (code, "keys.md:" in out) == (0, False)
+    command = shlex.split(err.split("seewhy ", 1)[1])
+    assert "residual" in run(*command)[1]
+    assert "(rank 2," in run("similar", "p1", "--explain", 2)[1]
+    assert json.loads(run("similar", "p1", "--explain", 2, "--json")[1])["hit"]["rank"] == 2
+    assert run("similar", "p1", "--explain", 99)[0] == 1
+    code, _, err = run("similar", "nothing.md")
+    assert (code, "'nothing.md' is not in the index" in err) == (1, True)
+    assert run("similar", "keys.md", "-f", "paths")[1].splitlines()
+
+
+def test_duplicates(run: Run, indexed: Path) -> None:  # noqa: F811
+    assert run("duplicates", "-t", 1)[1] == "No two passages have a cosine of 1 or more.\n"
+    assert run("duplicates", "-t", 1, "--json")[1] == "[]\n"
+    text = (indexed / "deep" / "time.txt").read_text()
+    (indexed / "copy.txt").write_text(text)
+    run("index", indexed)
+    (cluster,) = json.loads(run("duplicates", "-t", 1, "--json")[1])
+    assert [copy["document"] for copy in cluster["passages"]] == ["deep/time.txt", "copy.txt"]
+    assert cluster["exact"]
+    out = run("duplicates", "-t", 1)[1]
+    assert " 1  2 passages, the same text\n" in out
+    assert re.search(r"^    = +\S.*copy\.txt:1-2  p\d+$", out, re.MULTILINE)
+    assert "2 passages in 1 cluster, 1 of them with a text that came before (=)." in out
+    assert run("duplicates", "-t", 0)[0] == 1
