@@ -10,6 +10,7 @@ The pipeline, one folder a stage; each knows only those before it:
     bert/        a look inside: tokens, the embedding layer, attention
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     pairs.py     the public `similarity` and `explain`, of texts without an index
+    asking.py    what an index answers
     building.py  what an index is made with
     library.py   the public `Index`, built of all these
     evaluating/  judged queries -> figures with intervals; evaluation.py, the public `evaluate`

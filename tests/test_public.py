@@ -20,7 +20,7 @@ HEAVY = (
 )
 STAGES = [
     "errors", "records", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluating",
-    "pairs", "building", "library", "evaluation", "render", "cli",
+    "pairs", "asking", "building", "library", "evaluation", "render", "cli",
 ]  # fmt: skip
 
 

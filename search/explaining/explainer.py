@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from search.encoding import Encoder
 from search.errors import InputError, TextTooLong
 from search.explaining.contrast import contrast_of
 from search.explaining.explanation import explain_pair, similarity_layer
-from search.explaining.lexical import terms_of
+from search.explaining.others import OtherAddends, Others, Stored, Subject
 from search.explaining.parts import encoded, explain_parts
 from search.index.place_of import Place, place_of
-from search.index.snapshot import one_passage
 from search.index.snapshot import passage as stored_passage
-from search.index.token_vectors import kept
 from search.index.vectors import LoadedVectors
-from search.query.fusion import Fusion
 from search.query.late import SHARE as LATE_SHARE
-from search.query.late import LateInteraction, Matched
 from search.query.percentile import Scale
 from search.query.rank import Allowed, as_hit, ranked, scored
 from search.query.ranking import Asked, Ranking, check_query
 from search.query.selection import Selection
 from search.query.standing import Standing, passage_count, standings
-from search.records import Contrast, Explanation, Hit, Term, TokenVectors, WhyNot
+from search.records import Contrast, Explanation, Hit, TokenVectors, WhyNot
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 
 @contextmanager
@@ -45,42 +39,6 @@ def query_fits(what: str = "query") -> Iterator[None]:
         raise InputError(
             f"the {what} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
         ) from None
-
-
-@dataclass(frozen=True)
-class _Subject:
-    """What is explained: a text, what it was ranked by, and its embedding where one is stored.
-
-    Attributes:
-        lexical, reranked: the parts that it was ranked by.
-        stored: its passage in the index; None where there is none.
-    """
-
-    text: str
-    ranking: Ranking
-    context: str = ""
-    cosine: float | None = None
-    lexical: float | None = None
-    score: float | None = None
-    reranked: float | None = None
-    stored: _Stored | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class _Stored:
-    """A passage of the index and its embedding."""
-
-    id: int
-    vector: NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class _Others:
-    """What a score is made of besides token pairs, and the score as the index gives it anew."""
-
-    terms: tuple[Term, ...] = ()
-    recomputed: float | None = None
-    late: NDArray[np.float64] | None = None
 
 
 class Explainer:
@@ -130,7 +88,8 @@ class Explainer:
                 role="document",
                 layers=[self._layer, -1],
             )
-        others = self._others(subjects, found)
+        tokens = None if self._asked.parts else self._tokens
+        others = OtherAddends(self._loaded, self._encoder, self._asked, tokens).of(subjects, found)
         return [
             self._explained(subject, vectors, other)
             for subject, vectors, other in zip(subjects, found, others, strict=True)
@@ -226,12 +185,12 @@ class Explainer:
             scale = Scale(self._loaded.baseline.get(connection), self._ranking)
         return as_hit(standing.rank, stored, standing.scored, self._ranking, scale)
 
-    def _subject(self, what: Hit | int | str) -> _Subject:
+    def _subject(self, what: Hit | int | str) -> Subject:
         if isinstance(what, str):
-            return _Subject(what, Ranking.of("dense"))
+            return Subject(what, Ranking.of("dense"))
         if isinstance(what, int):
             return self._subject(scored(self._loaded, self._asked, self._ranking, what))
-        return _Subject(
+        return Subject(
             what.text,
             Ranking.of_hit(what),
             what.context,
@@ -242,93 +201,16 @@ class Explainer:
             self._stored(what),
         )
 
-    def _stored(self, hit: Hit) -> _Stored | None:
+    def _stored(self, hit: Hit) -> Stored | None:
         """What the index holds for a hit; None when its passage has left the index since."""
         try:
             stored, vector = stored_passage(self._index, hit.passage_id)
         except InputError:
             return None
         same = (stored.text, stored.context) == (hit.text, hit.context)
-        return _Stored(hit.passage_id, vector) if same else None
+        return Stored(hit.passage_id, vector) if same else None
 
-    def _others(self, subjects: Sequence[_Subject], encoded: Sequence[TokenVectors]) -> list[_Others]:
-        """What a score is made of besides token pairs, and the score made anew, for each subject."""
-        found = [self._unstored(subject) for subject in subjects]
-        for ranking in {subject.ranking for subject in subjects}:
-            mine = [
-                (i, subject)
-                for i, subject in enumerate(subjects)
-                if subject.ranking == ranking and subject.stored is not None
-            ]
-            if not mine:
-                continue
-            ids = [subject.stored.id for _, subject in mine if subject.stored is not None]
-            late = self._late if ranking.rerank == "late" else None
-            with self._loaded.reader.reading() as connection:
-                passages = [one_passage(connection, id_) for id_ in ids]
-                fusion = Fusion(connection, self._loaded, self._asked, ranking)
-                terms = terms_of(fusion, self._loaded.lexicon, ranking, passages)
-                words = [fusion.lexical(id_) if ranking.by_words else 0.0 for id_ in ids]
-                ranks = [fusion.score(id_).score if ranking.mode == "rrf" else None for id_ in ids]
-                prepared = late.prepare(connection, passages) if late else None
-            matched: Sequence[Matched | None] = [None] * len(ids)
-            if late and prepared:
-                matched = late.matches(
-                    passages, prepared, {id_: encoded[i] for id_, (i, _) in zip(ids, mine, strict=True)}
-                )
-            for at, (i, subject) in enumerate(mine):
-                found[i] = self._other(subject, encoded[i], terms[at], words[at], ranks[at], matched[at])
-        return found
-
-    @cached_property
-    def _late(self) -> LateInteraction:
-        return LateInteraction(self._loaded.lexicon, self._encoder, self._tokens)
-
-    def _unstored(self, subject: _Subject) -> _Others:
-        """Of a text that is not in the index: its word part, and what a reranker said, each in one piece."""
-        if subject.ranking.rerank not in ("", "late"):
-            return _Others(terms=self._judged(subject))
-        terms = _all_words(subject)
-        if subject.ranking.rerank == "late":
-            again = Term("late interaction", LATE_SHARE * (subject.reranked or 0.0), kind="model")
-            terms = (*(replace(t, contribution=(1 - LATE_SHARE) * t.contribution) for t in terms), again)
-        return _Others(terms=terms)
-
-    def _other(
-        self,
-        subject: _Subject,
-        encoded: TokenVectors,
-        terms: tuple[Term, ...],
-        words: float,
-        by_ranks: float | None,
-        matched: Matched | None,
-    ) -> _Others:
-        assert subject.stored is not None
-        ranking = subject.ranking
-        score = by_ranks
-        if score is None:
-            meaning = float(subject.stored.vector @ self._embedding)
-            score = ranking.weight * meaning + (1 - ranking.weight) * words
-        if ranking.rerank == "":
-            return _Others(terms, score)
-        if matched is None:  # a cross-encoder, which is not asked again
-            return _Others(self._judged(subject))
-        share = 1 - LATE_SHARE
-        cells = np.zeros((len(self._tokens.tokens), len(encoded.tokens)))
-        columns = kept(encoded.tokens)
-        for row in np.flatnonzero(matched.addends):
-            cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
-        return _Others(
-            tuple(replace(term, contribution=share * term.contribution) for term in terms),
-            share * score + LATE_SHARE * matched.value,
-            cells,
-        )
-
-    def _judged(self, subject: _Subject) -> tuple[Term, ...]:
-        name = f"{subject.ranking.rerank}, reading both texts at once"
-        return (Term(name, subject.reranked or 0.0, kind="model"),)
-
-    def _explained(self, subject: _Subject, found: TokenVectors, others: _Others) -> Explanation:
+    def _explained(self, subject: Subject, found: TokenVectors, others: Others) -> Explanation:
         counts = {"": 1.0, "late": 1 - LATE_SHARE}.get(subject.ranking.rerank, 0.0)
         if parts := self._asked.parts:
             vector = found.embedding if subject.stored is None else subject.stored.vector
@@ -348,9 +230,3 @@ class Explainer:
             roles=("query", "document"),
             offline=self._offline,
         )
-
-
-def _all_words(subject: _Subject) -> tuple[Term, ...]:
-    """The word part in one piece, for a passage that has left the index: its terms cannot be told any more."""
-    added = (1 - subject.ranking.weight) * (subject.lexical or 0.0)
-    return (Term("all words together", added),) if added and subject.ranking.mode != "rrf" else ()
