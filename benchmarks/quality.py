@@ -43,6 +43,9 @@ def main() -> None:
     )
     parser.add_argument("--model", default=None)
     parser.add_argument("--no-reference", action="store_true", help="do not rank with sentence-transformers")
+    parser.add_argument(
+        "--token-vectors", action="store_true", help="keep them in the indexes: a quicker rerank"
+    )
     parser.add_argument("--offline", action="store_true")
     args = parser.parse_args()
     modes = args.mode or ["dense", "lexical", "hybrid"]
@@ -52,7 +55,14 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     found = []
     for data in args.data:
-        one = search.evaluate(data, settings=modes, model=args.model, k=K, offline=args.offline)
+        one = search.evaluate(
+            data,
+            settings=modes,
+            model=args.model,
+            k=K,
+            token_vectors=args.token_vectors,
+            offline=args.offline,
+        )
         found.append(one)
         for line in rows(one):
             print(line, flush=True)

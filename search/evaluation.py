@@ -36,6 +36,7 @@ def evaluate(
     k: int = 10,
     whole_documents: bool = False,
     allow_missing: bool = False,
+    token_vectors: bool | None = None,
     seed: int = 0,
     offline: bool = False,
     engine: str = "auto",
@@ -62,6 +63,7 @@ def evaluate(
         whole_documents: rank title and text as one, cut at what the model reads, as published figures have it, instead
             of passages. Needs no index.
         allow_missing: count relevant documents that are not in the index as not found, instead of refusing.
+        token_vectors: as for `Index.build`, of a collection's index.
         seed: of the resampling.
         offline, engine, progress: as for `Index.build`.
 
@@ -91,7 +93,7 @@ def evaluate(
     if own:
         opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
     else:
-        opened = _collection(data, index, model, pooling, offline, engine, progress)
+        opened = _collection(data, index, model, pooling, token_vectors, offline, engine, progress)
     if isinstance(data, Spans):
         return evaluate_spans(data, opened, asked, plan)
     return evaluate_retrieval(data, opened, asked, plan, allow_missing=allow_missing)
@@ -102,6 +104,7 @@ def _collection(
     index: str | Path | None,
     model: str | None,
     pooling: str | None,
+    token_vectors: bool | None,
     offline: bool,
     engine: str,
     progress: Callable[[Progress], None] | None,
@@ -119,6 +122,7 @@ def _collection(
         pooling=pooling,
         include=[f"/{CORPUS}"] if is_corpus else None,
         text_field="text" if is_corpus else None,
+        token_vectors=token_vectors,
         offline=offline,
         engine=engine,
         progress=progress,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.files import check_writable, write_file
-from search.cli.index import stopped_gently
+from search.cli.index import TokenVectors, stopped_gently
 from search.cli.options import (
     Colour,
     ColourOption,
@@ -115,6 +115,7 @@ def evaluate(
     index: Index = None,
     model: Model = None,
     pooling: PoolingOption = None,
+    token_vectors: TokenVectors = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
     as_json: JsonOption = False,
@@ -147,6 +148,7 @@ def evaluate(
             k=k,
             whole_documents=whole,
             allow_missing=allow_missing,
+            token_vectors=token_vectors,
             offline=offline,
             engine=engine,
             progress=progress,

@@ -44,9 +44,14 @@ def evaluate_retrieval(
 
     def find(setting: Setting) -> Callable[[Query], Found]:
         ask = partial(index.query, per_document=1, **setting.options)
+        plain = partial(ask, rerank=None) if setting.options.get("rerank") else ask
+        depth = max(DEPTH, plan.k)
 
         def found(query: Query) -> Found:
-            ranked = ranked_documents(ask, query.text, max(DEPTH, plan.k), name)
+            ranked = ranked_documents(plain, query.text, depth, name)
+            if plain is not ask:  # what a user sees was looked at again; behind that the ranking goes on as it was
+                first = ranked_documents(ask, query.text, plan.k, name)
+                ranked = list(dict.fromkeys([*first, *ranked]))[:depth]
             return Found(ranking_values(ranked, judgements[query.id], plan.k), tuple(ranked))
 
         return found

@@ -4,9 +4,13 @@
     schema.py    the tables of index.db, as named migrations
     database.py  connections; a reader's transaction; the key-value table `meta`
     lock.py      one writer at a time
-    vectors.py   the FAISS file: written whole, checked by its hash, rebuilt from index.db
+    vectors.py   the FAISS file: written whole, checked by its hash, rebuilt from index.db; flat.py searches it
+    lexicon.py   the words of the passages, an FTS5 table; terms.py texts as it sees them, and the words of a query
+    baseline.py  what random pairs score, and which passages are near everything; sampling.py draws them
+    token_vectors.py  the vectors of all tokens, for those who ask for them
     snapshot.py  reading: nearest passages and their text, from one consistent state
     writer.py    writing: one batch of documents, one transaction
+    place_of.py  what a path, line or record means in an index
     plan.py      what a walk found against what is stored -> what is to be done
     settings.py  the choices that an index is made with
     reading.py   changed files -> batches of passages, one batch ahead of the model

@@ -1,10 +1,15 @@
 """Question -> ranked hits.
 
 ranking.py    what hits are ranked by
+question.py   queries of several parts, and of examples
+where.py      filters as text -> conditions.py, which where_sql.py asks the index for by where_compare.py
 fusion.py     meaning and words -> one exact ranking
+late.py       the best of it again, by late interaction; cross.py by a cross-encoder
 rank.py       the ranking -> hits
 selection.py  which part of it, in which order; grouping.py by document, diversity.py not all alike
-duplicates.py passages that say the same
+similar.py    more like a passage or document
+duplicates.py passages that say the same; near_copies.py of an index
+surroundings.py what stands around a hit
 percentile.py how high a score is among those of random pairs
 standing.py   where passages stand in the ranking of everything
 """

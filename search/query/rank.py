@@ -53,7 +53,7 @@ def ranked(
     Args:
         wanted: which part of the ranking.
         allowed: tells the ids of the passages to choose from; None for all.
-        reranker: looks at the best max(30, 4 k) passages again, of which the best come back; at more where
+        reranker: looks at the best max(30, k) passages again, of which the best come back; at more where
             `wanted.per_document` asks for it.
     """
     if reranker:
@@ -93,7 +93,7 @@ def _reranked(
     reranker: Reranker,
 ) -> list[Hit]:
     """As `ranked`. The index is read in short transactions, and no model runs in them."""
-    pool = max(POOL, 4 * wanted.last)
+    pool = max(POOL, wanted.last)
     while True:
         with loaded.reader.reading() as connection:
             best = _fusion(connection, loaded, asked, ranking, allowed).top(pool)

@@ -3,7 +3,8 @@
 documents.py     Document, Passage and where they stand      hits.py     Hit
 tokens.py        Token, TokenVectors                         reports.py  Progress, Changes, Report, Status
 explanations.py  Explanation and what it is made of          checks.py   CheckReport, RepairReport
-sentences.py     Similarities
+words.py         Word, WordMatrices                          sentences.py  Similarities
+faithfulness.py  Faithfulness, Removal
 comparisons.py   Contrast, WhyNot                            evaluations.py  Evaluation and what it is made of
 inspections.py   Inspection, Tokenization, ContextualCosines    attention.py  Attention
 results.py       Cluster, Surroundings

@@ -91,6 +91,19 @@ def test_the_evaluation_of_a_collection(beir: Path, model: str, own_home: Path) 
         search.Index.open()
 
 
+def test_a_rerank_is_judged_by_the_hits_that_a_user_sees(beir: Path, model: str) -> None:
+    found = search.evaluate(
+        beir, settings=["hybrid", "hybrid,rerank=late"], model=model, k=2, token_vectors=True
+    )
+    before, after = found.settings
+    index = search.Index.open(found.index)
+    for plain, again in zip(before.queries, after.queries, strict=True):
+        seen = [hit.metadata["_id"] for hit in index.query(again.text, k=2, rerank="late", per_document=1)]
+        assert list(again.found[:2]) == seen
+        rest = [name for name in plain.found if name not in seen]
+        assert list(again.found[2:]) == rest
+
+
 def test_the_index_is_kept_and_brought_up_to_date(beir: Path, model: str) -> None:
     first = search.evaluate(beir, settings=DENSE, model=model)
     ids = {hit.passage_id for hit in search.Index.open(first.index).query("key", k=50)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from search.records import Explanation, Hit, Term
+from search.records import Explanation, Hit, Share
 from search.render.page.document import bar, document, isolated, signed, text
 from search.render.page.texts import Side, panel, two_texts
 from search.render.terminal import headings, where
@@ -41,7 +41,7 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> str:
             f'<main class="texts"><div class="aside">{panel(query)}',
             f"{_DETAIL}</div>",
             f"{panel(passage)}</main>",
-            _table(query, why.terms, opened=True),
+            _table(query, _others(why), opened=True),
             _table(passage, (), opened=False),
             _FOOT,
         )
@@ -83,6 +83,8 @@ def _sum(why: Explanation, drawn: Units) -> str:
     )
     for term in why.terms:
         found += _addend("+", f"{term.contribution:.6f}", isolated(term.term))
+    if why.late is not None:
+        found += _addend("+", f"{float(why.late.sum()):.6f}", "best matches")
     rest = f"completeness error, {why.steps:,} steps" if why.steps else "residual"
     found += _addend("\u2212" if why.residual < 0 else "+", f"{abs(why.residual):.1e}", rest)
     tokens = f"{len(why.query_tokens)} query tokens \u00d7 {len(why.passage_tokens)} passage tokens"
@@ -95,13 +97,18 @@ def _addend(sign: str, number: str, name: str) -> str:
     return f"<span>{shown}<b>{number}</b> {name}</span> "
 
 
-def _table(side: Side, terms: Sequence[Term], *, opened: bool) -> str:
-    """Every unit with what it added, as a plain table; the terms too, and the sum."""
+def _others(why: Explanation) -> list[Share]:
+    """The addends that are no token pairs."""
+    return [share for share in why.shares() if share.kind in ("term", "rank", "model", "like", "late")]
+
+
+def _table(side: Side, shares: Sequence[Share], *, opened: bool) -> str:
+    """Every unit with what it added, as a plain table; the addends besides token pairs too, and the sum."""
     rows: list[tuple[str, str, float]] = [
         (isolated(unit.label), unit.kind, float(value))
         for unit, value in zip(side.units, side.added, strict=True)
     ]
-    rows += [(isolated(term.term), "term", term.contribution) for term in terms]
+    rows += [(_name(share), share.kind, share.contribution) for share in shares]
     end = max((abs(value) for _, _, value in rows), default=0.0)
     lines = "".join(
         f'<tr><th scope="row" class="{kind}">{name}{_remark(kind)}</th>'
@@ -112,6 +119,11 @@ def _table(side: Side, terms: Sequence[Term], *, opened: bool) -> str:
     return f"""<details{" open" if opened else ""}><summary>{side.name}: what each part added</summary>
 <table class="added"><tbody>{lines}</tbody>
 <tfoot><tr><th scope="row">sum</th><td>{signed(total)}</td><td></td></tr></tfoot></table></details>"""
+
+
+def _name(share: Share) -> str:
+    before = {"term": "the word ", "late": "best match of "}.get(share.kind, "")
+    return f"{before}{isolated(share.text)}"
 
 
 def _remark(kind: str) -> str:

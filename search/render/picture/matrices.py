@@ -127,6 +127,8 @@ def _notes(why: Explanation, shown: Part, lettering: Lettering, width: float) ->
     added = float(why.contributions.sum()) * why.weight
     terms = sum(term.contribution for term in why.terms)
     words = f" + {terms:.6f} (terms)" if why.terms else ""
+    if why.late is not None:
+        words += f" + {float(why.late.sum()):.6f} (best matches)"
     sign = "-" if why.residual < 0 else "+"
     rest = "residual" if not why.steps else f"completeness error of integrated gradients, {why.steps} steps"
     found = [
