@@ -49,7 +49,7 @@ def evaluate_retrieval(
 
         def found(query: Query) -> Found:
             ranked = ranked_documents(plain, query.text, depth, name)
-            if plain is not ask:  # what a user sees was looked at again; behind that the ranking goes on as it was
+            if plain is not ask:  # what a user sees was looked at again; behind that it goes on as before
                 first = ranked_documents(ask, query.text, plan.k, name)
                 ranked = list(dict.fromkeys([*first, *ranked]))[:depth]
             return Found(ranking_values(ranked, judgements[query.id], plan.k), tuple(ranked))
