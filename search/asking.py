@@ -51,6 +51,8 @@ class Asking:
         self.path = path
         self._offline, self._engine = offline, engine
         self._encoder = encoder
+        self._made: Fingerprint | None = None  # what the encoder is right for
+        self._seen: tuple[int, ...] = ()  # index.db, as it was when that was read
         self._lock = threading.Lock()
         self._vectors = LoadedVectors(path)
         self._filters: Filters | None = None
@@ -58,11 +60,14 @@ class Asking:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder that the index was made with, found at first use."""
+        """The encoder that the index was made with, found at first use, and anew when the index was rebuilt."""
         with self._lock:
-            if self._encoder is None:
+            seen = _state(self.path / DATABASE)
+            if self._encoder is None or seen != self._seen:
                 made = Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
-                self._encoder = Encoder.of(made, offline=self._offline, engine=self._engine)
+                if self._encoder is None or self._made not in (None, made):
+                    self._encoder = Encoder.of(made, offline=self._offline, engine=self._engine)
+                self._made, self._seen = made, seen
             return self._encoder
 
     @property
@@ -375,3 +380,12 @@ class Asking:
         from search.query.surroundings import surroundings
 
         return surroundings(self._vectors, hit, passages, lines)
+
+
+def _state(database: Path) -> tuple[int, ...]:
+    """What differs when a database was written to, or another one put in its place; () where there is none."""
+    try:
+        found = database.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size

@@ -136,13 +136,14 @@ def query(
     else:
         width, colour = page_width(), colour_on(color)
         why_none = ""
-        if mode is Mode.lexical:
+        words_only = mode is Mode.lexical or weight == 0
+        if words_only:
             why_none = f"no passage{' that passes the filter' if where else ''} has a word of the query."
         if min_score is not None:
-            why_none = f"none scores {min_score:g} or more."
+            why_none = f"none{' that passes the filter' if where else ''} scores {min_score:g} or more."
         elif offset:
             why_none = f"there are no more than {offset}."
-        elif where and mode is not Mode.lexical:
+        elif where and not words_only:
             why_none = "no passage passes the filter."
         echo(draw.hits(hits, width=width, colour=colour, no_hits=why_none, grouped=group, around=beside))
         if explain and hits:

@@ -100,8 +100,8 @@ class Explainer:
         hit_a, hit_b = self._hit(a), self._hit(b)
         if Ranking.of_hit(hit_a) != Ranking.of_hit(hit_b):
             raise InputError(
-                f"the two hits were ranked in different ways ('{hit_a.mode}' and '{hit_b.mode}'), so their scores "
-                "cannot be compared. Take both from one query."
+                f"the two hits were ranked in different ways ({_way(hit_a)}; {_way(hit_b)}), so their scores cannot be "
+                "compared. Take both from one query."
             )
         why_a, why_b = self.explain([hit_a, hit_b])
         return contrast_of(hit_a, why_a, hit_b, why_b)
@@ -114,7 +114,7 @@ class Explainer:
 
         check_query(self._asked.text, k, per_document)
         place = self._place(what)
-        best = self._best(place.passages)
+        best = self._best(self._passing(place.passages, allowed)) or self._best(place.passages)
         asked = (self._asked.text, place.document, k, per_document)
         if best is None:
             reason, detail = left_out(self._index, place)
@@ -123,7 +123,7 @@ class Explainer:
         hits = ranked(
             self._loaded, self._asked, self._ranking, Selection.of(k, per_document=per_document), allowed
         )
-        passes = self._passes(hit.passage_id, allowed)
+        passes = bool(self._passing([hit.passage_id], allowed))
         if not hits:  # none passes the filter, or only words count and no passage has one
             (why,) = self.explain([hit])
             return WhyNot(*asked, best.of, "lower" if passes else "filtered", hit=hit, shares=why.shares())
@@ -141,11 +141,13 @@ class Explainer:
         above = (-hit.score, hit.passage_id) < (-last.score, last.passage_id)  # as hits are ordered
         return replace(answer, cause="limit" if above else "lower")
 
-    def _passes(self, passage: int, allowed: Allowed | None) -> bool:
-        if allowed is None:
-            return True
+    def _passing(self, passages: Sequence[int], allowed: Allowed | None) -> Sequence[int]:
+        """Those of the passages that pass the filter."""
+        if allowed is None or not passages:
+            return passages
         with self._loaded.reader.reading() as connection:
-            return passage in allowed(connection)
+            passing = set(allowed(connection).tolist())
+        return [passage for passage in passages if passage in passing]
 
     def _place(self, what: str | Path | int) -> Place:
         """What a path means; the file of a passage, with that passage alone."""
@@ -230,3 +232,9 @@ class Explainer:
             roles=("query", "document"),
             offline=self._offline,
         )
+
+
+def _way(hit: Hit) -> str:
+    """How a hit was ranked, in words."""
+    phrases = ", with phrases" if hit.phrases else ""
+    return f"{hit.mode}, weight {hit.weight:g}{phrases}{f', reranked: {hit.rerank}' if hit.rerank else ''}"

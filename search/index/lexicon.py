@@ -21,7 +21,7 @@ import numpy as np
 from search.errors import IndexDamaged, SearchError
 from search.index.checksums import COVERED, covered, require, row_checksum
 from search.index.database import one_meta, put_meta
-from search.index.terms import TOKENIZER, Stemmer, Term, indexable, words
+from search.index.terms import RULES, TOKENIZER, Stemmer, Term, indexable, words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +56,12 @@ def add(connection: sqlite3.Connection, passage: int, context: str, text: str) -
 
 
 def forget(connection: sqlite3.Connection, document: int) -> None:
-    """Take the words of a document's passages out, before they are deleted."""
+    """Take the words of a document's passages out, before they are deleted.
+
+    From a table that is not sealed nothing is taken: it need not hold them, and is made anew in the end.
+    """
+    if _sealed(connection).get("checksum") is None:
+        return
     rows = connection.execute(
         f"SELECT {covered('passages')}, checksum FROM passages WHERE document = ?", (document,)
     )
@@ -89,6 +94,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
     try:
         fill(connection, connection)
     except IndexDamaged:
+        connection.execute("INSERT INTO lexicon (lexicon) VALUES ('delete-all')")
         unseal(connection)
     else:
         _write_seal(connection)
@@ -122,6 +128,7 @@ def _contents(connection: sqlite3.Connection) -> dict[str, Any]:
             ("data", "id, block"),
             ("idx", "segid, CAST(term AS BLOB), pgno"),
             ("docsize", "id, sz"),
+            ("config", "k, v"),
         ):
             for row in connection.execute(f"SELECT {columns} FROM lexicon_{table} ORDER BY 1, 2"):
                 for value in row:
@@ -129,7 +136,7 @@ def _contents(connection: sqlite3.Connection) -> dict[str, Any]:
                         value if isinstance(value, bytes) else repr(value).encode(), checksum
                     )
                 passages += table == "docsize"
-    return {"checksum": checksum, "passages": passages, "tokenizer": TOKENIZER}
+    return {"checksum": checksum, "passages": passages, "tokenizer": TOKENIZER, "rules": RULES}
 
 
 def fill(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
@@ -158,7 +165,7 @@ class Lexicon:
         self._lock = threading.Lock()
         self._trusted: dict[str, Any] | None = None
         self._substitute: sqlite3.Connection | None = None
-        self._substituted: tuple[int, int] | None = None
+        self._substituted: tuple[sqlite3.Connection, int] | None = None
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         """The words of a query; see `Stemmer.terms`."""
@@ -174,6 +181,8 @@ class Lexicon:
         FTS5's bm25 gives a term in more than half of all passages next to nothing. Where the query has no
         other, these are taken.
         """
+        if not terms:
+            return []
         passages = one_meta(connection, "passages")
         with self._table(connection) as table:
             counts = [_count(table, term) for term in terms]
@@ -231,22 +240,23 @@ class Lexicon:
 
     def _is_sound(self, connection: sqlite3.Connection) -> bool:
         found = _sealed(connection)
-        if found != self._trusted:
-            sound = found.get("checksum") is not None and found == _contents(connection)
-            self._trusted = found if sound else None
-        sound = self._trusted is not None and found["passages"] == one_meta(connection, "passages")
+        sound = found == self._trusted
+        if not sound and found.get("checksum") is not None and found == _contents(connection):
+            self._trusted, sound = found, True
+        sound = sound and found["passages"] == one_meta(connection, "passages")
         self.problem = "" if sound else _PROBLEM
         return sound
 
     def _made_anew(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        state = id(connection), connection.execute("PRAGMA data_version").fetchone()[0]
-        if self._substitute is None or self._substituted != state:
+        version = connection.execute("PRAGMA data_version").fetchone()[0]
+        before, at = self._substituted or (None, None)
+        if self._substitute is None or before is not connection or at != version:
             made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             create(made)
             made.execute("BEGIN")
             fill(connection, made)
             made.execute("COMMIT")
-            self._substitute, self._substituted = made, state
+            self._substitute, self._substituted = made, (connection, version)
         return self._substitute
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
+RULES = 1  # of what is done before; another number means that the table of words must be made anew
 
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # a NUL would end the text
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
@@ -95,13 +96,15 @@ class Stemmer:
         connection = self._connection()
         found: list[list[str]] = []
         connection.execute("BEGIN")
-        for number, text in enumerate(texts):
-            connection.execute("INSERT INTO one (rowid, text) VALUES (?, ?)", (number, folded(text)))
-            found.append([])
-        rows = connection.execute("SELECT doc, term FROM tokens ORDER BY doc, offset")
-        for number, stem in rows:
-            found[number].append(stem)
-        connection.execute("ROLLBACK")
+        try:
+            for number, text in enumerate(texts):
+                connection.execute("INSERT INTO one (rowid, text) VALUES (?, ?)", (number, folded(text)))
+                found.append([])
+            rows = connection.execute("SELECT doc, term FROM tokens ORDER BY doc, offset")
+            for number, stem in rows:
+                found[number].append(stem)
+        finally:
+            connection.execute("ROLLBACK")
         return [tuple(stems) for stems in found]
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:

@@ -6,8 +6,10 @@ is shown as one addend (Nogueira and Cho 2019).
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +37,7 @@ class CrossEncoder:
         folder = Path(name).expanduser()
         self._folder = folder if folder.is_dir() else from_hub(name, offline)
         self._model: Any = None
+        self._lock = threading.Lock()
 
     def of(self, query: str) -> Judge:
         """The reranker of one query."""
@@ -58,8 +61,26 @@ class CrossEncoder:
             )
         return scores
 
+    def _require_a_head(self) -> None:
+        """A model without a head for classification would get a random one."""
+        try:
+            config = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))
+            kinds = [str(kind) for kind in config.get("architectures") or ()]
+        except (OSError, ValueError, AttributeError) as error:
+            raise ModelError(f"the cross-encoder '{self.name}' cannot be loaded: {error}") from None
+        if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+            raise ModelError(
+                f"'{self.name}' is no cross-encoder, but {' '.join(kinds) or 'of no known kind'}: it has no head that "
+                "scores two texts. Use one such as cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
+            )
+
     def _loaded(self) -> Any:
+        with self._lock:
+            return self._found()
+
+    def _found(self) -> Any:
         if self._model is None:
+            self._require_a_head()
             from sentence_transformers import CrossEncoder as Loaded
 
             try:
@@ -71,7 +92,7 @@ class CrossEncoder:
                 )
             except (OSError, ValueError, KeyError) as error:
                 raise ModelError(
-                    f"the cross-encoder '{self.name}' cannot be loaded: {str(error).splitlines()[0]}"
+                    f"the cross-encoder '{self.name}' cannot be loaded: {str(error).partition(chr(10))[0]}"
                 ) from None
             if model.config.num_labels != 1:
                 raise ModelError(

@@ -17,7 +17,7 @@ import numpy as np
 
 from search.index.database import one_meta
 from search.index.vectors import LoadedVectors, nearest
-from search.query.ranking import RRF_DEPTH, RRF_K, Asked, Ranking, Scored
+from search.query.ranking import RRF_K, Asked, Ranking, Scored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,13 +118,18 @@ class Fusion:
         return _in_order(found)[:n]
 
     def _by_ranks(self) -> list[Scored]:
-        near = {id_: (rank, cosine) for rank, (id_, cosine) in enumerate(self._nearest(RRF_DEPTH), 1)}
-        ids, lexical = self._matches
-        best = np.lexsort((ids, -lexical))[:RRF_DEPTH]
+        """By the ranks among all passages, so that a filter changes no score."""
+        assert self._asked.embedding is not None
+        total = max(1, one_meta(self._connection, "passages"))
+        everything = nearest(self._connection, self._loaded, self._asked.embedding, total)
+        near = {id_: (rank, cosine) for rank, (id_, cosine) in enumerate(everything, 1)}
+        ids, lexical = self._lexical_ids, self._lexical
+        best = np.lexsort((ids, -lexical))
         worded = {int(ids[place]): (rank, float(lexical[place])) for rank, place in enumerate(best, 1)}
         found = []
-        for id_ in near.keys() | worded.keys():
-            meaning, cosine = near.get(id_, (None, None))
+        allowed = near.keys() if self._only is None else near.keys() & set(self._only.tolist())
+        for id_ in allowed:
+            meaning, cosine = near[id_]
             word, value = worded.get(id_, (None, None))
             score = sum(self.rank_addend(rank) for rank in (meaning, word) if rank is not None)
             found.append(Scored(id_, score, cosine, value, (meaning, word)))

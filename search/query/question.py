@@ -91,6 +91,12 @@ def one_or_more(query: Query) -> str | Question:
     if isinstance(query, str):
         check_query(query)
         return query
+    if not isinstance(query, Question):
+        query = list(query)
+        if not all(isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str) for part in query):
+            raise InputError(
+                'a query is a text, a list of texts with weights, [("keys", 1), ("rotation", 0.5)], or a Question.'
+            )
     question = query if isinstance(query, Question) else Question.of(*query)
     if len(question.texts) == 1 and not question.examples:
         return question.texts[0][0]

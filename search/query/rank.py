@@ -53,20 +53,14 @@ def ranked(
     Args:
         wanted: which part of the ranking.
         allowed: tells the ids of the passages to choose from; None for all.
-        reranker: looks at the best max(30, k) passages again, of which the best come back; at more where
-            `wanted.per_document` asks for it.
+        reranker: looks at the best max(30, k) passages again, of which the best come back; of one document at
+            most `wanted.per_document`.
     """
     if reranker:
         return _reranked(loaded, asked, ranking, wanted, allowed, reranker)
     with loaded.reader.reading() as connection:
-        only = allowed(connection) if allowed else None
-        fusion = Fusion(connection, loaded, asked, ranking, only)
-        documents, vectors = partial(documents_of, connection), partial(stored_vectors, connection)
-        depth, found = wanted.depth, None
-        while found is None:
-            best = fusion.top(depth)
-            found = selected(best, len(best) < depth, wanted, documents, vectors)
-            depth *= 4
+        fusion = _fusion(connection, loaded, asked, ranking, allowed)
+        found = _found(connection, fusion, wanted)
         if wanted.group:
             found = completed(connection, found, partial(_of_these, fusion, wanted))
         chosen = numbered(found, wanted)
@@ -93,30 +87,39 @@ def _reranked(
     reranker: Reranker,
 ) -> list[Hit]:
     """As `ranked`. The index is read in short transactions, and no model runs in them."""
-    pool = max(POOL, wanted.last)
-    while True:
-        with loaded.reader.reading() as connection:
-            best = _fusion(connection, loaded, asked, ranking, allowed).top(pool)
-            passages = _passages(connection, best)
-            ids = [passage.id for passage in passages]
-            vectors = stored_vectors(connection, ids if wanted.diversity else [])
-            prepared = reranker.prepare(connection, passages)
-        stored = {passage.id: passage for passage in passages}
-        again = reranker.rerank(best, passages, prepared)
-        found = selected(
-            again,
-            len(best) < pool,
-            wanted,
-            lambda _: {id_: passage.document for id_, passage in stored.items()},  # noqa: B023 (called here)
-            lambda some: vectors[[ids.index(id_) for id_ in some]],  # noqa: B023
-        )
-        if found is not None:
-            scale = Scale(None, ranking)
-            return [
-                as_hit(rank, stored[item.passage], item, ranking, scale)
-                for rank, item in numbered(found, wanted)
-            ]
-        pool *= 4
+    pool = Selection(k=max(POOL, wanted.last), per_document=0 if wanted.group else wanted.per_document)
+    with loaded.reader.reading() as connection:
+        fusion = _fusion(connection, loaded, asked, ranking, allowed)
+        chosen = _found(connection, fusion, pool)
+        best = [item for group in chosen for item in group]
+        passages = _passages(connection, best)
+        ids = [passage.id for passage in passages]
+        vectors = stored_vectors(connection, ids if wanted.diversity else [])
+        prepared = reranker.prepare(connection, passages)
+    stored = {passage.id: passage for passage in passages}
+    found = selected(
+        reranker.rerank(best, passages, prepared),
+        True,
+        wanted,
+        lambda _: {id_: passage.document for id_, passage in stored.items()},
+        lambda some: vectors[[ids.index(id_) for id_ in some]],
+    )
+    scale = Scale(None, ranking)
+    return [
+        as_hit(rank, stored[item.passage], item, ranking, scale)
+        for rank, item in numbered(found or [], wanted)
+    ]
+
+
+def _found(connection: sqlite3.Connection, fusion: Fusion, wanted: Selection) -> list[list[Scored]]:
+    """What is wanted of a ranking; see `selected`."""
+    documents, vectors = partial(documents_of, connection), partial(stored_vectors, connection)
+    depth, found = wanted.depth, None
+    while found is None:
+        best = fusion.top(depth)
+        found = selected(best, len(best) < depth, wanted, documents, vectors)
+        depth *= 4
+    return found
 
 
 def _fusion(

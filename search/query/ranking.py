@@ -22,7 +22,6 @@ WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality
 POOL = 30  # best passages that a reranker looks at, at least
 
 RRF_K = 60  # Cormack, Clarke and Büttcher 2009
-RRF_DEPTH = 1000  # of each list
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class Ranking:
         mode: "hybrid", `score = weight * cosine + (1 - weight) * lexical`, where lexical is the BM25 of the
             passage divided by the highest BM25 that any passage of the index has for the query. "dense": the
             cosine alone. "lexical": the word part alone, passages without any word of the query left out.
-            "rrf": reciprocal rank fusion, the sum of 1 / (60 + rank) over the first thousand by meaning and the
-            first thousand by words.
+            "rrf": reciprocal rank fusion, 1 / (60 + rank by meaning), and 1 / (60 + rank by words) for a
+            passage that has a word of the query.
         weight: what the cosine counts, in [0, 1]; 0 for "rrf", where only ranks count.
         phrases: what stands in double quotes is looked for word by word in this order, as one term.
         rerank: "late" to look at the best passages again by late interaction (late.py), the name of a

@@ -64,6 +64,8 @@ class Selection:
             raise InputError(f"offset is {offset}; use 0 to begin with the best hit.")
         if per_document < 0:
             raise InputError(f"per_document is {per_document}; use 0 for no limit.")
+        if min_score is not None and min_score != min_score:
+            raise InputError("min_score is no number.")
         check_diversity(diversity)
         return cls(k, offset, per_document, group, min_score, diversity)
 

@@ -24,7 +24,7 @@ class Hit:
         rerank: "late", or the name of a cross-encoder, where the best passages were looked at again; then
             `reranked` is what that said of the passage, and `rank_before` the rank without it. For "late" the score
             is half the one above and half `reranked`, for a cross-encoder it is `reranked`.
-        ranks: for "rrf", the ranks by meaning and by words, None where it is not among the first thousand.
+        ranks: for "rrf", the ranks by meaning and by words, None where it has none.
         path: absolute path of the source file.
         document: the document's name within the indexed folder, with forward slashes;
             "table.csv#12" for record 12 of a file.

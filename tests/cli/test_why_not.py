@@ -191,3 +191,9 @@ def test_failures(run: Run, indexed: Path, args: list[str], code: int, message: 
     found, out, err = run("why-not", QUERY, *args)
     assert (found, out) == (code, "")
     assert message in " ".join(err.split())
+
+
+def test_a_document_of_which_another_passage_passes_the_filter(run: Run, indexed: Path) -> None:  # noqa: F811
+    found = json.loads(run("why-not", QUERY, indexed / "table.csv", "--where", "id=3", "--json")[1])
+    assert found["cause"] == "found"
+    assert found["hit"]["document"] == "table.csv#3"

@@ -264,3 +264,52 @@ def test_words_cover_letters_and_digits() -> None:
             "t",
         ),
     ]
+
+
+def test_words_of_a_damaged_passage_stop_neither_updates_nor_repair(notes: Path, tiny_model: Path) -> None:
+    for number in range(6):
+        (notes / f"{number}.txt").write_text(f"A file about the water, number {number}.", encoding="utf-8")
+    index = search.Index.build(notes, model=str(tiny_model))
+    damage.execute(
+        index.path,
+        "UPDATE passages SET n_tokens = n_tokens + 1 WHERE id = 1",
+        "DELETE FROM meta WHERE key = 'lexicon'",
+    )
+    for number in range(3):
+        (notes / f"{number}.txt").write_text(f"Now about a door, number {number}.", encoding="utf-8")
+    index.update()
+    assert index.repair().check.ok
+    assert {hit.document for hit in index.query("door", mode="lexical")} >= {"0.txt", "1.txt", "2.txt"}
+    assert index.check().ok
+
+
+def test_meaning_alone_needs_no_words(index: search.Index) -> None:
+    before = index.query("the key is in the water", k=1, mode="dense")
+    flipped(index.path, "data", "block")
+    others = {hit.passage_id for hit in index.query("key", k=100, mode="dense")} - {before[0].passage_id}
+    damage.execute(index.path, f"UPDATE passages SET n_tokens = n_tokens + 1 WHERE id = {min(others)}")
+    again = search.Index.open(index.path)
+    assert again.query("the key is in the water", k=1, mode="dense") == before
+    assert again.notes == ()
+
+
+def test_what_fts5_keeps_of_itself_is_sealed_too(index: search.Index) -> None:
+    before = index.query("find the key", k=100)
+    with sqlite3.connect(index.path / "index.db") as connection:
+        connection.execute("UPDATE lexicon_config SET v = 99 WHERE k = 'version'")
+    again = search.Index.open(index.path)
+    assert again.query("find the key", k=100) == before
+    assert again.notes
+    assert again.repair().check.ok
+
+
+def test_an_interrupt_does_no_harm() -> None:
+    stemmer = Stemmer()
+
+    def interrupted() -> Iterator[str]:
+        yield "keys"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stemmer.stems(interrupted())
+    assert stemmer.stems(["keys"]) == [("kei",)]

@@ -110,7 +110,7 @@ def test_reciprocal_ranks(index: search.Index) -> None:
 
 
 def test_a_filter_changes_no_score(index: search.Index) -> None:
-    for mode in ("hybrid", "dense", "lexical"):
+    for mode in ("hybrid", "dense", "lexical", "rrf"):
         scores = {h.passage_id: h.score for h in index.query("open water", k=1000, mode=mode)}
         some = index.query("open water", k=1000, mode=mode, where="id<100")
         expected = {id_: score for id_, score in scores.items() if id_ <= 100}
@@ -131,3 +131,22 @@ def test_a_filter_changes_no_score(index: search.Index) -> None:
 def test_rankings_that_there_are_not(options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Ranking.of(**options)  # type: ignore[arg-type]
+
+
+def test_another_process_rebuilds_with_another_model(
+    notes: Path, tiny_model: Path, other_model: Path
+) -> None:
+    index = search.Index.build(notes, model=str(tiny_model))
+    index.query("find the key")
+    search.Index.build(notes, model=str(other_model), rebuild=True)
+    fresh = search.Index.open(index.path).query("find the key")
+    assert index.query("find the key") == fresh
+    search.Index.build(notes, model=str(other_model), rebuild=True, dim=8)
+    assert index.query("find the key") == search.Index.open(index.path).query("find the key")
+
+
+def test_queries_that_are_none(index: search.Index) -> None:
+    with pytest.raises(InputError, match="a list of texts with weights"):
+        index.query(("keys", 1))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="min_score is no number"):
+        index.query("keys", min_score=float("nan"))

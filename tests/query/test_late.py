@@ -16,7 +16,7 @@ from search.encoding import Encoder
 from search.encoding.encoder import with_context
 from search.errors import ModelError
 from search.index import token_vectors
-from search.query.late import SHARE
+from search.query.late import SHARE, LateInteraction
 
 QUERY = "turn the key in the water"
 
@@ -159,14 +159,26 @@ def test_a_damaged_row_is_not_used(notes: Path, tiny_model: Path) -> None:
     assert {h.passage_id: h.score for h in index.query(QUERY, rerank="late")} == before
 
 
-def test_the_pool_and_the_limits_of_documents(notes: Path, tiny_model: Path) -> None:
+def test_the_pool_and_the_limits_of_documents(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (notes / "long.md").write_text("".join(f"# Part {i}\n\nTurn the key {i}.\n\n" for i in range(60)))
     index = search.Index.build(notes, model=str(tiny_model))
     pool = {hit.passage_id for hit in index.query(QUERY, k=30)}
     hits = index.query(QUERY, k=5, rerank="late")
     assert {hit.passage_id for hit in hits} <= pool
     assert len(index.query(QUERY, k=5, rerank="late", per_document=1)) == 5
+    calls: list[int] = []
+    rerank = LateInteraction.rerank
+
+    def counted(self: LateInteraction, best: list[Any], *more: Any) -> Any:
+        calls.append(len(best))
+        return rerank(self, best, *more)
+
+    monkeypatch.setattr(LateInteraction, "rerank", counted)
     assert len(index.query(QUERY, k=4, rerank="late", per_document=1)) == 4
+    assert len(index.query(QUERY, k=2, rerank="late", group=True)) >= 2
+    assert calls == [30, 30]  # never the whole index, however few documents there are
     documents = [hit.document for hit in index.query(QUERY, k=4, rerank="late", per_document=1)]
     assert len(set(documents)) == 4
     only = index.query(QUERY, k=3, rerank="late", where="path:long.md")
@@ -221,5 +233,7 @@ def test_rerankers_that_cannot_be_used(index: search.Index, tiny_model: Path, tm
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match="cannot be loaded"):
         index.query(QUERY, rerank=str(tmp_path / "empty"))
-    with pytest.raises(InputError, match="different ways"):
+    with pytest.raises(ModelError, match=r"is no cross-encoder, but BertModel"):
+        index.query(QUERY, rerank=str(tiny_model))
+    with pytest.raises(InputError, match=r"different ways .*reranked: late"):
         index.contrast(QUERY, index.query(QUERY)[0], index.query(QUERY, rerank="late")[0])
