@@ -8,7 +8,6 @@ from typing import Literal
 from search.index.lexicon import Lexicon
 from search.index.snapshot import StoredPassage
 from search.index.terms import Term as Wanted
-from search.index.terms import words
 from search.query.fusion import Fusion
 from search.query.ranking import Ranking
 from search.records import Occurrence, Term
@@ -53,24 +52,21 @@ def _places(
     found: list[list[Occurrence]] = [[] for _ in terms]
     parts: tuple[tuple[Literal["text", "context"], str], ...] = (("text", text), ("context", context))
     for part, source in parts:
-        spans = list(words(source)) if terms else []
-        stems = lexicon.stems(source[start:end] for start, end in spans)
+        said = lexicon.words(source) if terms else []
         for term, places in zip(terms, found, strict=True):
-            places += (Occurrence(part, start, end) for start, end in _runs(term.stems, spans, stems))
+            places += (Occurrence(part, start, end) for start, end in _runs(term.stems, said))
     return [tuple(places) for places in found]
 
 
-def _runs(
-    wanted: tuple[str, ...], spans: Sequence[tuple[int, int]], stems: Sequence[tuple[str, ...]]
-) -> list[tuple[int, int]]:
+def _runs(wanted: tuple[str, ...], said: Sequence[Wanted]) -> list[tuple[int, int]]:
     """The spans of words in a row whose tokens are those that are wanted."""
     found = []
-    for first in range(len(spans)):
+    for first in range(len(said)):
         run: tuple[str, ...] = ()
         last = first
-        while last < len(spans) and len(run) < len(wanted):
-            run += stems[last]
+        while last < len(said) and len(run) < len(wanted):
+            run += said[last].stems
             last += 1
         if run == wanted:
-            found.append((spans[first][0], spans[last - 1][1]))
+            found.append((said[first].start, said[last - 1].end))
     return found

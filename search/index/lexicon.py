@@ -12,7 +12,7 @@ import math
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ def forget(connection: sqlite3.Connection, document: int) -> None:
 
     From a table that is not sealed nothing is taken: it need not hold them, and is made anew in the end.
     """
-    if _sealed(connection).get("checksum") is None:
+    if not _has_seal(connection):
         return
     rows = connection.execute(
         f"SELECT {covered('passages')}, checksum FROM passages WHERE document = ?", (document,)
@@ -78,9 +78,8 @@ def forget(connection: sqlite3.Connection, document: int) -> None:
 
 def seal(connection: sqlite3.Connection) -> None:
     """Write down what the table holds now, at the end of a transaction that changed it and was sealed before."""
-    if _sealed(connection).get("checksum") is None:
-        return  # until it is rebuilt
-    _write_seal(connection)
+    if _has_seal(connection):  # else it stays without one until it is rebuilt
+        _write_seal(connection)
 
 
 def unseal(connection: sqlite3.Connection) -> None:
@@ -103,7 +102,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
 def is_sealed(connection: sqlite3.Connection) -> bool:
     """Whether the table is what was written, with the tokenizer of this version."""
     found = _sealed(connection)
-    return found.get("checksum") is not None and found == _contents(connection)
+    return found["checksum"] is not None and found == _contents(connection)
 
 
 def _sealed(connection: sqlite3.Connection) -> dict[str, Any]:
@@ -111,7 +110,11 @@ def _sealed(connection: sqlite3.Connection) -> dict[str, Any]:
         found = one_meta(connection, _KEY)
     except IndexDamaged:
         return _UNSEALED
-    return found if isinstance(found, dict) else _UNSEALED
+    return found if isinstance(found, dict) and "checksum" in found else _UNSEALED
+
+
+def _has_seal(connection: sqlite3.Connection) -> bool:
+    return _sealed(connection)["checksum"] is not None
 
 
 def _write_seal(connection: sqlite3.Connection) -> None:
@@ -171,9 +174,9 @@ class Lexicon:
         """The words of a query; see `Stemmer.terms`."""
         return self._stemmer.terms(query, phrases=phrases)
 
-    def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        """See `Stemmer.stems`."""
-        return self._stemmer.stems(texts)
+    def words(self, text: str) -> list[Term]:
+        """All words of a text, in order; one that says nothing to FTS5 has no stems."""
+        return self._stemmer.at(text, words(text))
 
     def telling(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[Term]:
         """Those of the terms that tell passages apart: found in some, and in no more than half of them.
@@ -192,13 +195,7 @@ class Lexicon:
     def word_weights(self, connection: sqlite3.Connection, text: str) -> list[tuple[int, int, float]]:
         """The words of a text, by their spans, and how much each tells passages apart: BM25's weight of a term."""
         passages = one_meta(connection, "passages")
-        spans = list(words(text))
-        terms = [
-            Term(text[start:end], start, end, stems)
-            for (start, end), stems in zip(
-                spans, self.stems(text[start:end] for start, end in spans), strict=True
-            )
-        ]
+        terms = self.words(text)
         with self._table(connection) as table:
             counts = [_count(table, term) if term.stems else 0 for term in terms]
         return [
@@ -241,7 +238,7 @@ class Lexicon:
     def _is_sound(self, connection: sqlite3.Connection) -> bool:
         found = _sealed(connection)
         sound = found == self._trusted
-        if not sound and found.get("checksum") is not None and found == _contents(connection):
+        if not sound and is_sealed(connection):
             self._trusted, sound = found, True
         sound = sound and found["passages"] == one_meta(connection, "passages")
         self.problem = "" if sound else _PROBLEM

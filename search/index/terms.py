@@ -120,12 +120,20 @@ class Stemmer:
                 spans.append(quoted.span(1))
             rest = _QUOTED.sub(lambda found: " " * len(found[0]), query)
         spans += words(rest)
-        stems = self.stems(query[start:end] for start, end in spans)
         terms: dict[tuple[str, ...], Term] = {}
-        for (start, end), found in sorted(zip(spans, stems, strict=True)):
-            if found:
-                terms.setdefault(found, Term(query[start:end], start, end, found))
+        for term in sorted(self.at(query, spans), key=lambda term: (term.start, term.end)):
+            if term.stems:
+                terms.setdefault(term.stems, term)
         return list(terms.values())
+
+    def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[Term]:
+        """What stands at some places of a text, in their order, each as a term."""
+        places = list(spans)
+        stems = self.stems(text[start:end] for start, end in places)
+        return [
+            Term(text[start:end], start, end, found)
+            for (start, end), found in zip(places, stems, strict=True)
+        ]
 
     def _connection(self) -> sqlite3.Connection:
         found: sqlite3.Connection | None = getattr(self._kept, "connection", None)

@@ -124,7 +124,7 @@ class Writer:
                     _delete_documents(
                         connection, file, [row[0] for row in stored if row[0] not in work.records]
                     )
-            _settle(connection)
+            count_and_seal(connection)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not."""
@@ -150,7 +150,7 @@ class Writer:
                 connection.execute(
                     "DELETE FROM skipped WHERE path = ? AND stage = 'read'", (os.fsencode(path),)
                 )
-            _settle(connection)
+            count_and_seal(connection)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
@@ -195,7 +195,7 @@ class Writer:
                 )
 
 
-def _settle(connection: sqlite3.Connection) -> None:
+def count_and_seal(connection: sqlite3.Connection) -> None:
     """What is written at the end of each transaction that changed passages."""
     count_passages(connection)
     lexicon.seal(connection)

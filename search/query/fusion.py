@@ -53,7 +53,7 @@ class Fusion:
     def top(self, n: int) -> list[Scored]:
         """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more."""
         if self._ranking.mode == "rrf":
-            return self._by_ranks()[:n]
+            return self._by_ranks[:n]
         if not self._ranking.by_meaning:
             ids, lexical = self._matches
             best = np.lexsort((ids, -lexical))[:n]
@@ -67,7 +67,7 @@ class Fusion:
         """Those of some passages, by increasing ids, that rank at all, best first, with the scores that they have."""
         if self._ranking.mode == "rrf":  # ranks are those among all
             wanted = set(passages.tolist())
-            return [item for item in self._by_ranks() if item.passage in wanted]
+            return [item for item in self._by_ranks if item.passage in wanted]
         only = passages if self._only is None else np.intersect1d(passages, self._only)
         fusion = Fusion(self._connection, self._loaded, self._asked, self._ranking, only)
         return fusion.top(len(only)) if len(only) else []
@@ -76,7 +76,7 @@ class Fusion:
         """Of one passage that is in the index, whatever its rank."""
         ids = np.array([passage], dtype=np.int64)
         if self._ranking.mode == "rrf":
-            found = (item for item in self._by_ranks() if item.passage == passage)
+            found = (item for item in self._by_ranks if item.passage == passage)
             return next(found, Scored(passage, 0.0, None, None, (None, None)))
         cosine = self._cosines(ids) if self._ranking.by_meaning else None
         lexical = self._lexical_of(ids) if self._ranking.by_words else None
@@ -117,6 +117,7 @@ class Fusion:
         found += self._scored(others, self._cosines(others), lexical[promising])
         return _in_order(found)[:n]
 
+    @cached_property
     def _by_ranks(self) -> list[Scored]:
         """By the ranks among all passages, so that a filter changes no score."""
         assert self._asked.embedding is not None

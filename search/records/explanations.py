@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +10,8 @@ from search.records.tokens import Token
 from search.records.words import Word, WordMatrices, merged
 
 if TYPE_CHECKING:
+    from numpy import ufunc
+
     from search.records.tokens import Matrix, Vector
 
 NEIGHBOURS = 0.15  # what their cosine counts in an alignment; 0.1 to 0.3 give the same F1 to 0.002
@@ -200,7 +202,9 @@ class Explanation:
         """What each word of the query added by the passage words that are most like it."""
         if self.late is None:
             return
-        cells = _by_words(self.late, words)
+        import numpy as np
+
+        cells = _by_words(np.add, self.late, words.query, words.passage)
         for word, addends in zip(words.query, cells, strict=True):
             if addends.any():
                 best = _partners(words.passage, addends)[:1]
@@ -212,10 +216,8 @@ class Explanation:
 
         query = merged(self.query_tokens, {"text": self.query})
         passage = merged(self.passage_tokens, {"text": self.passage, "context": self.context})
-        rows, columns = [w.tokens[0] for w in query], [w.tokens[0] for w in passage]
-        added = np.add.reduceat(np.add.reduceat(self.contributions, rows, axis=0), columns, axis=1)
-        best = np.maximum.reduceat(np.maximum.reduceat(self.similarity, rows, axis=0), columns, axis=1)
-        return WordMatrices(query, passage, added, best)
+        added = _by_words(np.add, self.contributions, query, passage)
+        return WordMatrices(query, passage, added, _by_words(np.maximum, self.similarity, query, passage))
 
     def alignment(self, threshold: float = 0.0, *, punctuation: bool = False) -> list[Pair]:
         """Pairs of words that are each other's best match, special tokens left out.
@@ -259,9 +261,11 @@ class Explanation:
         Its column of the contributions, as they count in the score, and its part of the terms: what a term
         added is dealt out to the places where it stands, in equal parts, as BM25 does not tell them apart.
         """
+        import numpy as np
+
         found = self.weight * words.contributions.sum(axis=0)
         if self.late is not None:
-            found += _by_words(self.late, words).sum(axis=0)
+            found += _by_words(np.add, self.late, words.query, words.passage).sum(axis=0)
         for term in self.terms:
             for place in term.places:
                 there = [j for j, word in enumerate(words.passage) if _is_at(word, place)]
@@ -269,12 +273,11 @@ class Explanation:
         return found
 
 
-def _by_words(cells: Matrix, words: WordMatrices) -> Matrix:
-    """(Q, P) sums of (q, p) cells of tokens."""
-    import numpy as np
-
-    rows, columns = [w.tokens[0] for w in words.query], [w.tokens[0] for w in words.passage]
-    return np.add.reduceat(np.add.reduceat(cells, rows, axis=0), columns, axis=1)
+def _by_words(together: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:
+    """(Q, P) from (q, p) cells of tokens: their sums, say, for each pair of words."""
+    rows, columns = [word.tokens[0] for word in query], [word.tokens[0] for word in passage]
+    found: Matrix = together.reduceat(together.reduceat(cells, rows, axis=0), columns, axis=1)
+    return found
 
 
 def _term_share(term: Term) -> Share:

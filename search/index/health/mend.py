@@ -23,7 +23,7 @@ from search.index.database import count_passages, number_passages_after, one_met
 from search.index.health.examine import document_name, unit_length
 from search.index.health.kinds import Tally
 from search.index.sampling import renew_baseline
-from search.index.writer import Writer, as_blob, delete_document
+from search.index.writer import Writer, as_blob, count_and_seal, delete_document
 
 _AT_ONCE = 512
 
@@ -206,8 +206,7 @@ def drop(writer: Writer, documents: Iterable[int], files: Iterable[int]) -> list
             )
             delete_document(connection, id_)
         connection.executemany("DELETE FROM files WHERE id = ?", ((id_,) for id_ in files))
-        count_passages(connection)
-        lexicon.seal(connection)
+        count_and_seal(connection)
     return lost
 
 
