@@ -74,3 +74,38 @@ def named_checkpoint(name: str) -> str:
     if not (path / "config.json").is_file():
         pytest.skip(f"there is no {name} in SEEWHY_TEST_MODELS")
     return str(path)
+
+
+_HEADS = {
+    "fill": "MaskedLM", "next": "NextSentencePrediction", "answer": "QuestionAnswering",
+    "tag": "TokenClassification", "label": "SequenceClassification",
+}  # fmt: skip
+
+
+def save_tiny_head(
+    folder: Path, task: str, *, kind: str = "bert", labels: tuple[str, ...] = (), seed: int = 7
+) -> Path:
+    """A random model of a family with a task head, written by transformers' own save.
+
+    Args:
+        task: "fill", "next", "answer", "tag" or "label".
+        labels: the names of the classes, for "tag" and "label".
+    """
+    import torch
+    import transformers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(seed)
+    name = _CLASSES[kind]
+    config = getattr(transformers, f"{name}Config")(**_OTHER_SIZES.get(kind, _SIZES))
+    if labels:
+        config.id2label = dict(enumerate(labels))
+        config.label2id = {label: number for number, label in enumerate(labels)}
+    model = getattr(transformers, f"{name}For{_HEADS[task]}")(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter += 0.1 * torch.randn_like(parameter)
+    model.save_pretrained(folder)
+    save_tokenizer(folder)
+    return folder

@@ -1,0 +1,215 @@
+"""A checkpoint with a task head, loaded by transformers' own class for that task.
+
+    fill    masked words       AutoModelForMaskedLM
+    next    next sentence      AutoModelForNextSentencePrediction
+    answer  answer spans       AutoModelForQuestionAnswering
+    tag     one class a token  AutoModelForTokenClassification
+    label   one class a text   AutoModelForSequenceClassification
+
+A checkpoint whose file holds no weights for the head is refused: transformers would make them up.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from search.encoding.models import ModelFiles, find_model
+from search.encoding.tokenizer import load_tokenizer
+from search.encoding.torch_engine import best_device, quiet
+from search.errors import InputError, ModelError
+
+if TYPE_CHECKING:
+    import tokenizers
+    from numpy.typing import NDArray
+
+Task = Literal["fill", "next", "answer", "tag", "label"]
+
+_CLASSES: dict[Task, str] = {
+    "fill": "AutoModelForMaskedLM",
+    "next": "AutoModelForNextSentencePrediction",
+    "answer": "AutoModelForQuestionAnswering",
+    "tag": "AutoModelForTokenClassification",
+    "label": "AutoModelForSequenceClassification",
+}
+_NAMED: dict[Task, str] = {
+    "fill": "masked words",
+    "next": "the next sentence",
+    "answer": "answer spans",
+    "tag": "classes of tokens",
+    "label": "classes of texts",
+}
+_BATCH_TOKENS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """A loaded checkpoint with its head; make one with `load_head`.
+
+    Attributes:
+        model: the transformers model, in eval mode.
+        labels: the names of its classes, by number, for "tag" and "label"; () for the others.
+        device: where it computes.
+    """
+
+    task: Task
+    files: ModelFiles
+    tokenizer: tokenizers.Tokenizer
+    model: Any
+    labels: tuple[str, ...]
+    device: str
+
+    @property
+    def name(self) -> str:
+        return self.files.name
+
+    def encoded(self, text: str, second: str | None = None) -> tokenizers.Encoding:
+        """The tokens of an input that fits the model; nothing is cut.
+
+        Raises:
+            InputError: it does not fit.
+        """
+        encoding = self.tokenizer.encode(text) if second is None else self.tokenizer.encode(text, second)
+        if len(encoding.ids) > self.files.max_tokens:
+            what = "the text has" if second is None else "the two texts together have"
+            raise InputError(
+                f"{what} {len(encoding.ids):,} tokens, special tokens included, and '{self.name}' reads "
+                f"{self.files.max_tokens:,}. Nothing is cut here: shorten it."
+            )
+        return encoding
+
+    def windows(self, text: str, *, first: str | None = None, overlap: int = 64) -> list[tokenizers.Encoding]:
+        """A text of any length as inputs that fit the model, each overlapping the one before.
+
+        Offsets are those in `text`; together the windows hold every token of it.
+
+        Args:
+            first: what stands before the text in every window, as a question before a passage; its tokens have the
+                sequence id 0, those of the text 1.
+            overlap: how many tokens of the text two windows share; less where the model reads few tokens.
+
+        Raises:
+            InputError: `first` leaves no room for the text.
+        """
+        whole = self.tokenizer.encode(text, add_special_tokens=False)
+        before = None if first is None else self.tokenizer.encode(first, add_special_tokens=False)
+        room = self.files.max_tokens - self.tokenizer.num_special_tokens_to_add(before is not None)
+        room -= len(before.ids) if before else 0
+        if room < 2:
+            raise InputError(
+                f"'{first}' leaves no room for a text: '{self.name}' reads {self.files.max_tokens:,} tokens. "
+                "Shorten it."
+            )
+        whole.truncate(room, stride=min(overlap, room // 2))
+        parts = [whole, *whole.overflowing]
+        if before is None:
+            return [self.tokenizer.post_process(part) for part in parts]
+        return [self.tokenizer.post_process(before, part) for part in parts]
+
+    def run(self, inputs: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
+        """What the head says of each input, in order, without padding.
+
+        Yields:
+            "logits": (t, classes) for "tag", (t, vocabulary) for "fill", (classes,) for "label" and "next";
+            "start_logits" and "end_logits", (t,), for "answer".
+        """
+        start = 0
+        while start < len(inputs):
+            end, longest = start, 0
+            while end < len(inputs):
+                longest = max(longest, len(inputs[end].ids))
+                if end > start and longest * (end + 1 - start) > _BATCH_TOKENS:
+                    break
+                end += 1
+            yield from self._run(inputs[start:end])
+            start = end
+
+    def _run(self, batch: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
+        import torch
+
+        longest = max(len(one.ids) for one in batch)
+        pad = int(self.files.config.get("pad_token_id") or 0)
+        shape = len(batch), longest
+        given = {name: np.zeros(shape, dtype=np.int64) for name in ("attention_mask", "token_type_ids")}
+        given["input_ids"] = np.full(shape, pad, dtype=np.int64)
+        for row, one in enumerate(batch):
+            given["input_ids"][row, : len(one.ids)] = one.ids
+            given["attention_mask"][row, : len(one.ids)] = 1
+            given["token_type_ids"][row, : len(one.ids)] = one.type_ids
+        if "token_type_ids" not in inspect.signature(self.model.forward).parameters:
+            del given["token_type_ids"]
+        elif (rows := int(getattr(self.model.config, "type_vocab_size", 2) or 1)) < 2:  # RoBERTa has one
+            given["token_type_ids"] = np.minimum(given["token_type_ids"], rows - 1)
+        with torch.inference_mode():
+            output = self.model(
+                **{name: torch.from_numpy(rows).to(self.device) for name, rows in given.items()}
+            )
+        names = ("start_logits", "end_logits") if self.task == "answer" else ("logits",)
+        found = {name: getattr(output, name).float().cpu().numpy() for name in names}
+        by_token = self.task in ("fill", "tag", "answer")
+        for row, one in enumerate(batch):
+            yield {name: rows[row, : len(one.ids)] if by_token else rows[row] for name, rows in found.items()}
+
+
+@lru_cache(maxsize=1)
+def load_head(task: Task, name: str, offline: bool = False, device: str | None = None) -> Head:
+    """The checkpoint of a name or a folder, with its head; that of the last call is kept.
+
+    Args:
+        device: "cpu", "cuda", ...; None takes a GPU where there is one.
+
+    Raises:
+        ModelError: it cannot be found or loaded, transformers has no such head for its kind of model, or its file
+            holds no weights for the head.
+    """
+    files = find_model(name, offline=offline)
+    tokenizer = load_tokenizer(files.folder, files.name)
+    model, missing = _load(task, files)
+    if missing:
+        listed = f"{', '.join(sorted(missing)[:3])}{' ...' if len(missing) > 3 else ''}"
+        raise ModelError(
+            f"'{files.name}' has no head for {_NAMED[task]}: its file holds no weights for {listed}. "
+            f"Name a checkpoint that was trained for it ({_CLASSES[task]})."
+        )
+    device = device or best_device()
+    names = model.config.id2label if task in ("tag", "label") else {}
+    labels = tuple(str(names[number]) for number in range(len(names)))
+    return Head(task, files, tokenizer, model.to(device).eval(), labels, device)
+
+
+def _load(task: Task, files: ModelFiles) -> tuple[Any, set[str]]:
+    """The model and the names of parameters that its file does not hold."""
+    import torch
+    import transformers
+
+    try:
+        with quiet():
+            model, info = getattr(transformers, _CLASSES[task]).from_pretrained(
+                str(files.folder),
+                dtype=torch.float32,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+    except ValueError as error:
+        if "Unrecognized configuration class" not in str(error):
+            raise _unloadable(files, error) from error
+        kind = files.config.get("model_type")
+        raise ModelError(
+            f"'{files.name}' is a model of type '{kind}', which has no head for {_NAMED[task]}. "
+            f"Name a checkpoint that was trained for it ({_CLASSES[task]})."
+        ) from None
+    except (OSError, KeyError, RuntimeError, ImportError) as error:
+        raise _unloadable(files, error) from error
+    return model, set(info["missing_keys"])
+
+
+def _unloadable(files: ModelFiles, error: Exception) -> ModelError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}")
