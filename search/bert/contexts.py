@@ -48,7 +48,7 @@ def in_contexts(
             "there is nothing to compare: give two texts, or something to compare the word with."
         )
     checkpoint = load_checkpoint(model, offline)
-    places = [_occurrences(word, text) for text in texts]
+    places = [occurrences(word, text) for text in texts]
     vectors, pieces = zip(
         *(_word(checkpoint, text, word, *spans[0]) for text, spans in zip(texts, places, strict=True)),
         strict=True,
@@ -69,7 +69,7 @@ def in_contexts(
     )
 
 
-def _occurrences(word: str, text: str) -> list[tuple[int, int]]:
+def occurrences(word: str, text: str) -> list[tuple[int, int]]:
     """Spans of a whole word in a text."""
     if not word.strip():
         raise InputError("the word is empty. Give one that stands in the texts.")

@@ -44,6 +44,13 @@ _NAMED: dict[Task, str] = {
     "tag": "classes of tokens",
     "label": "classes of texts",
 }
+_TRAINED: dict[Task, str] = {  # a published checkpoint that has the head
+    "fill": "bert-base-uncased",
+    "next": "bert-base-uncased",
+    "answer": "deepset/roberta-base-squad2",
+    "tag": "dslim/bert-base-NER",
+    "label": "distilbert-base-uncased-finetuned-sst-2-english",
+}
 _BATCH_TOKENS = 2048
 
 
@@ -174,7 +181,7 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
         listed = f"{', '.join(sorted(missing)[:3])}{' ...' if len(missing) > 3 else ''}"
         raise ModelError(
             f"'{files.name}' has no head for {_NAMED[task]}: its file holds no weights for {listed}. "
-            f"Name a checkpoint that was trained for it ({_CLASSES[task]})."
+            f"Name a checkpoint that was trained for it ({_CLASSES[task]}), such as {_TRAINED[task]}."
         )
     device = device or best_device()
     names = model.config.id2label if task in ("tag", "label") else {}
@@ -203,7 +210,7 @@ def _load(task: Task, files: ModelFiles) -> tuple[Any, set[str]]:
         kind = files.config.get("model_type")
         raise ModelError(
             f"'{files.name}' is a model of type '{kind}', which has no head for {_NAMED[task]}. "
-            f"Name a checkpoint that was trained for it ({_CLASSES[task]})."
+            f"Name a checkpoint that was trained for it ({_CLASSES[task]}), such as {_TRAINED[task]}."
         ) from None
     except (OSError, KeyError, RuntimeError, ImportError) as error:
         raise _unloadable(files, error) from error

@@ -72,7 +72,9 @@ Vectors = Annotated[bool, typer.Option("--vectors", help="With --json: every vec
 
 
 class ManyAgainst(TyperCommand):
-    """A command whose option --against takes all words up to the next option."""
+    """A command one of whose options takes all words up to the next option."""
+
+    option = "--against"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         found: list[str] = []
@@ -80,15 +82,15 @@ class ManyAgainst(TyperCommand):
         for i, arg in enumerate(args):
             if arg == "--":
                 return super().parse_args(ctx, [*found, *args[i:]])
-            if arg == "--against":
+            if arg == self.option:
                 taking = True
                 if i + 1 == len(args) or args[i + 1].startswith("-"):
-                    raise typer.BadParameter("--against needs a word at least", ctx=ctx)
+                    raise typer.BadParameter(f"{self.option} needs a word at least", ctx=ctx)
             elif arg.startswith("-"):
                 taking = False
                 found.append(arg)
             else:
-                found += ["--against", arg] if taking else [arg]
+                found += [self.option, arg] if taking else [arg]
         return super().parse_args(ctx, found)
 
 

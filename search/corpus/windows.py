@@ -20,6 +20,8 @@ from typing import Protocol
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
 _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
 
+_LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
+
 
 class Splitter(Protocol):
     """What TextSplitter and MarkdownSplitter have in common."""
@@ -58,12 +60,28 @@ def spans(splitter: Splitter, text: str, start: int, end: int, window: int) -> I
             start = stop
 
 
+def without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans, those without a letter or digit (a lone code fence, a rule) joined to the one before."""
+    held: tuple[int, int] | None = None
+    for start, end in cuts:
+        scrap = text[start:end].strip()
+        if held and len(scrap) <= _LONGEST_SCRAP and not any(character.isalnum() for character in scrap):
+            held = held[0], end
+            continue
+        if held:
+            yield held
+        held = start, end
+    if held:
+        yield held
+
+
 def evened(
     text: str,
     cuts: Iterable[tuple[int, int]],
     body: int,
     fits: Callable[[str], bool],
     is_short: Callable[[str], bool],
+    middle: Callable[[str, int, int], int | None] | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Spans that cover what the given ones do, none of them short where that can be helped.
 
@@ -75,30 +93,37 @@ def evened(
         body: where the headings end that the first one begins with; they are not cut from what follows.
         fits: tells whether a text is short enough for a passage.
         is_short: tells whether it is too short for one by itself.
+        middle: where to cut a span anew; `even_stop` by default.
     """
+    middle = middle or even_stop
     held: list[tuple[int, int]] = []
     for span in cuts:
         if held and is_short(text[slice(*held[-1])]):
-            held += _anew(text, held.pop(), span, body, fits)
+            held += _anew(text, held.pop(), span, body, fits, middle)
         else:
             held.append(span)
         while len(held) > 2:
             yield held.pop(0)
     if len(held) > 1 and is_short(text[slice(*held[-1])]):
         last = held.pop()
-        held += _anew(text, held.pop(), last, body, fits)
+        held += _anew(text, held.pop(), last, body, fits, middle)
     yield from held
 
 
 def _anew(
-    text: str, one: tuple[int, int], two: tuple[int, int], body: int, fits: Callable[[str], bool]
+    text: str,
+    one: tuple[int, int],
+    two: tuple[int, int],
+    body: int,
+    fits: Callable[[str], bool],
+    middle: Callable[[str, int, int], int | None],
 ) -> list[tuple[int, int]]:
     """Two neighbours as one span, or as two of about the same length, or as they are."""
     start, end = one[0], two[1]
     if fits(text[start:end]):
         return [(start, end)]
-    middle = even_stop(text, max(start, body), end)
-    halves = [(start, middle), (middle, end)] if middle else [one, two]
+    place = middle(text, max(start, body), end)
+    halves = [(start, place), (place, end)] if place else [one, two]
     return halves if all(fits(text[slice(*half)]) for half in halves) else [one, two]
 
 
@@ -110,7 +135,7 @@ def even_stop(text: str, start: int, end: int) -> int | None:
     third, middle = (end - start) // 3, (start + end) // 2
     for pattern in _ENDS:
         found = (match.end() for match in pattern.finditer(text, start + third, end - third))
-        if places := [place for place in found if place < end and not _joins(text, place)]:
+        if places := [place for place in found if place < end and not joins(text, place)]:
             return min(places, key=lambda place: abs(place - middle))
     return None
 
@@ -120,15 +145,15 @@ def safe_stop(text: str, start: int, stop: int) -> int:
     middle = (start + stop) // 2
     for mark in "\n\r ":
         found = text.rfind(mark, middle, stop)
-        if found >= 0 and not _joins(text, found + 1):
+        if found >= 0 and not joins(text, found + 1):
             return found + 1
     for place in range(stop, middle, -1):
-        if not _joins(text, place):
+        if not joins(text, place):
             return place
     return stop
 
 
-def _joins(text: str, place: int) -> bool:
+def joins(text: str, place: int) -> bool:
     """Whether the characters before and after `place` are seen as one, as far as is easily told."""
     before, after = text[place - 1], text[place]
     return (

@@ -6,6 +6,7 @@ tokenizer, so a model keeps its fingerprint wherever it is loaded from.
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, fields
 
 from search.errors import FingerprintMismatch, IndexDamaged
@@ -22,7 +23,8 @@ class Fingerprint:
         prompts: JSON of the prompts for queries and documents.
         precision: of the arithmetic: "fp32", "bf16" or "fp16".
         layer: which hidden states are pooled: "-1" for the last layer, "mean:4" for the mean of the last 4.
-        passages: JSON of the settings that passages were cut with; "" outside an index.
+        passages: JSON of the settings that passages were cut with; "" outside an index. The name of a model in it is
+            not compared.
         revision: commit of a model that came from the hub, "" for others. For people, not compared.
     """
 
@@ -69,6 +71,9 @@ class Fingerprint:
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if mine == theirs or field.name in ("model", "revision"):
                 continue
+            if field.name == "passages":
+                found += _of_settings(mine, theirs)
+                continue
             if field.name in ("weights", "tokenizer", "config"):
                 mine, theirs = f"{self.model} ({mine[:12]})", f"{other.model} ({theirs[:12]})"
             found.append((field.name.replace("_", " "), mine, theirs))
@@ -79,3 +84,16 @@ class Fingerprint:
         found = self.differences(other)
         if found:
             raise FingerprintMismatch(found)
+
+
+def _of_settings(mine: str, theirs: str) -> list[tuple[str, str, str]]:
+    """(what, mine, theirs) of settings of passages; but for the name of a model, whose hashes stand there too."""
+    try:
+        one, two = json.loads(mine or "{}"), json.loads(theirs or "{}")
+    except ValueError:
+        return [("passages", mine, theirs)]
+    return [
+        (name.replace("_", " "), str(one.get(name, "none")), str(two.get(name, "none")))
+        for name in dict.fromkeys([*one, *two])
+        if one.get(name) != two.get(name) and name != "boundary_model"
+    ]

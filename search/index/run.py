@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from search.corpus import Cutter, Skipped, SourceFile
+from search.corpus import Cutter, Follows, Skipped, SourceFile
 from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.index import token_vectors
+from search.index.annotations import annotators, way_on
 from search.index.checksums import content_key
 from search.index.database import all_meta, is_newest
 from search.index.faiss_file import is_whole, next_generation, write_file
@@ -60,7 +60,13 @@ class Run:
         settings: PassageSettings,
         source: Source,
         progress: Callable[[Progress], None] | None,
+        boundary: Follows | None = None,
     ) -> None:
+        if settings.boundaries and boundary is None:
+            raise InputError(
+                f"the passages of '{index}' are cut by {settings.boundaries} boundaries, and nobody tells where they "
+                "are. Use Index.build, Index.update or seewhy index."
+            )
         if not is_newest(connection):
             from search.index.schema import migrate
 
@@ -74,6 +80,7 @@ class Run:
         self.settings = settings
         self.source = source
         self.progress = progress
+        self.boundary = boundary
         self.counts = _Counts()
         self.renamed: set[str] = set()  # paths that are gone because the file has another one now
         self.max_tokens = encoder.max_tokens - _prompt_tokens(encoder)
@@ -85,7 +92,7 @@ class Run:
         self.counts.unchanged = plan.unchanged
         self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
         if plan.changed:
-            batches = batches_ahead(self.database, plan, self._cutter(), self.source)
+            batches = batches_ahead(self.database, plan, self._cutter(), self.source, self._waiting)
             with closing(batches):  # at once, also when this is left by Ctrl-C
                 for batch in batches:
                     self._commit(batch)
@@ -115,12 +122,17 @@ class Run:
             context_tokens=self.settings.context_tokens,
             overlap=self.settings.overlap,
             heading_context=self.settings.heading_context,
+            boundary=self.boundary,
         )
+
+    def _waiting(self) -> None:
+        """Say that the next batch is still being cut, where that takes long: when a model tells where."""
+        if self.boundary is not None:
+            self._tell("reading")
 
     def _claim(self) -> None:
         """Write down what this index is of and made with, or check that it is the same."""
-        passages = json.dumps(asdict(self.settings), sort_keys=True)
-        fingerprint = replace(self.encoder.fingerprint, passages=passages)
+        fingerprint = replace(self.encoder.fingerprint, passages=self.settings.as_json())
         meta = all_meta(self.connection)
         if "fingerprint" in meta:
             Fingerprint.from_dict(meta["fingerprint"]).require_equal(fingerprint)
@@ -206,6 +218,7 @@ class Run:
                     documents=self.counts.documents,
                     passages=self.counts.passages + passages,
                     tokens=self.counts.encoded_tokens + tokens,
+                    boundaries=getattr(self.boundary, "weighed", 0),
                 )
             )
 
@@ -232,8 +245,15 @@ class Run:
             truncated_tokens=over,
             skipped=skipped_groups(self.connection),
             seconds=0.0,
-            notes=self.encoder.notes,
+            notes=(*self.encoder.notes, *self._annotations_that_lack()),
         )
+
+    def _annotations_that_lack(self) -> Iterator[str]:
+        """What is to be said of passages that are new to annotators, once for a run that stored some."""
+        if self.counts.passages:
+            for one in annotators(self.connection):
+                if not one.complete:
+                    yield f"new passages have no annotations yet ({one.progress}); go on with: {way_on(one)}"
 
 
 def _prompt_tokens(encoder: Encoder) -> int:

@@ -18,8 +18,11 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from search.corpus import Follows
 from search.encoding.encoder import Encoder
-from search.errors import InputError
+from search.errors import InputError, SearchError
+from search.index.annotating import annotators_of
+from search.index.annotations import way_on
 from search.index.database import connect_to_write, last_passage_id, reading, settle, translated
 from search.index.faiss_file import sync_folder
 from search.index.layout import DATABASE, check_place, is_index
@@ -42,6 +45,7 @@ def update(
     rebuild: bool = False,
     verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    boundary: Follows | None = None,
 ) -> Report:
     """Make or bring up to date the index of a folder.
 
@@ -50,6 +54,7 @@ def update(
         index: the folder the index is kept in; made if need be.
         verify: read every file, also those that look unchanged.
         rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
+        boundary: what tells where long texts are cut, if the settings want that; see `Cutter`.
 
     Raises:
         InputError: there is nothing to index.
@@ -63,6 +68,7 @@ def update(
         reasons = Counter(item.reason for item in skipped)
         raise InputError(nothing_to_index(folder, reasons, is_index(index)))
     existed = index.exists()
+    lost = _annotated(index) if rebuild else ()
     index.mkdir(parents=True, exist_ok=True)
     try:
         with writer_lock(index):
@@ -72,7 +78,7 @@ def update(
                 (index / "tmp").mkdir()
                 database = index / "tmp" / DATABASE
             with closing(connect_to_write(database)) as connection, translated(database):
-                run = Run(folder, index, database, connection, encoder, settings, source, progress)
+                run = Run(folder, index, database, connection, encoder, settings, source, progress, boundary)
                 if rebuild:
                     run.writer.number_passages_after(last_passage_id(index / DATABASE))
                 report = run.all(files, skipped, verify=verify)
@@ -90,9 +96,20 @@ def update(
         if error.filename is None:  # a write that fails does not say where
             error.filename = str(index)
         raise
+    remarks = [
+        f"the annotations {one} went with the old index; make them again with: {way}" for one, way in lost
+    ]
     if not report.nothing_changed and (remark := warning(index)):
-        report = replace(report, notes=(*report.notes, remark))
-    return replace(report, seconds=time.monotonic() - started)
+        remarks.append(remark)
+    return replace(report, notes=(*report.notes, *remarks), seconds=time.monotonic() - started)
+
+
+def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
+    """The annotators of an index that is to be replaced, with what makes their annotations, if it can be read."""
+    try:
+        return tuple((one.progress, way_on(one)) for one in annotators_of(index))
+    except SearchError:
+        return ()
 
 
 def _delete_old_vectors(index: Path) -> None:

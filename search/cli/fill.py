@@ -1,0 +1,129 @@
+"""seewhy fill"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.inspect import ManyAgainst
+from search.cli.options import (
+    Colour,
+    ColourOption,
+    JsonOption,
+    OfflineOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+)
+
+if TYPE_CHECKING:
+    from search.render.bars import Chart
+
+Text = Annotated[
+    str,
+    typer.Argument(
+        metavar="TEXT", help="A text with [MASK] where a word is to be guessed.", show_default=False
+    ),
+]
+HeadModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME|FOLDER",
+        help="A checkpoint that still has its head, bert-base-uncased for instance. Needed.",
+        show_default=False,
+    ),
+]
+TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of words at each mask.")]
+Among = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--among",
+        metavar="WORD...",
+        help="Also score these words, up to the next option. Give the text before.",
+        show_default=False,
+    ),
+]
+Hidden = Annotated[
+    str | None,
+    typer.Option(
+        "--word",
+        metavar="WORD",
+        help="Hide this word of the text wherever it stands, and say how likely it is there.",
+        show_default=False,
+    ),
+]
+
+
+class ManyAmong(ManyAgainst):
+    option = "--among"
+
+
+def fill(
+    text: Text,
+    model: HeadModel = None,
+    k: TopK = 5,
+    among: Among = None,
+    word: Hidden = None,
+    offline: OfflineOption = False,
+    png: PngOption = None,
+    html: HtmlOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Say which words BERT puts in the place of [MASK], and how likely each is.
+
+    That is what BERT was pre-trained to do. Several masks are masked all at once, and each is guessed by itself.
+    The default model of the other commands cannot do it, as sentence encoders have lost the head.
+    """
+    check_writable(png, html)
+    check_pictures(png)
+    named = needed(model, "masked words")
+    from search.bert import fill as fill_masks
+    from search.render import bars, json
+
+    found = fill_masks(text, model=named, k=k, among=among or [], word=word, offline=offline)
+    show(bars.filled(found), png, html, None if not as_json else json.document(found), quiet, color)
+
+
+def needed(model: str | None, what: str) -> str:
+    """The checkpoint that was named.
+
+    Raises:
+        typer.BadParameter: none was.
+    """
+    if model is None:
+        raise typer.BadParameter(
+            f"name a checkpoint with a head for {what}, such as bert-base-uncased; the default model has none.",
+            param_hint="--model",
+        )
+    return model
+
+
+def show(
+    found: Chart, png: Path | None, html: Path | None, as_json: str | None, quiet: bool, color: Colour
+) -> None:
+    """Print a chart, or the JSON in its place; text only where no file was asked for."""
+    from search.errors import InputError
+    from search.render import bars, page, picture
+
+    try:
+        drawn = picture.bars(found) if png else b""
+    except ValueError as error:
+        raise InputError(f"{error}. Take a smaller -k, fewer masks or texts, or --json or --html.") from None
+    if png:
+        write_file(png, drawn)
+        note(f"wrote {png}", quiet)
+    if html:
+        write_file(html, page.bars(found))
+        note(f"wrote {html}", quiet)
+    if as_json is not None:
+        echo(as_json)
+    elif not (png or html):
+        echo(bars.chart(found, width=page_width(), colour=colour_on(color)))

@@ -1,0 +1,44 @@
+"""seewhy next"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable
+from search.cli.fill import HeadModel, needed, show
+from search.cli.options import Colour, ColourOption, JsonOption, OfflineOption, QuietOption
+
+Texts = Annotated[
+    list[str],
+    typer.Argument(metavar="TEXT", help="Two texts or more, in their order.", show_default=False),
+]
+
+
+def follows(
+    texts: Texts,
+    model: HeadModel = None,
+    offline: OfflineOption = False,
+    png: PngOption = None,
+    html: HtmlOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Say how likely each text follows the one before it, by BERT's next-sentence head.
+
+    The other order stands beside it. The head was trained on pairs from one document and from two, so it mostly
+    tells whether the topic changes; later models left the task out (RoBERTa) or replaced it (ALBERT).
+    """
+    if len(texts) < 2:
+        raise typer.BadParameter("give at least two texts.", param_hint="TEXT")
+    check_writable(png, html)
+    check_pictures(png)
+    named = needed(model, "the next sentence")
+    from search.bert import next_sentences
+    from search.render import bars, json
+
+    found = next_sentences(texts, model=named, offline=offline)
+    said = {"model": found[0].model, "texts": texts, "pairs": found} if as_json else None
+    show(bars.next_sentences(found), png, html, json.document(said) if said else None, quiet, color)

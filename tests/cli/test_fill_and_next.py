@@ -1,0 +1,187 @@
+"""`seewhy fill`, `seewhy next` and `seewhy index --boundaries`."""
+
+import json
+import re
+from collections.abc import Callable
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search.bert import fill, next_sentences
+from search.cli.app import main
+from search.render import bars, page
+from tests.bert.conftest import save_tiny_head
+from tests.render.test_page import EVIL, Parsed
+
+Run = Callable[..., tuple[int, str, str]]
+drawing = pytest.mark.skipif(
+    util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
+)
+TEXTS = ["open the door", "turn the lock", "the water"]
+
+
+@pytest.fixture(scope="module")
+def filler(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(save_tiny_head(tmp_path_factory.mktemp("fill"), "fill"))
+
+
+@pytest.fixture(scope="module")
+def follower(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(save_tiny_head(tmp_path_factory.mktemp("next"), "next"))
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
+
+    def command(*args: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+def test_fill(run: Run, filler: str) -> None:
+    text = "turn the [MASK] and [MASK] it"
+    code, out, err = run("fill", text, "--model", filler, "-k", 3)
+    assert (code, err) == (0, "")
+    found = fill(text, model=filler, k=3)
+    rows = [line.split() for line in out.splitlines()]
+    for mask in found.masks:
+        for guess in mask.guesses:
+            name = guess.piece if guess.piece.startswith("##") else guess.word
+            numbers = [str(guess.rank), f"{guess.probability:.4f}", f"{guess.logit:.3f}"]
+            assert any(row[: len(name.split()) + 3] == [*name.split(), *numbers] for row in rows)
+    assert "mask 1 of 2, characters 9-15" in out and "mask 2 of 2, characters 20-26" in out
+    assert found.filled in out.splitlines()
+    assert "masked at once, and each is guessed by itself" in " ".join(out.split())
+    said = json.loads(run("fill", text, "--model", filler, "-k", 3, "--json")[1])
+    assert said["filled"] == found.filled
+    assert [len(mask["guesses"]) for mask in said["masks"]] == [3, 3]
+    assert said["masks"][1]["guesses"][0]["id"] == found.masks[1].guesses[0].id
+
+
+def test_fill_among_and_word(run: Run, filler: str) -> None:
+    for args in (
+        ["turn the [MASK]", "--model", filler, "--among", "key", "##s", "--json"],
+        ["--json", "--among", "key", "##s", "--model", filler, "--", "turn the [MASK]"],
+    ):
+        (mask,) = json.loads(run("fill", *args)[1])["masks"]
+        assert {guess["piece"] for guess in mask["among"]} == {"key", "##s"}
+        assert len(mask["guesses"]) == 5
+    (mask,) = fill("turn the key", model=filler, word="key").masks
+    assert mask.hidden is not None
+    out = run("fill", "turn the key", "--word", "key", "--model", filler)[1]
+    assert f"'key', characters 9-12: rank {mask.hidden.rank} of 400, probability" in out
+    assert "of the words that were asked about" in run(
+        "fill", "the [MASK]", "--model", filler, "--among", "key")[1]  # fmt: skip
+
+
+def test_next(run: Run, follower: str) -> None:
+    code, out, err = run("next", *TEXTS, "--model", follower)
+    assert (code, err) == (0, "")
+    one, two = next_sentences(TEXTS, model=follower)
+    rows = [line.split()[:6] for line in out.splitlines()]
+    for name, likely, logits in (
+        ("B after A", one.probability, one.logits),
+        ("A after B", one.reverse_probability, one.reverse_logits),
+        ("C after B", two.probability, two.logits),
+        ("B after C", two.reverse_probability, two.reverse_logits),
+    ):
+        assert [*name.split(), f"{likely:.4f}", f"{logits[0]:.3f}", f"{logits[1]:.3f}"] in rows
+    said = json.loads(run("next", *TEXTS, "--model", follower, "--json")[1])
+    assert said["texts"] == TEXTS
+    assert [pair["probability"] for pair in said["pairs"]] == pytest.approx(
+        [one.probability, two.probability]
+    )
+
+
+@drawing
+def test_files(run: Run, filler: str, follower: str, tmp_path: Path) -> None:
+    png, html = tmp_path / "a.png", tmp_path / "a.html"
+    for args in (
+        ["fill", "the [MASK] [MASK]", "--among", "key", "--model", filler],
+        ["next", *TEXTS, "--model", follower],
+    ):
+        code, out, err = run(*args, "--png", png, "--html", html)
+        assert (code, out, err) == (0, "", f"wrote {png}\nwrote {html}\n")
+        assert png.read_bytes().startswith(b"\x89PNG")
+        assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
+    code, out, err = run("fill", "the [MASK]", "--model", filler, "--png", png, "--json", "-q")
+    assert (code, err, json.loads(out)["text"]) == (0, "", "the [MASK]")
+    code, out, err = run("fill", "the [MASK] [MASK]", "-k", 400, "--model", filler, "--png", png, "-q")
+    assert code == 1 and "are more than a picture can hold. Take a smaller -k" in err
+
+
+def test_pages_are_inert_and_hold_the_numbers(filler: str, follower: str) -> None:
+    evil = EVIL.encode("utf-8", "ignore").decode()[-50:]  # no more fits the tiny model
+    found = fill(f"{evil} [MASK]", model=filler)
+    for source, numbers in (
+        (page.bars(bars.filled(found)), [f"{guess.probability:.4f}" for guess in found.masks[0].guesses]),
+        (
+            page.bars(bars.next_sentences(next_sentences(["<b>a</b>", "b & c"], model=follower))),
+            ["B after A"],
+        ),
+    ):
+        parsed = Parsed(source)
+        assert parsed.count("b") == 0 and parsed.count("img") == 0
+        assert "\u202e" not in source
+        assert not re.search(r"(?:src|href)=\"(?!data:)", source)
+        shown = " ".join(text for texts in parsed.inside.values() for text in texts)
+        assert all(number in shown for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["fill", "the [MASK]"], 2, "such as bert-base-uncased"),
+        (["next", "a", "b"], 2, "such as bert-base-uncased"),
+        (["fill", "the key", "--model", "FILL"], 1, "has no mask. Type [MASK]"),
+        (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
+        (["fill", "the [MASK]", "--model", "FILL", "--among", "keyed"], 1, "but 2: key ##ed"),
+        (["fill", "the [MASK]", "--model", "FILL", "--among"], 2, "--among needs a word at least"),
+        (["fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),
+        (["fill", "the [MASK]", "--model", "FILL", "--html", "no/folder/x"], 1, "there is no folder"),
+        (["next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
+        (["next", "a", "--model", "NEXT"], 2, "give at least two texts"),
+        (["next", "a", " ", "--model", "NEXT"], 1, "text 2 is empty"),
+        (["index", "NOTES", "--boundaries", "next-sentence"], 1, "Name one with --boundary-model"),
+        (["index", "NOTES", "--boundaries", "size"], 2, "Invalid value for '--boundaries'"),
+        (["index", "NOTES", "--boundary-model", "NEXT"], 1, "ask for boundaries next-sentence, too"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    run: Run,
+    filler: str,
+    follower: str,
+    notes: Path,
+    tiny_model: Path,
+    args: list[str],
+    code: int,
+    message: str,
+) -> None:
+    names = {"FILL": filler, "NEXT": follower, "NOTES": str(notes)}
+    more = ["--model", str(tiny_model)] if args[0] == "index" else []
+    found, out, err = run(*(names.get(arg, arg) for arg in args), *more)
+    assert (found, out) == (code, "")
+    assert message in " ".join(err.replace("│", " ").split())
+    assert "Traceback" not in err
+
+
+def test_index_with_boundaries(run: Run, notes: Path, tiny_model: Path, follower: str) -> None:
+    (notes / "long.txt").write_text("Open the door. Turn the key. " * 40, encoding="utf-8")
+    args = ["index", notes, "--json", "--model", tiny_model]
+    bounded = ["--boundaries", "next-sentence", "--boundary-model", follower]
+    code, out, _ = run(*args, *bounded)
+    assert code == 0 and json.loads(out)["added"] == 4
+    assert json.loads(run(*args)[1])["unchanged"] == 4
+    code, out, err = run(*args, "--boundaries", "none")
+    assert code == 1 and "boundaries: the index has 'next-sentence', you asked for 'none'" in err
