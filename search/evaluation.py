@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
@@ -15,13 +16,15 @@ from search.evaluating.collection import place_of_collection, written_corpus
 from search.evaluating.dataset import Retrieval, SentencePairs, Spans
 from search.evaluating.formats import read_dataset
 from search.evaluating.formats.beir import CORPUS
+from search.evaluating.formats.squad import read_questions
 from search.evaluating.pairs import evaluate_pairs
+from search.evaluating.qa import Retrieved, evaluate_reader
 from search.evaluating.retrieval import evaluate_retrieval
 from search.evaluating.settings import settings_of
 from search.evaluating.spans import evaluate_spans
 from search.evaluating.whole import evaluate_whole
 from search.library import Index
-from search.records import Evaluation, Progress, Setting, Task
+from search.records import Answers, Evaluation, Progress, Setting, Task
 
 
 def evaluate(
@@ -73,6 +76,10 @@ def evaluate(
     """
     if k < 1:
         raise InputError(f"k is {k}, but at least 1 hit must be looked at.")
+    if task == "qa":
+        raise InputError(
+            "questions with gold answers need a reader: use search.evaluation.evaluate_answers(dataset, model=...)."
+        )
     plan = Plan(k, seed, progress)
     data = read_dataset(Path(dataset).expanduser(), task=task, split=split)
     own = isinstance(data, Retrieval) and not data.entries
@@ -97,6 +104,84 @@ def evaluate(
     if isinstance(data, Spans):
         return evaluate_spans(data, opened, asked, plan)
     return evaluate_retrieval(data, opened, asked, plan, allow_missing=allow_missing)
+
+
+def evaluate_answers(
+    dataset: str | Path,
+    *,
+    model: str | None,
+    retrieve: bool = False,
+    encoder: str | None = None,
+    settings: Sequence[str | Setting] = (),
+    index: str | Path | None = None,
+    k: int = 10,
+    limit: int | None = None,
+    no_answer_margin: float | None = None,
+    max_answer: int = 30,
+    seed: int = 0,
+    offline: bool = False,
+    engine: str = "auto",
+    device: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Evaluation:
+    """Ask a reader the questions of a file in SQuAD's format: exact match and F1 with their 95 % intervals.
+
+    Args:
+        model: the reader, a checkpoint with a head for answer spans.
+        retrieve: also answer from an index of all paragraphs, the k best passages for each question; compared with
+            the reader that is given the right paragraph.
+        encoder: the model of a new index of the paragraphs; None takes the default.
+        settings: ways to retrieve, as for `evaluate`; also "hybrid,reader_weight=0.7".
+        index: where to keep the index of the paragraphs.
+        limit: how many questions are asked, spread evenly over the data; None for all.
+        no_answer_margin: by how much a span's score has to reach that of no answer. None is 0 for data with questions
+            that have no answer, as SQuAD 2.0; where all have one, as in SQuAD 1.1, the best span always counts.
+        max_answer: most tokens of an answer.
+        seed, offline, engine, device, progress: as for `evaluate` and `Index.ask`.
+
+    Raises:
+        InputError: data that is malformed, a question that is too long, or a number that cannot be worked with.
+        ModelError: the reader cannot be loaded, or has no head for answer spans.
+    """
+    from search.bert import answer
+    from search.bert.answering import required
+
+    reader = required(model)
+    data = read_questions(Path(dataset).expanduser())
+    plan = Plan(k, seed, progress)
+    margin = 0.0 if no_answer_margin is None else no_answer_margin
+    how: dict[str, Any] = {
+        "model": reader,
+        "no_answer_margin": margin,
+        "max_answer": max_answer,
+        "device": device,
+    }
+    ways: list[Retrieved] = []
+    held, pooling = ("", 0), ""
+    if retrieve:
+        given = inspect.signature(Index.ask).parameters
+        names = ("mode", "weight", "phrases", "where", "rerank", "reader_weight")
+        asked = settings_of(settings, {name: given[name].default for name in names})
+        opened = _collection(data.paragraphs, index, encoder, None, None, offline, engine, progress)
+        status = opened.status()
+        held, pooling = (str(opened.path), status.passages), status.pooling
+        for one in asked:
+            query = {name: value for name, value in one.options.items() if name != "reader_weight"}
+            ask: Callable[[str], Answers] = partial(opened.ask, k=k, answers=1, **how, **one.options)
+            ways.append(Retrieved(one, ask, partial(opened.query, k=k, **query)))
+    elif settings or index:
+        raise InputError("an index is only asked with retrieve; leave out settings and index, or ask for it.")
+    return evaluate_reader(
+        data,
+        reader,
+        partial(answer, answers=1, offline=offline, **how),
+        plan,
+        limit=limit,
+        forced=False if no_answer_margin is not None else None,
+        retrieved=ways,
+        index=held,
+        pooling=pooling,
+    )
 
 
 def _collection(

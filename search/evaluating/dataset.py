@@ -79,6 +79,37 @@ class Spans:
 
 
 @dataclass(frozen=True)
+class AnsweredQuestion:
+    """A question about a paragraph.
+
+    Attributes:
+        paragraph: its name among `Retrieval.entries`.
+        answers: all that count as right, as they are written; () where the paragraph does not answer it.
+    """
+
+    id: str
+    text: str
+    paragraph: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Questions with gold answers, each about one paragraph.
+
+    Attributes:
+        paragraphs: the paragraphs, and the same questions as queries for them.
+        misplaced: how many gold answers do not stand where the data says.
+    """
+
+    name: str
+    source: Path
+    questions: tuple[AnsweredQuestion, ...]
+    paragraphs: Retrieval
+    misplaced: int = 0
+
+
+@dataclass(frozen=True)
 class Pair:
     """Two sentences and how alike people found them."""
 

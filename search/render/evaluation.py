@@ -25,7 +25,7 @@ def evaluation(found: Evaluation, *, width: int = 80, colour: bool = False) -> s
     console = canvas(width, colour)
     _draw_head(console, found)
     _draw_figures(console, found.settings)
-    _draw_latency(console, found.settings)
+    _draw_latency(console, found)
     _draw_comparisons(console, [one for one in found.comparisons if one.metric == found.primary])
     if found.notes:
         console.print()
@@ -38,6 +38,12 @@ def _draw_head(console: Console, found: Evaluation) -> None:
     split = f" ({one_line(found.split)})" if found.split else ""
     console.print(Text(one_line(found.dataset) + split, style="bold"))
     queries = len(found.queries)
+    if found.task == "qa":
+        indexed = f", {found.passages:,} passages" if found.index else ""
+        held = f"{queries:,} questions, {found.judgements:,} gold answers; {found.documents:,} paragraphs{indexed}; "
+        console.print(Text(f"{held}read by {one_line(found.model)}", style="dim"))
+        console.print()
+        return
     if found.task == "sts":
         held = f"{queries:,} pairs of sentences"
     else:
@@ -71,14 +77,15 @@ def _draw_figures(console: Console, settings: Sequence[Measured]) -> None:
     console.print(table)
 
 
-def _draw_latency(console: Console, settings: Sequence[Measured]) -> None:
-    timed = [(one.setting.name, one.latency) for one in settings if one.latency]
+def _draw_latency(console: Console, found: Evaluation) -> None:
+    timed = [(one.setting.name, one.latency) for one in found.settings if one.latency]
     if not timed:
         return
     console.print()
     for name, took in timed:
         said = f"{took.p50:.1f} ms (median), {took.p95:.1f} ms (95th percentile)"
-        console.print(Text(f"a warm query with {took.k} hits, {one_line(name)}: {said}"))
+        asked = "a question" if found.task == "qa" else f"a warm query with {took.k} hits"
+        console.print(Text(f"{asked}, {one_line(name)}: {said}"))
 
 
 def _draw_comparisons(console: Console, compared: Sequence[Comparison]) -> None:

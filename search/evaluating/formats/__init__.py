@@ -1,6 +1,7 @@
 """Files and folders -> what is evaluated on.
 
 read.py     whatever it is, by its format
+conll.py    words with labels, for entities
 strict.py   lines, objects and tables of files; what is malformed is named with file and line
 beir.py, judgements.py, squad.py, spans.py, sts.py    the formats
 """

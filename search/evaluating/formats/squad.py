@@ -1,6 +1,7 @@
-"""SQuAD's JSON (Rajpurkar et al. 2016) as retrieval: for each question, the paragraph it was asked about.
+"""SQuAD's JSON (Rajpurkar et al. 2016), version 1.1 or 2.0.
 
-The documents are the paragraphs, each under the title of its article; a paragraph that is there twice is one.
+As retrieval: for each question the paragraph it was asked about. The documents are the paragraphs, each under the title
+of its article; a paragraph that is there twice is one. As question answering: with the answers that count as right.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import InputError
-from search.evaluating.dataset import Entry, Query, Retrieval
+from search.evaluating.dataset import AnsweredQuestion, Answering, Entry, Query, Retrieval
 from search.evaluating.formats.strict import lines
 
 
@@ -47,6 +48,33 @@ def read_squad(path: Path) -> Retrieval:
     )
 
 
+def read_questions(path: Path) -> Answering:
+    """The same file with its answers.
+
+    A question has none where it is marked `is_impossible`, as in SQuAD 2.0, or where its list of answers is empty.
+
+    Raises:
+        InputError: as for `read_squad`; an answer without a text, or answers to a question that is marked.
+    """
+    paragraphs = read_squad(path)
+    found, misplaced = [], 0
+    for place, _, paragraph in _paragraphs(path):
+        for number, question in enumerate(_list(path, place, paragraph, "qas")):
+            where = f"{place}.qas[{number}]"
+            given = _list(path, where, question, "answers")
+            texts = [_text(path, f"{where}.answers[{i}]", one, "text") for i, one in enumerate(given)]
+            if texts and question.get("is_impossible") is True:
+                raise _malformed(path, where, "the question is marked is_impossible, and has answers")
+            for one, text in zip(given, texts, strict=True):
+                at = one.get("answer_start")
+                if not isinstance(at, int) or isinstance(at, bool) or at < 0:
+                    raise _malformed(path, where, '"answer_start" must be there and be an offset')
+                misplaced += paragraph["context"][at : at + len(text)] != text
+            name = next(iter(paragraphs.judgements[question["id"]]))
+            found.append(AnsweredQuestion(question["id"], question["question"], name, tuple(texts)))
+    return Answering(path.stem, path, tuple(found), paragraphs, misplaced)
+
+
 def _paragraphs(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """(place in the file, title of the article, paragraph)."""
     whole = "".join(line for _, line in lines(path))
@@ -78,4 +106,4 @@ def _text(path: Path, place: str, record: Any, key: str) -> str:
 
 
 def _malformed(path: Path, place: str, what: str) -> InputError:
-    return InputError(f"{path}: {place}: {what}. The format is that of SQuAD 1.1.")
+    return InputError(f"{path}: {place}: {what}. The format is that of SQuAD.")

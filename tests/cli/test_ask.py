@@ -1,0 +1,141 @@
+"""`seewhy ask` and `seewhy eval --task qa`, as a person and a program see them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+# ruff: noqa: F811 (fixtures are imported)
+from tests.bert.conftest import save_tiny_head
+from tests.cli.test_cli import Run, indexed, run  # noqa: F401
+from tests.evaluating.test_qa import written
+
+drawing = pytest.mark.skipif(
+    util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
+)
+QUESTION = "where is the key?"
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_head(tmp_path_factory.mktemp("readers") / "bert", "answer", positions=128)
+
+
+def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
+    code, out, err = run("ask", QUESTION, "--model", reader, "--max-answer", 4, "--no-answer-margin", -99)
+    assert (code, err) == (0, "")
+    found = json.loads(
+        run("ask", QUESTION, "--model", reader, "--max-answer", 4, "--no-answer-margin", -99, "--json")[1]
+    )
+    assert [one["rank"] for one in found["answers"]] == [1, 2, 3]
+    for one in found["answers"]:
+        source = Path(one["path"]).read_text(encoding="utf-8")
+        assert one["hit"]["text"][one["start"] - one["hit"]["start"] :].startswith(one["text"])
+        if not one["path"].endswith(".csv"):
+            assert source[one["start"] : one["end"]] == one["text"]
+        assert one["margin"] == pytest.approx(one["start_logit"] + one["end_logit"] - one["null_score"])
+        assert one["score"] == one["probability"] == one["reader_part"]
+        assert f"    {one['score']:.3f}  {one['path']}:{one['line_start']}" in out
+        assert f"«{' '.join(one['text'].split())}»" in " ".join(out.split())
+        assert one["window"]["of"] >= 1 and isinstance(one["window"]["tokens"], int)
+    assert f"{found['more']:,} further answers not shown" in " ".join(out.split())
+    assert "its passage ranks" in " ".join(out.split())
+    coloured = run(
+        "ask", QUESTION, "--model", reader, "--no-answer-margin", -99, "-n", 1, "--color", "always"
+    )[1]
+    assert "\x1b[1;32m" in coloured and "«" not in coloured
+    logits = json.loads(
+        run("ask", QUESTION, "--model", reader, "--no-answer-margin", -99, "--json", "--logits", "-n", 1)[1]
+    )["answers"][0]["window"]
+    assert len(logits["tokens"]) == len(logits["start_logits"]) == len(logits["end_logits"])
+    assert logits["tokens"][0] == "[CLS]"
+
+
+def test_no_answer_is_an_answer(run: Run, indexed: Path, reader: Path) -> None:
+    code, out, err = run("ask", QUESTION, "--model", reader, "--no-answer-margin", 99)
+    assert (code, err) == (0, "")
+    assert out.startswith("No answer: no span in any of the ")
+    assert "has a margin of 99 over no answer" in " ".join(out.split())
+    assert "The nearest:" in out
+    found = json.loads(run("ask", QUESTION, "--model", reader, "--no-answer-margin", 99, "--json")[1])
+    assert found["answers"] == [] and found["nearest"]["rank"] == 0
+    assert found["unanswered"] == found["passages"]
+    code, out, _ = run("ask", QUESTION, "--model", reader, "--where", "path:gone.md")
+    assert (code, out) == (0, "No answer: there is no passage to read.\n")
+
+
+def test_one_text(run: Run, reader: Path, tmp_path: Path) -> None:
+    file = tmp_path / "keys.txt"
+    file.write_text("The door is open.\nThe key is in the water.\n", encoding="utf-8")
+    code, out, err = run("ask", QUESTION, "--in", file, "--model", reader, "--no-answer-margin", -99)
+    assert (code, err) == (0, "")
+    assert "  line 1" in out or "  line 2" in out
+    assert "1 passage in 1 window read by" in out
+    assert "there is no" not in err
+    code, _, err = run("ask", QUESTION, "--in", tmp_path / "gone.txt", "--model", reader)
+    assert code == 1 and "cannot be read" in err
+
+
+def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path, tmp_path: Path) -> None:
+    code, _, err = run("ask", QUESTION)
+    assert code == 2
+    assert "deepset/roberta-base-squad2" in err
+    assert run("ask", QUESTION, "--model", reader, "--logits")[0] == 2
+    assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "--where", "path:b")[0] == 2
+    code, out, err = run("ask", QUESTION, "--model", tiny_model)
+    assert (code, out) == (1, "")
+    assert "has no head for answer spans" in err and err.count("\n") == 1
+    code, _, err = run("ask", "key " * 200, "--model", reader, "--mode", "lexical")
+    assert code == 1 and "Shorten it" in err
+    code, _, err = run("ask", QUESTION, "--model", reader, "--reader-weight", 0.5, "--mode", "rrf")
+    assert code == 1 and "another scale" in err
+    assert (
+        "there is no folder"
+        in run("ask", QUESTION, "--model", reader, "--html", tmp_path / "no" / "a.html")[2]
+    )
+
+
+@drawing
+def test_files(run: Run, indexed: Path, reader: Path, tmp_path: Path) -> None:
+    html, png = tmp_path / "a.html", tmp_path / "a.png"
+    code, out, err = run(
+        "ask", QUESTION, "--model", reader, "--no-answer-margin", -99, "--html", html, "--png", png
+    )
+    assert (code, out) == (0, "")
+    assert f"wrote {png}" in err and f"wrote {html}" in err
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert html.read_text(encoding="utf-8").count("<mark>") == 3
+
+
+def test_evaluating_a_reader(run: Run, reader: Path, tmp_path: Path, tiny_model: Path) -> None:
+    path = written(tmp_path / "two.json")
+    args = ("eval", path, "--task", "qa", "--model", reader, "--max-answer", 4)
+    code, out, err = run(*args)
+    assert (code, err) == (0, "")
+    assert "5 questions, 4 gold answers; 2 paragraphs; read by" in " ".join(out.split())
+    assert [line.split()[0] for line in out.splitlines() if " to " in line and "." in line][:2] == [
+        "exact_match",
+        "f1",
+    ]
+    assert "a question, gold paragraph: " in out
+    found = json.loads(run(*args, "--json", "--limit", 2)[1])
+    assert (found["query_count"], found["task"], found["primary"]) == (2, "qa", "f1")
+    assert (
+        0 <= found["metrics"]["f1"]["low"] <= found["metrics"]["f1"]["mean"] <= found["metrics"]["f1"]["high"]
+    )
+    code, out, _ = run(*args, "--retrieve", "--encoder", tiny_model, "--mode", "dense", "-k", 2)
+    assert code == 0
+    assert "dense, 2 passages against gold paragraph, f1: " in " ".join(out.split())
+    rows = list(csv.DictReader(io.StringIO(run(*args, "--per-query", "-")[1])))
+    assert [row["query"] for row in rows][:2] == ["what opens", "what turns"]
+    assert {"exact_match", "f1", "answered", "first"} <= set(rows[0])
+    code, _, err = run("eval", path, "--task", "qa")
+    assert code == 2 and "deepset/roberta-base-squad2" in err
+    assert run(*args, "--mode", "dense")[0] == 2
+    assert run(*args, "--pooling", "mean")[0] == 2
+    assert run("eval", path, "--limit", 3)[0] == 2

@@ -1,0 +1,88 @@
+"""Answers drawn for a terminal, as a page and as a picture: harmless, self-contained, with the numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib import util
+
+import numpy as np
+import pytest
+
+from search.records import Answer, AnswerPlace, Answers, ReadWindow
+from search.render import answers as draw
+from search.render import page, picture
+from tests.render.test_page import EVIL, Parsed
+from tests.render.test_render import HIT
+
+PASSAGE = f"The key \U0001f511 is\r\nin the water. {EVIL} end"
+TOKENS = ("[CLS]", "where", "[SEP]", "the", "key", "is", "in", "the", "water", ".", "[SEP]")
+WINDOW = ReadWindow(
+    2, 3, 100, 130, TOKENS, (3, 10), np.arange(11, dtype=np.float32), -np.arange(11, dtype=np.float32), 6, 8
+)
+START = PASSAGE.index("in the water")
+ANSWER = Answer(
+    rank=1, text="in the water", start=100 + START, end=100 + START + 12, path="/texts/a.md", document="a.md",
+    line_start=4, line_end=4, page=None, passage=PASSAGE, passage_start=100, hit=replace(HIT, rank=7, score=0.25),
+    start_logit=3.5, end_logit=1.0, null_score=2.0, window=WINDOW, weight=0.5, readings=2,
+    also=(AnswerPlace("In  The water", "/texts/b.md", "b.md", 5, 18, 9, 9, None, 12, 0.75),),
+)  # fmt: skip
+FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 2, 0.0, 30, 0.5, (EVIL,))
+NONE = replace(FOUND, answers=(), nearest=replace(ANSWER, rank=0), unanswered=4, more=0)
+
+
+def test_the_numbers_of_the_sum() -> None:
+    assert ANSWER.margin == 2.5
+    assert ANSWER.probability == pytest.approx(0.924142)
+    assert ANSWER.score == pytest.approx(0.5 * 0.924142 + 0.5 * 0.25)
+    assert ANSWER.score == ANSWER.reader_part + ANSWER.retrieval_part
+    assert draw.sum_line(ANSWER) == (
+        "margin +2.50 over no answer (+3.50 start, +1.00 end, less +2.00); 0.5 x 0.924 + 0.5 x 0.250 of the passage; "
+        "window 2 of 3"
+    )
+    assert draw.also_line(ANSWER).startswith("also: chosen in 2 windows, ")
+    assert "b.md:9 'In The water' (+0.75)" in draw.also_line(ANSWER)
+
+
+@pytest.mark.parametrize("found", [FOUND, NONE])
+def test_a_terminal_gets_no_control_characters(found: Answers) -> None:
+    for colour in (False, True):
+        shown = draw.answers(found, width=80, colour=colour)
+        plain = shown.replace("\x1b[", "") if colour else shown
+        assert not any(ord(character) < 32 and character != "\n" for character in plain)
+        assert "\u202e" not in shown and "\\u202e" in shown
+    shown = " ".join(draw.answers(found, width=80).split())
+    assert "is «in the water». " in shown
+    assert "0.587" in shown
+    assert ("2 of them without an answer; 3 further answers not shown." in shown) == bool(found.answers)
+    assert ("No answer: no span in any of the 4 passages scores as much as no answer does." in shown) == (
+        not found.answers
+    )
+
+
+@pytest.mark.parametrize("found", [FOUND, NONE])
+def test_the_page_is_inert_and_marks_the_answer(found: Answers) -> None:
+    source = page.answers(found)
+    parsed = Parsed(source)
+    assert parsed.count("img") == 0 and "onerror" not in str(parsed.elements)
+    assert [attributes.get("src") for name, attributes in parsed.elements if name == "script"] == [None, None]
+    assert "default-src 'none'" in source and "\u202e" not in source
+    assert parsed.inside["mark"] == ["in the water"]
+    assert "+3.5000" in source and "\u22122.0000" in source and "+0.5871" in source
+
+
+def test_json_has_what_is_derived() -> None:
+    found = json.loads(draw.as_json(FOUND))
+    (one,) = found["answers"]
+    assert (one["margin"], one["score"], one["passage_id"]) == (2.5, ANSWER.score, HIT.passage_id)
+    assert one["also"][0]["text"] == "In  The water"
+    assert one["window"] == {
+        "number": 2, "of": 3, "start": 100, "end": 130, "tokens": 11, "passage": [3, 10], "first": 6, "last": 8
+    }  # fmt: skip
+    assert json.loads(draw.as_json(NONE, logits=True))["nearest"]["window"]["start_logits"] == list(range(11))
+
+
+@pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
+def test_the_picture() -> None:
+    for found in (FOUND, NONE, replace(NONE, nearest=None, passages=0)):
+        assert picture.answers(found).startswith(b"\x89PNG")
