@@ -10,6 +10,7 @@
     ├── IndexOutdated         an index of an earlier format, which `seewhy index` brings up to date
     ├── IndexLocked           another process is writing this index
     ├── FingerprintMismatch   two embeddings that cannot be compared
+    │   └── HeadMismatch      a trained head, and embeddings that it was not trained on
     └── OptionalDependency    an extra is not installed; the message holds the line that installs it
 
 Each message names the thing, says what is wrong with it, and what to do next. Errors of other
@@ -82,6 +83,21 @@ class FingerprintMismatch(SearchError):
             f"embeddings made in different ways cannot be compared ({listed}). "
             "Leave the option out to use what the index was built with, "
             "or build a new index with: seewhy index FOLDER --rebuild"
+        )
+        self.differences = differences
+
+
+class HeadMismatch(FingerprintMismatch):
+    """A linear head was trained on embeddings of one kind and is asked about those of another."""
+
+    def __init__(self, head: str, what: str, differences: list[tuple[str, str, str]]) -> None:
+        listed = "; ".join(
+            f"{name}: the head has '{trained}', {what} '{asked}'" for name, trained, asked in differences
+        )
+        SearchError.__init__(
+            self,
+            f"the head '{head}' cannot read embeddings of another kind ({listed}). "
+            "Train one for these with: seewhy label --train EXAMPLES.csv",
         )
         self.differences = differences
 

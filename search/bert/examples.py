@@ -1,0 +1,269 @@
+"""Labelled examples -> texts with their classes and embeddings, each text once.
+
+An example is a text, or names a passage or a document of an index. What the index has encoded already is taken from
+there: a text of the same content, by the key that the index itself goes by. That saves time and changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.encoding import Encoder, Fingerprint
+from search.encoding.inputs import with_context
+from search.errors import InputError, TextTooLong
+from search.index.checksums import content_key
+from search.index.database import reading
+from search.index.layout import DATABASE
+from search.index.place_of import place_of
+from search.index.snapshot import stored_passages
+from search.index.vectors import LoadedVectors, one_embedding
+from search.records import Example, Progress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NAMED = 3  # lines that a message lists
+
+
+@dataclass(frozen=True)
+class Item:
+    """A text to train on.
+
+    Attributes:
+        context: what is encoded before it, a passage's headings.
+        group: what must not be parted between training and test: a document, or the text itself.
+        where: as people find it: "line 7", "example 7".
+    """
+
+    context: str
+    text: str
+    label: str
+    group: str
+    where: str
+
+    @property
+    def key(self) -> bytes:
+        return content_key(self.context, self.text)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Items, each of its own content.
+
+    Attributes:
+        repeated: examples that said the same of a text that was there already, and were left out.
+        contradictions: a sentence on texts that have several labels and were left out; "" where there is none.
+    """
+
+    items: tuple[Item, ...]
+    repeated: int
+    contradictions: str
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return tuple(sorted({item.label for item in self.items}))
+
+    @property
+    def truth(self) -> NDArray[np.int64]:
+        """(n,) numbers of the items' classes."""
+        numbers = {name: i for i, name in enumerate(self.classes)}
+        return np.array([numbers[item.label] for item in self.items], dtype=np.int64)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """(n,) numbers of the items' groups, from 0 in the order of their first items."""
+        numbers: dict[str, int] = {}
+        return np.array([numbers.setdefault(item.group, len(numbers)) for item in self.items], dtype=np.int64)
+
+
+def gathered(examples: Sequence[Example], index: Path | None) -> Gathered:
+    """The examples as items.
+
+    Raises:
+        InputError: an example without text or label, or one that names a passage or path where no index is given, or
+            that the index does not hold.
+    """
+    items = _items(examples, index)
+    by_key: dict[bytes, list[Item]] = {}
+    for item in items:
+        by_key.setdefault(item.key, []).append(item)
+    kept, several = [], []
+    for same in by_key.values():
+        if len({item.label for item in same}) == 1:
+            kept.append(same[0])
+        else:
+            several.append(same)
+    left_out = sum(map(len, several))
+    return Gathered(
+        items=tuple(kept),
+        repeated=len(items) - len(kept) - left_out,
+        contradictions=_contradictions(several, left_out),
+    )
+
+
+def _contradictions(several: Sequence[Sequence[Item]], left_out: int) -> str:
+    if not several:
+        return ""
+    named = ["; ".join(f"{item.where}: {item.label}" for item in same[:_NAMED]) for same in several[:_NAMED]]
+    more = ", ..." if len(several) > _NAMED else ""
+    one = len(several) == 1
+    return (
+        f"{len(several):,} text{'' if one else 's'} ({left_out:,} examples) {'has' if one else 'have'} several labels "
+        f"and {'was' if one else 'were'} left out ({', '.join(f'({one})' for one in named)}{more})"
+    )
+
+
+def _items(examples: Sequence[Example], index: Path | None) -> list[Item]:
+    named = [_named(number, example) for number, example in enumerate(examples, 1)]
+    for example, where in zip(examples, named, strict=True):
+        if not example.label.strip():
+            raise InputError(f"{where} has no label. Give it one, or take it out.")
+        if example.text is not None and not example.text.strip():
+            raise InputError(f"{where} has no text. Give it one, or take it out.")
+        if example.text is None and index is None:
+            raise InputError(
+                f"{where} names a passage or a document, but no index is given. Name it with --index."
+            )
+    if index is None or all(example.text is not None for example in examples):
+        return [_of_text(one, where) for one, where in zip(examples, named, strict=True)]
+    loaded = LoadedVectors(index)
+    ids = [_passages(loaded, example, where) for example, where in zip(examples, named, strict=True)]
+    with reading(index / DATABASE) as connection:
+        stored = stored_passages(connection, sorted({id_ for some in ids for id_ in some}))
+    found = []
+    for example, where, some in zip(examples, named, ids, strict=True):
+        if example.text is not None:
+            found.append(_of_text(example, where))
+        for id_ in some:
+            if id_ not in stored:
+                raise InputError(
+                    f"{where} names passage {id_}, which the index does not hold. Passages get new ids when "
+                    "their document changes; name the path, or give the text."
+                )
+            one = stored[id_]
+            found.append(Item(one.context, one.text, example.label.strip(), one.document, where))
+    return found
+
+
+def _of_text(example: Example, where: str) -> Item:
+    assert example.text is not None
+    text = example.text.strip()  # as passages have it
+    return Item("", text, example.label.strip(), text, where)
+
+
+def _passages(loaded: LoadedVectors, example: Example, where: str) -> Sequence[int]:
+    if example.text is not None:
+        return ()
+    if example.passage is not None:
+        return (example.passage,)
+    place = place_of(loaded, example.path or "")
+    if not place.passages:
+        raise InputError(f"{where} names '{example.path}', which the index does not hold. Check the path.")
+    return place.passages
+
+
+def _named(number: int, example: Example) -> str:
+    return f"line {example.line}" if example.line else f"example {number}"
+
+
+def check_classes(found: Gathered, folds: int) -> None:
+    """
+    Raises:
+        InputError: fewer than two classes, or one with fewer examples (or groups of them) than folds.
+    """
+    classes = found.classes
+    if len(classes) < 2:
+        has = f"all have the label '{classes[0]}'" if classes else "there is none"
+        raise InputError(f"at least two labels are needed to tell apart, but of the examples {has}.")
+    groups = Counter(label for label, _ in {(item.label, item.group) for item in found.items})
+    label, fewest = min(groups.items(), key=lambda pair: (pair[1], pair[0]))
+    if fewest < folds:
+        what = "examples" if len({item.group for item in found.items}) == len(found.items) else "documents"
+        way = f"use --folds {fewest}, or " if fewest >= 2 else ""
+        raise InputError(
+            f"the label '{label}' has {fewest} {what}, fewer than the {folds} folds of the cross-validation: "
+            f"{way}give more of it."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """(n, d) embeddings of items; `reused` of them from the index, `encoded` here, `cut` of these to what fits."""
+
+    vectors: NDArray[np.float32]
+    reused: int
+    encoded: int
+    cut: int
+
+
+def embedded(
+    items: Sequence[Item],
+    encoder: Encoder,
+    index: Path | None,
+    *,
+    truncate: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Embedded:
+    """The embeddings of items.
+
+    Args:
+        index: to take what has been encoded from, where its fingerprint is that of `encoder`.
+        truncate: drop what goes beyond the model's limit.
+
+    Raises:
+        InputError: a text is too long, and `truncate` is off.
+    """
+    found = np.empty((len(items), encoder.dimension), dtype=np.float32)
+    missing = list(range(len(items)))
+    if index is not None:
+        with reading(index / DATABASE) as connection:
+            missing = _taken(connection, items, found)
+    if not missing:
+        return Embedded(found, len(items), 0, 0)
+
+    def told(done: int, total: int) -> None:
+        if progress:
+            progress(Progress("encoding", done, total, passages=len(missing), tokens=done))
+
+    texts = [with_context(items[i].context, items[i].text) for i in missing]
+    limit, prompt = encoder.max_tokens, encoder.prompt("document")
+    lengths = [len(encoder.tokenizer.encode(prompt + text).ids) for text in texts]
+    cut = sum(length > limit for length in lengths)
+    try:
+        found[missing] = encoder.encode(texts, role="document", truncate=truncate, progress=told)
+    except TextTooLong as error:
+        where = items[missing[error.position]].where
+        raise InputError(
+            f"{where} has {error.n_tokens} tokens and the model reads {error.max_tokens}"
+            + (f", and {cut - 1} more are too long" if cut > 1 else "")
+            + ". Shorten it, or take --truncate to read the beginning alone."
+        ) from None
+    return Embedded(found, len(items) - len(missing), len(missing), cut)
+
+
+def _taken(connection: sqlite3.Connection, items: Sequence[Item], found: NDArray[np.float32]) -> list[int]:
+    """Fill in what the index holds; the numbers of the items that it does not."""
+    missing = []
+    for i, item in enumerate(items):
+        row = connection.execute(
+            "SELECT passage FROM embeddings WHERE content = ? LIMIT 1", (item.key,)
+        ).fetchone()
+        if row is None:
+            missing.append(i)
+        else:
+            found[i] = one_embedding(connection, row[0])
+    return missing
+
+
+def same_kind(index: Fingerprint, encoder: Encoder) -> bool:
+    """Whether an index holds the embeddings that an encoder makes."""
+    from dataclasses import replace
+
+    return not encoder.fingerprint.differences(replace(index, passages=""))

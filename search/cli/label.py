@@ -1,0 +1,313 @@
+"""seewhy label"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.index import stopped_gently
+from search.cli.options import (
+    Colour,
+    ColourOption,
+    EngineOption,
+    IndexOption,
+    JsonOption,
+    OfflineOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+    remarks,
+)
+
+if TYPE_CHECKING:
+    from search.records import LabelExplanation, LabelledIndex, Labelling, LabelTraining
+
+Text = Annotated[
+    list[str] | None,
+    typer.Option("--text", metavar="TEXT", help="Label this text instead of an index. May be repeated."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME|FOLDER",
+        help="A checkpoint that was trained to classify texts: label with its classes.",
+    ),
+]
+Head = Annotated[
+    Path | None,
+    typer.Option("--head", metavar="FOLDER", help="Label with a head that --train --out has made."),
+]
+Train = Annotated[
+    Path | None,
+    typer.Option(
+        "--train",
+        metavar="FILE",
+        help="Train a head on labelled examples: CSV or TSV with the columns label and text, or label and passage "
+        "(ids) or path of an index.",
+    ),
+]
+TextColumn = Annotated[
+    str | None, typer.Option("--text-column", metavar="NAME", help="With --train: the column of the texts.")
+]
+LabelColumn = Annotated[
+    str, typer.Option("--label-column", metavar="NAME", help="With --train: the column of the labels.")
+]
+EncoderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="NAME|FOLDER",
+        help="With --train and without an index: the encoder. Default: all-MiniLM-L6-v2.",
+    ),
+]
+Pooling = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pooling",
+        help="With --train: mean, cls, pooler, max or mean_sqrt_len. Repeated, the others are compared with the first, "
+        "which is the head's.",
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FOLDER", help="With --train: where to keep the head.")
+]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        help="What is labelled, and the field of filters. Default: the head's name, else label.",
+    ),
+]
+Folds = Annotated[int, typer.Option("--folds", min=2, help="With --train: parts of the cross-validation.")]
+Repeats = Annotated[
+    int, typer.Option("--repeats", min=1, help="With --train: how often the examples are divided anew.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="With --train: of the division into folds.")]
+Strength = Annotated[float, typer.Option("--c", help="With --train: inverse strength of the regularisation.")]
+Truncate = Annotated[
+    bool, typer.Option("--truncate", help="With --train: read the beginning of texts that are too long.")
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="With --text and --head: what each word adds to each label.")
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Drop the labels of that name that another model or head has given.")
+]
+Remove = Annotated[bool, typer.Option("--remove", help="Remove the labels --name from the index.")]
+
+
+def label(
+    text: Text = None,
+    model: Model = None,
+    head: Head = None,
+    index: IndexOption = None,
+    name: Name = None,
+    explain: Explain = False,
+    replace: Replace = False,
+    remove: Remove = False,
+    train: Train = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = "label",
+    encoder: EncoderOption = None,
+    pooling: Pooling = None,
+    folds: Folds = 5,
+    repeats: Repeats = 10,
+    seed: Seed = 0,
+    c: Strength = 1.0,
+    truncate: Truncate = False,
+    out: Out = None,
+    offline: OfflineOption = False,
+    engine: EngineOption = "auto",
+    png: PngOption = None,
+    html: HtmlOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Label the passages of an index, or texts: by a checkpoint, or by a head that is trained here.
+
+    --model or --head labels every passage that has no label yet; filters then find it: --where "sentiment=positive".
+    With --text it labels that text. --train makes a head from labelled examples and says how good it is.
+    """
+    _check_one(train=train, model=model, head=head, remove=remove or None)
+    _check_training(train, text_column, encoder, pooling, out, truncate, label_column != "label")
+    if text and (train or remove or index or name or replace):
+        raise typer.BadParameter("--text goes with --model or --head alone; it labels no index")
+    if explain and not (text and head):
+        raise typer.BadParameter("--explain needs --text and --head")
+    if remove and not name:
+        raise typer.BadParameter("--remove needs --name: which labels")
+    if replace and (train or remove):
+        raise typer.BadParameter("--replace goes with --model or --head")
+    if (png and not train) or (html and not (train or explain)):
+        raise typer.BadParameter("--png goes with --train, --html with --train or --explain")
+    if train and index and encoder:
+        raise typer.BadParameter("an index has its own encoder: leave --encoder or --index out")
+    check_writable(png, html)
+    check_pictures(png)
+    shown = _Shown(png, html, as_json, quiet, page_width(), colour_on(color))
+    if train:
+        from search.bert.label_training import train_labels
+        from search.cli.eval import bars
+        from search.evaluating.formats.labels import read_examples
+
+        examples = read_examples(train.expanduser(), text_column=text_column, label_column=label_column)
+        with bars(quiet) as progress:
+            made = train_labels(
+                examples,
+                index=_index_of(index, encoder, any(one.text is None for one in examples)),
+                model=encoder,
+                poolings=pooling or (),
+                name=name or "label",
+                folds=folds,
+                repeats=repeats,
+                seed=seed,
+                c=c,
+                truncate=truncate,
+                source=train.name,
+                offline=offline,
+                engine=engine,
+                progress=progress,
+            )
+        kept = made.head.save(out) if out else None
+        shown.training(made.training, kept)
+    elif remove:
+        _remove(index, str(name), quiet)
+    elif text and explain:
+        from search.bert.label_addends import explain_label
+        from search.bert.linear_head import load_linear_head
+
+        loaded = load_linear_head(str(head))
+        shown.explanations([explain_label(one, loaded, offline=offline, engine=engine) for one in text])
+    elif text:
+        from search.bert.labelling import label as labels_of
+
+        shown.texts(labels_of(text, model=model, head=head, offline=offline, engine=engine))
+    else:
+        from search.bert.label_index import label_index
+        from search.cli.progress import progress_bar
+
+        with stopped_gently(quiet), progress_bar(quiet) as progress:
+            done = label_index(
+                index,
+                model=model,
+                head=head,
+                name=name,
+                replace=replace,
+                offline=offline,
+                progress=progress,
+            )
+        shown.index(done)
+
+
+def _check_one(**asked: object) -> None:
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) != 1:
+        there = f"there are {' and '.join(f'--{name}' for name in given)}" if given else "none is given"
+        raise typer.BadParameter(f"give one of --model, --head, --train and --remove; {there}")
+
+
+def _check_training(
+    train: Path | None,
+    text_column: str | None,
+    encoder: str | None,
+    pooling: Sequence[str] | None,
+    out: Path | None,
+    truncate: bool,
+    label_column: bool,
+) -> None:
+    only = {
+        "--text-column": text_column,
+        "--label-column": label_column,
+        "--encoder": encoder,
+        "--pooling": pooling,
+        "--out": out,
+        "--truncate": truncate,
+    }
+    if train is None and (given := [name for name, value in only.items() if value]):
+        raise typer.BadParameter(f"{given[0]} goes with --train")
+
+
+def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | None:
+    """The index that examples are of: the one that is named, else the one that is meant where they name passages."""
+    if index or encoder or not needed:
+        return index
+    from search.index.layout import find_index
+
+    return str(find_index(None))
+
+
+def _remove(index: str | None, name: str, quiet: bool) -> None:
+    from search.index.annotating import remove_annotator
+    from search.index.layout import find_index
+
+    gone = remove_annotator(find_index(index), name)
+    note(f"removed the labels '{name}' of {gone.annotated:,} passages", quiet)
+
+
+class _Shown:
+    """Where the result goes, and in which form."""
+
+    def __init__(
+        self, png: Path | None, html: Path | None, as_json: bool, quiet: bool, width: int, colour: bool
+    ) -> None:
+        self._png, self._html, self._json, self._quiet = png, html, as_json, quiet
+        self._width, self._colour = width, colour
+
+    def texts(self, found: Labelling) -> None:
+        from search.render import labels
+
+        echo(
+            labels.as_json(found)
+            if self._json
+            else labels.labelling(found, width=self._width, colour=self._colour)
+        )
+
+    def index(self, found: LabelledIndex) -> None:
+        from search.render import labels
+
+        echo(
+            labels.as_json(found)
+            if self._json
+            else labels.labelled_index(found, width=self._width, colour=self._colour)
+        )
+        remarks(found.notes, self._quiet)
+
+    def training(self, found: LabelTraining, kept: Path | None) -> None:
+        from search.render import labels, page, picture
+
+        if self._png:
+            self._write(self._png, picture.labels(found))
+        if self._html:
+            self._write(self._html, page.labels(found))
+        if self._json:
+            echo(labels.as_json(found, head=None if kept is None else str(kept)))
+        elif not (self._png or self._html):
+            echo(labels.training(found, width=self._width, colour=self._colour))
+        if kept is None:
+            note("note: the head was not kept; name a folder for it with --out", self._quiet)
+        else:
+            note(f"wrote {kept}; label with it: seewhy label --head {kept}", self._quiet)
+
+    def explanations(self, found: list[LabelExplanation]) -> None:
+        from search.render import labels, page
+
+        if self._html:
+            self._write(self._html, page.label_explanation(found))
+        if self._json:
+            echo(labels.explanations_json(found))
+        elif not self._html:
+            echo(
+                "\n\n".join(labels.explanation(one, width=self._width, colour=self._colour) for one in found)
+            )
+
+    def _write(self, path: Path, content: str | bytes) -> None:
+        write_file(path, content)
+        note(f"wrote {path}", self._quiet)

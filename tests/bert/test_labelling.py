@@ -1,0 +1,167 @@
+"""Labels of texts by a checkpoint of its own classes, against transformers' pipeline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from search.bert import explain_label, label
+from search.bert.linear_head import LinearHead
+from search.encoding import Encoder
+from search.errors import HeadMismatch, InputError, ModelError
+from tests.bert.conftest import save_tiny, save_tiny_head
+from tests.conftest import save_tiny_bert
+
+MOODS = ("bad", "good", "neither")
+TEXTS = ["open the door", "the key is in the water", "no", "turn the lock and look for the people"]
+LONG = "the key is in the water and the door of the first side is open now " * 12
+
+
+def with_config(folder: Path, **values: object) -> Path:
+    file = folder / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text(encoding="utf-8")), **values}), encoding="utf-8")
+    return folder
+
+
+def of_pipeline(folder: Path, texts: list[str], function: str) -> list[dict[str, float]]:
+    from transformers import AutoTokenizer, pipeline
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    classify: Any = pipeline("text-classification", model=str(folder), tokenizer=tokenizer, device="cpu")
+    return [
+        {one["label"]: one["score"] for one in classify(text, top_k=None, function_to_apply=function)}
+        for text in texts
+    ]
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_classes_that_exclude_each_other(tmp_path: Path, kind: str) -> None:
+    folder = save_tiny_head(tmp_path, "label", kind=kind, labels=MOODS)
+    found = label(TEXTS, model=str(folder), device="cpu")
+    assert (found.classes, found.exclusive) == (MOODS, True)
+    for one, expected in zip(found.texts, of_pipeline(folder, TEXTS, "softmax"), strict=True):
+        assert dict(zip(MOODS, one.scores, strict=True)) == pytest.approx(expected, abs=1e-5)
+        assert one.label == max(expected, key=lambda name: expected[name]) and one.labels == (one.label,)
+        assert one.score == pytest.approx(max(expected.values()), abs=1e-5)
+
+
+def test_several_labels_at_once(tmp_path: Path) -> None:
+    folder = save_tiny_head(tmp_path, "label", labels=MOODS)
+    with_config(folder, problem_type="multi_label_classification")
+    found = label(TEXTS, model=str(folder), device="cpu")
+    assert not found.exclusive
+    counts = set()
+    for one, expected in zip(found.texts, of_pipeline(folder, TEXTS, "sigmoid"), strict=True):
+        assert dict(zip(MOODS, one.scores, strict=True)) == pytest.approx(expected, abs=1e-5)
+        likely = sorted((name for name in MOODS if expected[name] >= 0.5), key=lambda name: -expected[name])
+        assert list(one.labels) == likely
+        counts.add(len(likely))
+    assert max(counts) > 1
+
+
+def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
+    """The logits of each window, by transformers alone, counted by its tokens."""
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    folder = save_tiny_head(tmp_path, "label", labels=MOODS)
+    found = label([LONG, TEXTS[0]], model=str(folder), device="cpu")
+    assert (found.texts[0].windows, found.texts[1].windows) == (6, 1)
+    from search.bert.heads import load_head
+
+    tokenizer = load_head("label", str(folder), device="cpu").tokenizer
+    ids = tokenizer.encode(LONG, add_special_tokens=False).ids
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    logits, weights, start = [], [], 0
+    while True:
+        part = ids[start : start + 62]
+        with torch.inference_mode():
+            logits.append(model(torch.tensor([[2, *part, 3]])).logits[0].numpy())
+        weights.append(len(part))
+        if start + 62 >= len(ids):
+            break
+        start += 31  # windows share half of their tokens where the model reads few
+    assert len(logits) == 6 and weights[-1] < 62
+    mean = np.average(logits, axis=0, weights=weights)
+    np.testing.assert_allclose(found.texts[0].scores, np.exp(mean) / np.exp(mean).sum(), atol=1e-5)
+
+
+def test_what_cannot_label(tmp_path: Path) -> None:
+    folder = save_tiny_head(tmp_path / "head", "label", labels=MOODS)
+    with pytest.raises(InputError, match="text number 2 is empty"):
+        label(["a", " "], model=str(folder))
+    with pytest.raises(InputError, match="one string"):
+        label("a", model=str(folder))
+    with pytest.raises(InputError, match="a checkpoint or a head"):
+        label(["a"])
+    with pytest.raises(ModelError, match="has no head for classes of texts"):
+        label(["a"], model=str(save_tiny(tmp_path / "plain", "bert")))
+    number = save_tiny_head(tmp_path / "number", "label", labels=("LABEL_0",))
+    with pytest.raises(ModelError, match="gives one number for a text"):
+        label(["a"], model=str(number))
+    double = save_tiny_head(tmp_path / "double", "label", labels=("same", "same"))
+    with pytest.raises(ModelError, match="two classes of one name"):
+        label(["a"], model=str(double))
+
+
+def head_for(encoder: Encoder) -> LinearHead:
+    chance = np.random.default_rng(0)
+    return LinearHead(
+        "mood", MOODS, chance.normal(size=(3, 32)), chance.normal(size=3), encoder.fingerprint, {}
+    )
+
+
+def test_a_trained_head_labels_texts(tiny: Encoder) -> None:
+    head = head_for(tiny)
+    found = label(TEXTS, head=head)
+    np.testing.assert_allclose(
+        [one.scores for one in found.texts], head.probabilities(tiny.encode(TEXTS)), atol=1e-6
+    )
+    assert (found.classifier, found.model, found.pooling) == ("mood", tiny.model, "mean")
+
+
+@pytest.mark.parametrize("pooling", ["mean", "mean_sqrt_len", "max"])
+def test_a_logit_is_the_sum_of_its_addends(tiny_model: Path, pooling: str) -> None:
+    encoder = Encoder(str(tiny_model), pooling=pooling)
+    head = head_for(encoder)
+    why = explain_label(TEXTS[1], head, encoder=encoder)
+    direct = encoder.encode([TEXTS[1]])[0].astype(np.float64) @ head.coefficients.T + head.intercepts
+    np.testing.assert_allclose(why.logits, direct, atol=1e-5)
+    np.testing.assert_allclose(why.contributions.sum(axis=0) + head.intercepts, direct, atol=1e-5)
+    assert abs(why.residual).max() < 1e-5
+    np.testing.assert_allclose(why.by_word.sum(axis=0), why.contributions.sum(axis=0), atol=1e-12)
+    assert [word.text for word in why.words][1:3] == ["the", "key"]
+    assert why.label == MOODS[int(direct.argmax())]
+    vectors = encoder.tokens([TEXTS[1]])[0].vectors.astype(np.float64)
+    if pooling == "mean":  # the formula, from the token vectors
+        expected = vectors @ head.coefficients.T / np.linalg.norm(vectors.sum(axis=0))
+        np.testing.assert_allclose(why.contributions, expected, atol=1e-5)
+    if pooling == "max":
+        own = [vectors[:, j].argmax() == 2 for j in range(32)]
+        expected = (vectors.max(axis=0) * own) @ head.coefficients.T / np.linalg.norm(vectors.max(axis=0))
+        np.testing.assert_allclose(why.contributions[2], expected, atol=1e-5)
+
+
+def test_what_has_no_addends(tiny: Encoder, tiny_model: Path, tmp_path: Path) -> None:
+    cls = Encoder(str(tiny_model), pooling="cls")
+    with pytest.raises(InputError, match="with pooling 'cls' an embedding is no sum over tokens"):
+        explain_label("the key", head_for(cls), encoder=cls)
+    with pytest.raises(InputError, match="nothing to explain"):
+        explain_label(" ", head_for(tiny), encoder=tiny)
+    with pytest.raises(InputError, match="has 102 tokens and the model reads 64"):
+        explain_label("water " * 100, head_for(tiny), encoder=tiny)
+    other = Encoder(str(save_tiny_bert(tmp_path, seed=5)))
+    with pytest.raises(HeadMismatch):
+        explain_label("the key", head_for(tiny), encoder=other)
+
+
+def test_a_model_that_has_changed_since(tmp_path: Path) -> None:
+    head = head_for(Encoder(str(save_tiny_bert(tmp_path, seed=5))))
+    save_tiny_bert(tmp_path, seed=6)
+    for work in (lambda: label(["the key"], head=head), lambda: explain_label("the key", head)):
+        with pytest.raises(HeadMismatch, match=r"weights: .* the model that is found now"):
+            work()

@@ -1,0 +1,196 @@
+"""`seewhy label`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import search
+from search.bert import label, load_linear_head
+from search.cli.app import main
+from tests.bert.conftest import save_tiny_head
+from tests.bert.test_label_training import texts_of
+
+Run = Callable[..., tuple[int, str, str]]
+MOODS = ("bad", "good")
+drawing = pytest.mark.skipif(
+    util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
+)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
+
+    def command(*args: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60 texts with three labels, one of which would colour a terminal or be markup on a page."""
+    names = {"door": "<b>door</b>\x1b[31m", "time": "time", "water": "water"}
+    rows = "".join(f'"{text}",{names[label]}\n' for text, label in texts_of(60))
+    path = tmp_path_factory.mktemp("examples") / "topics.csv"
+    path.write_text(f"text,label\n{rows}", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def head(examples: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A head on embeddings of the tiny model."""
+    from search.bert import train_labels
+    from search.evaluating.formats.labels import read_examples
+
+    trained = train_labels(read_examples(examples), model=str(tiny_model), name="topic", folds=2, repeats=1)
+    return trained.head.save(tmp_path_factory.mktemp("heads") / "topic")
+
+
+def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> None:
+    args = (
+        "label",
+        "--train",
+        examples,
+        "--encoder",
+        tiny_model,
+        "--folds",
+        3,
+        "--repeats",
+        2,
+        "--name",
+        "topic",
+    )
+    code, out, err = run(*args, "--out", tmp_path / "head")
+    assert code == 0
+    assert "60 examples of topics.csv, 3 labels" in out
+    assert "3-fold cross-validation, 2 times (seed 0)" in " ".join(out.split())
+    assert "accuracy of always '" in out
+    assert "Confusion: rows are true labels, columns what was said, means of 2 divisions" in out
+    assert "<b>door</b>\\x1b[31m" in out and "\x1b" not in out
+    assert f"label with it: seewhy label --head {tmp_path / 'head'}" in err
+    assert load_linear_head(tmp_path / "head").name == "topic"
+    code, out, err = run(*args, "--json", "--pooling", "mean", "--pooling", "cls")
+    found = json.loads(out)
+    assert (code, found["head"], found["source"]) == (0, None, "topics.csv")
+    assert "the head was not kept; name a folder for it with --out" in err
+    mean, cls = found["reports"]
+    assert (mean["pooling"], cls["pooling"], mean["examples"]) == ("mean", "cls", 60)
+    assert found["comparisons"][0]["difference"]["mean"] == pytest.approx(
+        cls["accuracy"]["mean"] - mean["accuracy"]["mean"]
+    )
+    assert sum(map(sum, mean["confusion"])) == pytest.approx(60)
+    assert "cls against mean, accuracy: " in run(*args, "--pooling", "mean", "--pooling", "cls")[1]
+    assert run(*args, "-q")[2] == ""
+
+
+@drawing
+def test_report_as_picture_and_page(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> None:
+    png, html = tmp_path / "a.png", tmp_path / "a.html"
+    code, out, err = run(
+        "label", "--train", examples, "--encoder", tiny_model, "--repeats", 1, "--png", png, "--html", html
+    )
+    assert (code, out) == (0, "")
+    assert f"wrote {png}\nwrote {html}\n" in err
+    assert png.read_bytes().startswith(b"\x89PNG")
+    page = html.read_text(encoding="utf-8")
+    assert "&lt;b&gt;door&lt;/b&gt;\\x1b[31m" in page
+    assert "<b>door</b>" not in page and "\x1b" not in page
+    assert "default-src 'none'" in page
+
+
+def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
+    code, out, err = run("label", "--text", "open the door", "--text", "water \x1b[31m", "--head", head)
+    assert (code, err) == (0, "")
+    assert "open the door" in out and "water \\x1b[31m" in out
+    assert "Probabilities by topic, a linear head over" in out
+    expected = label(["open the door"], head=head).texts[0]
+    found = json.loads(run("label", "--text", "open the door", "--head", head, "--json")[1])
+    assert found["texts"][0]["scores"] == pytest.approx(expected.scores)
+    checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
+    code, out, _ = run("label", "--text", "the key " * 100, "--model", checkpoint, "--offline")
+    assert code == 0 and "read in" in out and "windows; the mean of their logits counts" in out
+
+
+def test_explain(run: Run, head: Path, tmp_path: Path) -> None:
+    args = ("label", "--text", "open the <i>door", "--head", head, "--explain")
+    code, out, _ = run(*args)
+    assert code == 0
+    lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
+    logits = [float(cell) for cell in lines["logit"]]
+    rows = out.split("intercept")[0].splitlines()
+    words = [[float(cell) for cell in line.split()[-3:]] for line in rows if line.count("0.") >= 2]
+    sums = [
+        sum(column) + float(cell)
+        for column, cell in zip(zip(*words, strict=True), lines["intercept"], strict=True)
+    ]
+    assert sums == pytest.approx(logits, abs=0.001)
+    (found,) = json.loads(run(*args, "--json")[1])
+    assert max(map(abs, found["residual"])) < 1e-5
+    assert [word["text"] for word in found["words"]][1:3] == ["open", "the"]
+    html = tmp_path / "why.html"
+    assert run(*args, "--html", html)[0] == 0
+    page = html.read_text(encoding="utf-8")
+    assert "&lt;</span>" in page and "<i>door" not in page
+
+
+def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    index = search.Index.build(notes, model=str(tiny_model))
+    passages = index.status().passages
+    code, out, err = run("label", "--head", head, "-i", index.path, "-q")
+    assert (code, err) == (0, "")
+    assert f"topic: {passages} passages labelled" in out
+    assert "Filter by it: --where 'topic=" in out
+    found = json.loads(run("label", "--head", head, "-i", index.path, "-q", "--json")[1])
+    assert (found["labelled"], found["before"], found["name"]) == (0, passages, "topic")
+    assert sum(found["counts"].values()) == passages
+    assert "topic: all" in run("status", "-i", index.path)[1]
+    best = max(found["counts"], key=lambda name: found["counts"][name])
+    where = f'topic="{best}"' if best.startswith("<") else f"topic={best}"
+    hits = json.loads(run("query", "the door", "-i", index.path, "--where", where, "--json", "-k", 50)[1])
+    assert len(hits) == found["counts"][best]
+    checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
+    code, _, err = run("label", "--model", checkpoint, "--name", "topic", "-i", index.path, "-q")
+    assert code == 1 and "--replace" in err
+    code, out, err = run("label", "--model", checkpoint, "--name", "topic", "--replace", "-i", index.path)
+    assert code == 0 and "good" in out and f"note: labels of {passages} passages were replaced" in err
+    code, _, err = run("label", "--remove", "--name", "topic", "-i", index.path)
+    assert (code, err) == (0, f"removed the labels 'topic' of {passages} passages\n")
+    assert run("label", "--remove", "--name", "topic", "-i", index.path)[0] == 1
+
+
+def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, other_model: Path) -> None:
+    index = search.Index.build(notes, model=str(other_model))
+    code, _, err = run("label", "--head", head, "-i", index.path)
+    assert code == 1 and err.startswith("seewhy: the head 'topic' cannot read embeddings of another kind")
+    assert run("label", "--head", head.parent, "-i", index.path)[0] == 1
+    assert run("label", "--train", examples.with_name("gone.csv"))[0] == 1
+    for wrong in (
+        (),
+        ("--head", head, "--model", "x"),
+        ("--head", head, "--folds", "1"),
+        ("--head", head, "--out", "x"),
+        ("--head", head, "--label-column", "x"),
+        ("--head", head, "--text", "a", "-i", "x"),
+        ("--model", "x", "--text", "a", "--explain"),
+        ("--head", head, "--png", "a.png"),
+        ("--head", head, "--text", "a", "--html", "a.html"),
+        ("--train", examples, "--text", "a"),
+        ("--train", examples, "--replace"),
+        ("--train", examples, "-i", "x", "--encoder", "y"),
+        ("--remove",),
+    ):
+        assert run("label", *wrong)[0] == 2, wrong
