@@ -14,6 +14,7 @@ The pipeline, one folder a stage; each knows only those before it:
     building.py  what an index is made with
     library.py   the public `Index`, built of all these
     evaluating/  judged queries -> figures with intervals; evaluation.py, the public `evaluate`
+    training/    examples or passages -> a fine-tuned encoder; public as search.bert.train and adapt
     cli/         the command `seewhy`
 
     import search

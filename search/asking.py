@@ -72,9 +72,11 @@ class Asking:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is wrong with the index though it answers; empty when all is well."""
+        """What is wrong with the index though it answers, and what the last filter could not know; empty when all
+        is well."""
         vectors = self._vectors
-        problems = (vectors.problem, vectors.lexicon.problem, vectors.baseline.problem)
+        problems = [vectors.problem, vectors.lexicon.problem, vectors.baseline.problem]
+        problems += self._filters.remarks if self._filters else ()
         return tuple(f"{problem} --index {quoted(self.path)}" for problem in problems if problem)
 
     def query(
@@ -146,6 +148,8 @@ class Asking:
     def _allowed(self, where: str | None) -> Allowed | None:
         """What tells which passages pass a filter; None for no filter."""
         if where is None:
+            if self._filters:
+                self._filters.forget_remarks()
             return None
         from search.query.where import parse
         from search.query.where_sql import Filters

@@ -19,8 +19,8 @@ HEAVY = (
     "docutils",
 )
 STAGES = [
-    "errors", "records", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluating",
-    "pairs", "asking", "building", "library", "evaluation", "render", "cli",
+    "errors", "records", "statistics", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluating",
+    "pairs", "asking", "building", "library", "evaluation", "training", "render", "cli",
 ]  # fmt: skip
 
 

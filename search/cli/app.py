@@ -12,18 +12,24 @@ from typing import Annotated
 import typer
 
 from search import __version__
+from search.cli.ask import ask
 from search.cli.check import check, repair
 from search.cli.contrast import contrast
 from search.cli.duplicates import duplicates
 from search.cli.eval import evaluate
 from search.cli.explain import explain
+from search.cli.fill import ManyAmong, fill
 from search.cli.index import index
 from search.cli.inspect import ManyAgainst, inspect
+from search.cli.label import label
 from search.cli.models import models
+from search.cli.next import follows
 from search.cli.query import query
 from search.cli.similar import similar
 from search.cli.similarity import similarity
 from search.cli.status import list_indexes, status
+from search.cli.tag import tag
+from search.cli.train import train
 from search.cli.why_not import why_not
 from search.errors import SearchError
 from search.render.escape import escape
@@ -38,6 +44,7 @@ app = typer.Typer(
 )
 app.command()(index)
 app.command()(query)
+app.command()(ask)
 app.command()(explain)
 app.command()(contrast)
 app.command("why-not")(why_not)
@@ -45,7 +52,12 @@ app.command()(similar)
 app.command()(similarity)
 app.command()(duplicates)
 app.command(cls=ManyAgainst)(inspect)
+app.command(cls=ManyAmong)(fill)
+app.command("next")(follows)
+app.command()(tag)
+app.command()(label)
 app.command("eval")(evaluate)
+app.command()(train)
 app.command()(status)
 app.command()(check)
 app.command()(repair)

@@ -77,6 +77,7 @@ def repair(
     again from the folder. A database that cannot be read is kept under another name, never deleted. Exit code
     0 if nothing is damaged afterwards (with --dry-run: if nothing is damaged now).
     """
+    from search.building import boundary_of
     from search.cli.index import stopped_gently
     from search.cli.progress import progress_bar
     from search.index.health.repair import repair as mend
@@ -85,7 +86,14 @@ def repair(
 
     place = find_index(index)
     with stopped_gently(quiet), progress_bar(quiet) as progress:
-        done = mend(place, offline=offline, engine=engine, dry_run=dry_run, progress=progress)
+        done = mend(
+            place,
+            offline=offline,
+            engine=engine,
+            dry_run=dry_run,
+            progress=progress,
+            boundary_of=lambda settings: boundary_of(settings, offline),
+        )
     if as_json:
         echo(json.document(done))
     elif not quiet or not done.check.ok:

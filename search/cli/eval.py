@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from search.cli import eval_ner, eval_qa
 from search.cli.files import check_writable, write_file
 from search.cli.index import TokenVectors, stopped_gently
 from search.cli.options import (
@@ -27,13 +28,15 @@ from search.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from search.records import Progress
+    from search.records import Evaluation, Progress
 
 
 class TaskName(str, Enum):
     retrieval = "retrieval"
     spans = "spans"
     sts = "sts"
+    qa = "qa"
+    ner = "ner"
 
 
 Dataset = Annotated[
@@ -41,7 +44,7 @@ Dataset = Annotated[
     typer.Argument(
         metavar="DATASET",
         help="A folder in BEIR layout; one with corpora/ and questions.jsonl; SQuAD's JSON; a CSV or TSV file "
-        "with query, path (and relevance), or with sentence1, sentence2 and score.",
+        "with query, path (and relevance), or with sentence1, sentence2 and score; for ner a file in CoNLL format.",
         show_default=False,
     ),
 ]
@@ -63,7 +66,12 @@ TopK = Annotated[
 ]
 Split = Annotated[str, typer.Option("--split", help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")]
 Task = Annotated[
-    TaskName | None, typer.Option("--task", help="Only to make sure. Default: what the data is.")
+    TaskName | None,
+    typer.Option(
+        "--task",
+        help="qa: answers of the reader --model to the questions of a file in SQuAD's format. ner: entities that "
+        "--model finds in a file in CoNLL format. Others: only to make sure. Default: what the data is.",
+    ),
 ]
 PerQuery = Annotated[
     str | None,
@@ -97,7 +105,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="NAME|FOLDER",
-        help="The encoder, or NAME@REVISION. Default: all-MiniLM-L6-v2, or the index's.",
+        help="The encoder, or NAME@REVISION. Default: all-MiniLM-L6-v2, or the index's. For qa the reader.",
     ),
 ]
 
@@ -116,6 +124,14 @@ def evaluate(
     model: Model = None,
     pooling: PoolingOption = None,
     token_vectors: TokenVectors = None,
+    retrieve: eval_qa.Retrieve = False,
+    encoder: eval_qa.Encoder = None,
+    limit: eval_qa.Limit = None,
+    no_answer_margin: eval_qa.Margin = None,
+    max_answer: eval_qa.MaxAnswer = 30,
+    map_: eval_ner.Map = None,
+    predictions: eval_ner.Predictions = None,
+    predicted: eval_ner.Predicted = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
     as_json: JsonOption = False,
@@ -125,21 +141,56 @@ def evaluate(
     """Ask judged queries, and say how good the answers are.
 
     Prints nDCG, MRR, MAP, recall, success and precision with 95 % intervals; for gold spans recall, precision and
-    IoU by character; for pairs of sentences correlations.
+    IoU by character; for pairs of sentences correlations; for answers (--task qa) exact match and F1; for entities
+    (--task ner) precision, recall and F1.
 
     A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.
     """
-    from search.evaluation import evaluate as run
     from search.render import evaluation as draw
 
     if mode and compare:
         raise typer.BadParameter("--mode and --compare exclude each other; --mode may be repeated.")
     file = None if per_query in (None, "-") else Path(str(per_query))
-    check_writable(file)
-    with stopped_gently(quiet), bars(quiet) as progress:
-        found = run(
+    check_writable(file, predictions)
+    asked = list(compare or mode or ())
+    if task is TaskName.ner:
+        if asked or per_query or index or pooling or whole or allow_missing or retrieve or encoder:
+            raise typer.BadParameter("options of asking an index are not for ner; it takes --model and --map")
+        wanted = eval_ner.Asked(dataset, model, predicted, map_ or [], limit, offline)
+        with stopped_gently(quiet), bars(quiet) as progress:
+            entities = wanted.evaluation(progress)
+        eval_ner.show(entities, predictions, as_json, quiet, page_width(), colour_on(color))
+        return
+    if map_ or predictions or predicted:
+        raise typer.BadParameter("--map, --predictions and --predicted go with --task ner")
+
+    def run(progress: Callable[[Progress], None]) -> Evaluation:
+        if task is TaskName.qa:
+            if pooling or whole or allow_missing or token_vectors is not None or split != "test":
+                raise typer.BadParameter("options of a collection's encoder and judgements are not for qa")
+            return eval_qa.Asked(
+                dataset,
+                model,
+                retrieve,
+                encoder,
+                asked,
+                index,
+                k,
+                limit,
+                no_answer_margin,
+                max_answer,
+                offline,
+                engine,
+            ).evaluation(progress)
+        from search.evaluation import evaluate as measure
+
+        if retrieve or encoder or limit or no_answer_margin is not None or max_answer != 30:
+            raise typer.BadParameter(
+                "--retrieve, --encoder, --limit, --no-answer-margin and --max-answer go with --task qa"
+            )
+        return measure(
             dataset,
-            settings=compare or mode or (),
+            settings=asked,
             index=index,
             model=model,
             pooling=pooling,
@@ -153,6 +204,9 @@ def evaluate(
             engine=engine,
             progress=progress,
         )
+
+    with stopped_gently(quiet), bars(quiet) as progress:
+        found = run(progress)
     if file:
         write_file(file, draw.queries(found) + "\n")
         note(f"wrote {file}", quiet)

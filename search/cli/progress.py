@@ -44,7 +44,7 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
         def show(state: Progress) -> None:
             bar.update(
                 task,
-                description=f"{state.stage} {state.passages:,} passages",
+                description=f"{state.stage} {_counted(state)}",
                 completed=state.done,
                 total=max(state.total, 1),
                 rate=_rate(state, started),
@@ -63,14 +63,21 @@ def _lines() -> Callable[[Progress], None]:
             return
         last = now
         share = state.done / state.total
-        left = (now - started) * (1 - share) / share if share > 0 else 0.0
+        left = f"about {(now - started) * (1 - share) / share:,.0f} s left" if share > 0 else ""
         print(
-            f"{share:4.0%}  {state.passages:,} passages  {_rate(state, started)}  about {left:,.0f} s left",
+            "  ".join(filter(None, (f"{share:4.0%}", _counted(state), _rate(state, started), left))),
             file=sys.stderr,
             flush=True,
         )
 
     return show
+
+
+def _counted(state: Progress) -> str:
+    if state.stage in ("training", "looking for negatives"):
+        return f"{'step ' if state.stage == 'training' else ''}{state.done:,} of {state.total:,}"
+    weighed = f", {state.boundaries:,} boundaries weighed" if state.boundaries else ""
+    return f"{state.passages:,} passages{weighed}"
 
 
 def _rate(state: Progress, started: float) -> str:

@@ -8,6 +8,7 @@
     lexicon.py   the words of the passages, an FTS5 table; terms.py texts as it sees them, and the words of a query
     baseline.py  what random pairs score, and which passages are near everything; sampling.py draws them
     token_vectors.py  the vectors of all tokens, for those who ask for them
+    annotations.py  what models have said of passages, for filters; annotating.py writes it
     snapshot.py  reading: nearest passages and their text, from one consistent state
     writer.py    writing: one batch of documents, one transaction
     place_of.py  what a path, line or record means in an index

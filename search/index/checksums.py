@@ -24,6 +24,8 @@ COVERED = {
     ),
     "ann": ("generation", "file", "sha256", "watermark", "count"),
     "baseline": ("id", "passages", "queries", "made_with", "pairs", "hubs"),
+    "annotators": ("name", "made_with", "fields"),
+    "annotations": ("passage", "annotator", "values", "spans"),
 }  # fmt: skip
 
 Value = int | str | bytes | None

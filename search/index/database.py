@@ -20,11 +20,16 @@ from typing import Any
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
 from search.index.checksums import require, row_checksum
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _WAIT_SECONDS = 60.0
 _REPAIR = "seewhy repair"
 _KINDS: dict[str, type] = {"root": str, "fingerprint": dict, "source": dict}
-_TABLES = frozenset({"meta", "files", "documents", "passages", "embeddings", "skipped", "ann", "lexicon"})
+_TABLES = frozenset(
+    {
+        "meta", "files", "documents", "passages", "embeddings", "skipped", "ann", "lexicon", "annotators",
+        "annotations",
+    }
+)  # fmt: skip
 
 
 def connect_to_read(database: Path) -> sqlite3.Connection:

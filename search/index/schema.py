@@ -99,6 +99,24 @@ def m003_words(db: Database) -> None:
     )
 
 
+@_migrations()
+def m004_annotations(db: Database) -> None:
+    """What models say of passages (annotations.py)."""
+    db.execute(
+        """CREATE TABLE annotators (
+            name TEXT PRIMARY KEY, made_with TEXT NOT NULL, fields TEXT NOT NULL, checksum INTEGER NOT NULL
+        ) STRICT"""
+    )
+    db.execute(
+        """CREATE TABLE annotations (
+            passage INTEGER NOT NULL REFERENCES passages (id) ON DELETE CASCADE,
+            annotator TEXT NOT NULL REFERENCES annotators (name) ON DELETE CASCADE,
+            "values" TEXT NOT NULL, spans TEXT NOT NULL, checksum INTEGER NOT NULL,
+            PRIMARY KEY (passage, annotator)
+        ) STRICT"""
+    )
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring a writer's connection to the newest schema, in one transaction."""
     db = Database(connection, execute_plugins=False)

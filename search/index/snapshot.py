@@ -7,12 +7,13 @@ import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
+from search.index.annotations import annotations_of, annotators, values_of
 from search.index.baseline import LoadedBaseline
 from search.index.checksums import COVERED, content_key, covered, require
 from search.index.database import meta_of, one_meta, reading
@@ -29,7 +30,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True)
 class StoredPassage:
-    """A passage as it lies in the index, with what is known of its document."""
+    """A passage as it lies in the index, with what is known of its document and what annotators say of it."""
 
     id: int
     path: str
@@ -44,6 +45,7 @@ class StoredPassage:
     line_end: int
     metadata: dict[str, Any]
     page: int | None
+    annotations: dict[str, Any] = field(default_factory=dict)
 
 
 def documents_of(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, int]:
@@ -94,6 +96,7 @@ def status(index: Path, weight: float) -> Status:
         partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
         skipped = skipped_groups(connection)
         baseline = LoadedBaseline().get(connection)
+        annotated = tuple(annotators(connection))
     held = f"FAISS flat, {ann.count - ann.deleted} of {passages} passages" if ann else "no FAISS file"
     return Status(
         name=index.name,
@@ -114,6 +117,7 @@ def status(index: Path, weight: float) -> Status:
         fingerprint=fingerprint.as_dict(),
         complete=bool(meta.get("complete")) and partial is None,
         random_pairs=baseline.spread(weight) if baseline else None,
+        annotations=annotated,
     )
 
 
@@ -153,6 +157,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
         IndexDamaged: a row of a passage, its document or its file is damaged or missing.
     """
     root = one_meta(connection, "root")
+    annotated = annotations_of(connection, ids)
     rows = connection.execute(
         f"""SELECT {covered("passages")}, passages.checksum, embeddings.content,
                    {covered("documents")}, documents.checksum, {covered("files")}, files.checksum
@@ -186,6 +191,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
             line_end=mine["line_end"],
             metadata=json.loads(document["metadata"]),
             page=mine["page"],
+            annotations=values_of(annotated.get(mine["id"], ())),
         )
     return found
 

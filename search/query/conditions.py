@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from search.query.where_compare import Value
+from search.records.annotations import BUILT_IN_FIELDS
 
-BUILT_IN = ("path", "kind", "title", "heading", "page")
+BUILT_IN = BUILT_IN_FIELDS
 
 
 @dataclass(frozen=True)

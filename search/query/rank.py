@@ -187,4 +187,5 @@ def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, sc
         percentile=scale.percentile(item.score),
         random_pairs=scale.pairs,
         hub=scale.hub(passage.id),
+        annotations=passage.annotations,
     )

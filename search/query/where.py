@@ -7,7 +7,8 @@
     condition   = "not" condition | "(" filter ")" | "has" field
                 | field ("=" | "!=" | "<" | "<=" | ">" | ">=" | ":") value
                 | field ["not"] "in" "(" value {"," value} ")"
-    field       = path | kind | title | heading | page, or a name from the metadata: parts joined by "."
+    field       = path | kind | title | heading | page, or a name from the metadata or from annotations: parts
+                  joined by "."
     part, value = a word, or quoted: "a b" or 'a b', in which a doubled quote stands for one
 
 The words of the language and names of fields may be in any case. Every condition is either true or false

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Task = Literal["retrieval", "spans", "sts"]
+Task = Literal["retrieval", "spans", "sts", "qa", "ner"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class JudgedQuery:
 
     Attributes:
         values: by the name of the metric; for pairs of sentences "cosine" and "score", the judgement.
-        found: what was ranked first, best first: documents, or passages as "document:start-end".
+        found: what was ranked first, best first: documents, or passages as "document:start-end"; for questions the
+            answer, () for none.
     """
 
     id: str
@@ -103,8 +104,9 @@ class Evaluation:
     Attributes:
         dataset: its name; `source` where it was read from; `split` which judgements, "" where there is one set.
         index: the folder of the index that was asked, "" where none was.
-        model, pooling: of its embeddings.
-        documents, passages: that were ranked; for pairs of sentences both are 0.
+        model, pooling: of its embeddings; for questions the model is the reader.
+        documents, passages: that were ranked; for pairs of sentences both are 0; for questions the paragraphs, and the
+            passages of their index.
         judgements: how many there are, of all queries.
         primary: the metric that settings are compared by first.
         settings: at least one; the first is the baseline.

@@ -35,6 +35,7 @@ class Hit:
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
             same mode and weight; None for "rrf", and for an index that has no sample or is too small for one.
         random_pairs: how many pairs `percentile` rests on.
+        annotations: field -> value or values, of what models have said of the passage (`seewhy tag`, `seewhy label`).
         hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
             nearest. None for any other, and where the ranking did not use the cosine.
     """
@@ -66,3 +67,4 @@ class Hit:
     percentile: float | None = None
     random_pairs: int = 0
     hub: float | None = None
+    annotations: Mapping[str, Any] = field(default_factory=dict)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from search.records.annotations import Annotator
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,7 @@ class Progress:
         stage: "reading", "encoding" or "saving"; "checking" for `Index.check`.
         done, total: bytes of source files; `total` is known from the start.
         documents, passages, tokens: counted since the start of this run.
+        boundaries: places weighed by a model that tells where to cut, counted since the start of this run.
     """
 
     stage: str
@@ -22,6 +26,7 @@ class Progress:
     documents: int = 0
     passages: int = 0
     tokens: int = 0
+    boundaries: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,7 @@ class Status:
         bytes: its size on disk.
         complete: the last run came to its end.
         random_pairs: what random pairs score; None where the index is too small for a sample, or has none.
+        annotations: who annotated its passages, and how many of them.
     """
 
     name: str
@@ -141,3 +147,13 @@ class Status:
     fingerprint: Mapping[str, str]
     complete: bool
     random_pairs: RandomPairs | None = None
+    annotations: tuple[Annotator, ...] = ()
+
+    @property
+    def boundary_model(self) -> str:
+        """The model that tells where long texts are cut; "" where that is by size alone."""
+        try:
+            said = json.loads(self.fingerprint.get("passages", ""))
+        except ValueError:
+            return ""
+        return str(said.get("boundary_model", "")) if isinstance(said, dict) else ""

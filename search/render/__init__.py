@@ -13,7 +13,11 @@ heatmap.py    matrices, drawn for a terminal
 picture/      matrices as PNG
 page/         matrices as HTML
 inspection.py a look inside BERT; inside.py its pieces, inspection_json.py as JSON, attention.py the weights of a layer
-evaluation.py  judged queries: figures, intervals, comparisons
+answers.py    answers to a question
+bars.py       probabilities as bars: filled masks, next sentences
+labels.py     labels of texts and of an index, how good a trained head is
+evaluation.py  judged queries: figures, intervals, comparisons        training.py  what a training did
+tags.py       tagged words, entities, and what a run of tagging did
 json.py       any record, for programs
 csv.py        matrices, for spreadsheets
 """

@@ -114,11 +114,17 @@ def status(found: Status, *, width: int = 80, colour: bool = False) -> str:
         ("documents", f"{found.documents:,}"),
         ("passages", f"{found.passages:,}"),
         ("tokens", f"{found.tokens:,}"),
+        *(
+            (("boundaries", f"next sentence, by {escape(found.boundary_model)}"),)
+            if found.boundary_model
+            else ()
+        ),
         ("vectors", found.vectors),
         ("random pairs", scale.spread(found.random_pairs)),
         ("size", size(found.bytes)),
         ("updated", found.updated or "never finished"),
         ("skipped", skipped_line(found.skipped)),
+        *(("annotations", escape(one.progress)) for one in found.annotations),
     ):
         table.add_row(name, value)
     console.print(table)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from search.records import Copy, Hit
+from search.records import Answer, AnswerPlace, Copy, Hit
 from search.render.escape import escape, one_line
 
 _SNIPPET = 320
@@ -42,8 +42,8 @@ def drawn(console: Console) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
-def where(hit: Hit | Copy) -> str:
-    """`path:line` of a hit, relative to the current folder where that is shorter.
+def where(hit: Hit | Copy | Answer | AnswerPlace) -> str:
+    """`path:line` of a hit or an answer, relative to the current folder where that is shorter.
 
     `path page 3` in a format with pages, slides or sheets; the path alone in one that has neither pages nor
     lines that a reader could find.

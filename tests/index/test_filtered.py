@@ -20,12 +20,13 @@ from search.index.vectors import LoadedVectors, nearest
 from search.index.writer import Writer
 from search.query.where import parse
 from search.query.where_sql import matching
-from tests.query.stored import add_document, add_embedding, empty
+from tests.query.stored import add_annotation, add_annotator, add_document, add_embedding, empty
 
 D = 16
 FOLDERS = ["docs", "docs/api", "notes", "old/docs"]
 WORDS = ["key", "lock", "door", "Über", "time"]
 KINDS = ["markdown", "csv", "text"]
+PEOPLE = ["Ada Lovelace", "Grace Hopper", "Ørsted"]
 
 
 @dataclass
@@ -45,6 +46,8 @@ class Row:
     day: date | None
     tags: list[str]
     draft: bool | None
+    people: list[str]
+    mood: float | None
 
 
 @dataclass
@@ -92,8 +95,24 @@ class Corpus:
             for id_, heading, page in zip(ids, headings, pages, strict=True):
                 vector = self.vector()
                 add_embedding(self.connection, id_, vector)
-                facts = (folder, path, kind, title, heading, page, lang, year, day, tags, draft)
-                self.rows.append(Row(id_, vector, *facts))
+                found = self.annotate(id_)
+                mine = [*tags, *found.get("TAGS", [])]
+                facts = (folder, path, kind, title, heading, page, lang, year, day, mine, draft)
+                self.rows.append(Row(id_, vector, *facts, found.get("person", []), found.get("mood")))
+
+    def annotate(self, passage: int) -> dict[str, Any]:
+        """What two annotators say of a passage; of some they say nothing, and some they have not looked at."""
+        chance, said = self.chance, {}
+        for annotator, field, value in (
+            ("ner", "person", chance.sample(PEOPLE, chance.randint(0, 2))),
+            ("ner", "TAGS", chance.sample(WORDS, 1)),
+            ("moods", "mood", chance.randint(0, 9) / 10),
+        ):
+            if chance.random() < 0.6:
+                said.setdefault(annotator, {})[field] = value
+        for annotator, values in said.items():
+            add_annotation(self.connection, passage, annotator, values)
+        return {field: value for values in said.values() for field, value in values.items()}
 
     def vector(self) -> np.ndarray:
         """Every third vector is one that is there already, as repeated passages have it."""
@@ -153,6 +172,8 @@ def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     with closing(empty(tmp_path)) as connection:
         made = Corpus(tmp_path, connection, random.Random(seed), np.random.default_rng(seed), [])
         connection.execute("BEGIN")
+        add_annotator(connection, "ner", ["person", "TAGS"])  # which documents have, too
+        add_annotator(connection, "moods", ["mood"])
         made.add(90)
         connection.execute("COMMIT")
         connection.execute("PRAGMA foreign_keys = 1")
@@ -183,6 +204,7 @@ def one(chance: random.Random) -> Filter:
     shouted = word.upper()
     equal = chance.choice(["=", "!="])
     month = (day.year, day.month)
+    person, mood = chance.choice(PEOPLE), chance.randint(0, 9) / 10
     choices: list[Filter] = [
         (
             f"path:{folder}",
@@ -209,6 +231,15 @@ def one(chance: random.Random) -> Filter:
         ("has tags", lambda r: bool(r.tags)),
         (f"draft{equal}TRUE", lambda r: (r.draft is True) == (equal == "=")),
         ("not has draft", lambda r: r.draft is None),
+        (f"person{equal}'{person.upper()}'", lambda r: (person in r.people) == (equal == "=")),
+        (f"PERSON:{person.split()[-1]}", lambda r: person in r.people),
+        (f"person not in ('{person}', x)", lambda r: person not in r.people),
+        ("has person", lambda r: bool(r.people)),
+        (
+            f"person='{person}' and mood={mood} and page={page}",
+            lambda r: person in r.people and r.mood == mood and r.page == page,
+        ),
+        (f"mood{operator}{mood}", lambda r: missing if r.mood is None else compared(r.mood, mood)),
         (f"author.lang in ({lang}, '{lang.upper()}')", lambda r: (r.lang or "").lower() == lang),
         (f"AUTHOR.lang{equal}{lang}", lambda r: ((r.lang or "").lower() == lang) == (equal == "=")),
     ]
@@ -234,7 +265,7 @@ def test_random_filters_and_queries_equal_brute_force(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """250 for each state, so 1,000: the same ids in the same order, and always min(k, matches) of them."""
-    chance = random.Random(7)
+    chance = random.Random(12)
     loaded = [LoadedVectors(corpus.folder), LoadedVectors(corpus.folder)]
     sizes, by_faiss = set(), 0
     for turn in range(250):

@@ -15,10 +15,12 @@ def as_first_format(index: Path) -> None:
     """Take from an index what came after the first format."""
     connection = sqlite3.connect(index / "index.db")
     connection.execute("ALTER TABLE passages DROP COLUMN page")
-    for table in ("tombstones", "lexicon_terms", "lexicon", "baseline", "token_vectors"):
+    for table in (
+        "tombstones", "lexicon_terms", "lexicon", "baseline", "token_vectors", "annotations", "annotators",
+    ):  # fmt: skip
         connection.execute(f"DROP TABLE {table}")
     connection.execute("ALTER TABLE ann ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0")
-    for table in COVERED.keys() - {"baseline"}:
+    for table in COVERED.keys() - {"baseline", "annotations", "annotators"}:
         connection.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
     connection.execute("DELETE FROM meta WHERE key IN ('passages', 'lexicon')")
     connection.execute("DELETE FROM _sqlite_migrations WHERE name != 'm001_first'")

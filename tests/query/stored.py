@@ -60,3 +60,12 @@ def add_document(
 def add_embedding(connection: sqlite3.Connection, passage: int, vector: np.ndarray) -> None:
     blob = vector.astype("<f4").tobytes()
     connection.execute("INSERT INTO embeddings VALUES (?, ?, ?, x'00')", (passage, blob, zlib.crc32(blob)))
+
+
+def add_annotator(connection: sqlite3.Connection, name: str, fields: list[str]) -> None:
+    made_with = json.dumps({"model": "by hand", "command": f"seewhy tag --name {name}"})
+    put(connection, "annotators", name, made_with, json.dumps(fields))
+
+
+def add_annotation(connection: sqlite3.Connection, passage: int, annotator: str, values: Any) -> None:
+    put(connection, "annotations", passage, annotator, json.dumps(values, ensure_ascii=False), "[]")

@@ -9,6 +9,7 @@ compared in one short read transaction.
     examine_vectors.py  the FAISS file, and a sample of queries
     examine_words.py    the table of words
     examine_baseline.py the sample of random pairs
+    examine_annotations.py  what models said of passages
     examine_files.py    what lies about, and the files of the folder
 
 What it cannot find: a vector that was wrong when it was written with the right checksum; a text that the
@@ -27,6 +28,7 @@ from typing import Any
 from search.errors import IndexDamaged, SearchError, quoted
 from search.index.database import SCHEMA_VERSION, connect_to_read
 from search.index.health import examine, examine_files, examine_vectors
+from search.index.health.examine_annotations import examine_annotations
 from search.index.health.examine_baseline import examine_baseline
 from search.index.health.examine_words import examine_token_vectors, examine_words
 from search.index.health.kinds import CHECKS, KINDS, Tally
@@ -191,6 +193,8 @@ class Examination:
             examine_words(connection, self.tally)
         with self._making("token vectors"):
             examine_token_vectors(connection, self.dimension, self.tally, self._tick)
+        with self._making("annotations"):
+            examine_annotations(connection, self.tally, self._tick)
         with self._making("baseline"):
             examine_baseline(connection, self.tally)
 

@@ -26,6 +26,7 @@ CHECKS = {
     "words": "the table of words holds the words of the passages",
     "baseline": "the sample of random pairs is as it was written",
     "token vectors": "all token vectors are as they were written",
+    "annotations": "every annotation is as it was written, and its spans are in its passage",
     "vectors": "the FAISS file holds what index.db holds",
     "queries": "a sample of queries finds what brute force finds",
     "leftovers": "no file lies about",
@@ -74,6 +75,13 @@ KINDS = {
     "orphan embedding": Kind(
         "links", "damaged", "an embedding belongs to no passage", "{n} embeddings belong to no passage"
     ),
+    "orphan token_vector": Kind(
+        "links", "damaged", "token vectors belong to no passage", "{n} rows of token vectors belong to no passage"
+    ),
+    "orphan annotation": Kind(
+        "links", "damaged", "an annotation belongs to no passage or annotator",
+        "{n} annotations belong to no passage or annotator",
+    ),
     "file": Kind("files", "damaged", "the row of a file is damaged", "the rows of {n} files are damaged"),
     "file without documents": Kind(
         "files", "damaged", "a file that gave text has no document", "{n} files that gave text have no document"
@@ -113,6 +121,14 @@ KINDS = {
     "token vectors": Kind(
         "token vectors", "damaged", "the token vectors of a passage are damaged; they are not used",
         "the token vectors of {n} passages are damaged; they are not used",
+    ),
+    "annotator": Kind(
+        "annotations", "damaged", "what is recorded of an annotator is damaged",
+        "what is recorded of {n} annotators is damaged",
+    ),
+    "annotation": Kind(
+        "annotations", "damaged", "an annotation is not the one that was written",
+        "{n} annotations are not those that were written",
     ),
     "no vectors": Kind(
         "vectors", "stale", "there is no FAISS file; queries are exact without it, only slower", ""

@@ -60,8 +60,8 @@ def delete_orphans(writer: Writer, *, embeddings: bool = True) -> None:
         connection.execute("DELETE FROM documents WHERE file NOT IN (SELECT id FROM files)")
         connection.execute("DELETE FROM passages WHERE document NOT IN (SELECT id FROM documents)")
         lexicon.unseal(connection)
-        if embeddings:
-            connection.execute("DELETE FROM embeddings WHERE passage NOT IN (SELECT id FROM passages)")
+        for table in ("embeddings",) * embeddings + ("token_vectors", "annotations"):
+            connection.execute(f"DELETE FROM {table} WHERE passage NOT IN (SELECT id FROM passages)")
     writer.connection.execute("PRAGMA foreign_keys = 1")
 
 
@@ -111,6 +111,14 @@ def delete_unusable_embeddings(writer: Writer, dimension: int) -> None:
 def delete_token_vectors(writer: Writer, passages: Iterable[int]) -> None:
     with writer.transaction() as connection:
         connection.executemany("DELETE FROM token_vectors WHERE passage = ?", ((id_,) for id_ in passages))
+
+
+def delete_annotations(writer: Writer, annotators: Iterable[int], annotations: Iterable[int]) -> None:
+    """Delete annotators with all that they said, and single annotations, by their row ids."""
+    with writer.transaction() as connection:
+        connection.executemany("DELETE FROM annotators WHERE rowid = ?", ((id_,) for id_ in annotators))
+        connection.executemany("DELETE FROM annotations WHERE rowid = ?", ((id_,) for id_ in annotations))
+        connection.execute("DELETE FROM annotations WHERE annotator NOT IN (SELECT name FROM annotators)")
 
 
 def has_marks(writer: Writer) -> bool:

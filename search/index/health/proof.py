@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -60,4 +59,4 @@ def _candidates(doubtful: dict[str, str] | None, offline: bool, engine: str) -> 
         with suppress(SearchError):
             yield Encoder(made.model, offline=offline, engine=engine), made.passages
     with suppress(SearchError):
-        yield Encoder(offline=offline, engine=engine), json.dumps(asdict(PassageSettings()), sort_keys=True)
+        yield Encoder(offline=offline, engine=engine), PassageSettings().as_json()

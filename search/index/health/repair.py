@@ -20,12 +20,22 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from search.corpus import Follows
 from search.errors import IndexNotFound
 from search.index.health.check import Examination, check, examined
 from search.index.health.kinds import EXAMPLES
-from search.index.health.repair_run import BROKEN, EMBEDDINGS, ORPHANS, VECTORS, RepairRun
+from search.index.health.repair_run import (
+    ANNOTATIONS,
+    BROKEN,
+    EMBEDDINGS,
+    ORPHANS,
+    TOKEN_VECTORS,
+    VECTORS,
+    RepairRun,
+)
 from search.index.layout import is_index
 from search.index.lock import writer_lock
+from search.index.settings import PassageSettings
 from search.records import Progress
 from search.records.checks import RepairReport, RepairStep
 
@@ -41,7 +51,8 @@ _PLAN: dict[tuple[str, ...], str] = {
     EMBEDDINGS: "encode passages again from their stored text",
     ("sequence",): "correct the number of the next passage",
     ("words",): "make the table of words anew",
-    ("token vectors",): "encode token vectors again",
+    TOKEN_VECTORS: "encode token vectors again",
+    ANNOTATIONS: "delete damaged annotations, which seewhy tag or seewhy label makes again",
     VECTORS: "write the FAISS file anew",
     ("baseline",): "take the sample of random pairs anew",
     ("leftover",): "delete files that lie about",
@@ -55,6 +66,7 @@ def repair(
     engine: str = "auto",
     dry_run: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    boundary_of: Callable[[PassageSettings], Follows | None] | None = None,
 ) -> RepairReport:
     """Mend what `check` finds damaged, as far as index.db and the indexed folder allow.
 
@@ -63,6 +75,7 @@ def repair(
         offline, engine: as for `Encoder`; a model is loaded only if something must be encoded.
         dry_run: change nothing, only say what would be done.
         progress: called often with how far the work is.
+        boundary_of: makes what tells where long texts are cut, for settings that want that; see `Cutter`.
 
     Raises:
         IndexNotFound: there is no index.db, or one that was begun and never filled.
@@ -80,7 +93,7 @@ def repair(
             str(index), found.meta.get("root", ""), True, _planned(found), (), "", 0, found.report(seconds), seconds
         )  # fmt: skip
     with writer_lock(index):
-        work = RepairRun(index, offline, engine, progress)
+        work = RepairRun(index, offline, engine, progress, boundary_of)
         work.run()
     after = check(index, progress=progress)
     return RepairReport(

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
+from search.corpus import Follows
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, SearchError
@@ -45,6 +46,8 @@ EMBEDDINGS = (
     "embedding content",
 )
 ORPHANS = ("orphan document", "orphan passage", "orphan embedding")
+TOKEN_VECTORS = ("token vectors", "orphan token_vector")
+ANNOTATIONS = ("annotator", "annotation", "orphan annotation")
 VECTORS = ("no vectors", "vectors row", "tombstones", "vectors file", "vectors differ", "query")
 
 
@@ -56,7 +59,12 @@ class RepairRun:
     """
 
     def __init__(
-        self, index: Path, offline: bool, engine: str, progress: Callable[[Progress], None] | None
+        self,
+        index: Path,
+        offline: bool,
+        engine: str,
+        progress: Callable[[Progress], None] | None,
+        boundary_of: Callable[[PassageSettings], Follows | None] | None = None,
     ) -> None:
         self.index = index
         self.database = index / DATABASE
@@ -65,6 +73,7 @@ class RepairRun:
         self.kept = ""
         self.encoded = 0
         self._offline, self._engine, self._progress = offline, engine, progress
+        self._boundary_of = boundary_of
 
     def run(self) -> None:
         named = self._named()
@@ -125,6 +134,7 @@ class RepairRun:
             self.writer.name_vectors(None)  # queries are exact without it; it is written anew in the end
         self._settings(found)
         self._token_vectors(tally)
+        self._annotations(tally)
         if "words" in tally:
             with self.writer.transaction() as connection:
                 lexicon.unseal(connection)
@@ -145,7 +155,7 @@ class RepairRun:
 
     def _token_vectors(self, tally: Tally) -> None:
         """Encode those that are damaged again, where the index is to have any."""
-        damaged = tally.rows_of("token vectors")
+        damaged = tally.rows_of(*TOKEN_VECTORS)
         if not damaged:
             return
         mend.delete_token_vectors(self.writer, damaged)
@@ -155,6 +165,17 @@ class RepairRun:
                 if self._progress:
                     self._progress(Progress("token vectors of", done, total, passages=done))
         self._did("encoded token vectors again", len(damaged))
+
+    def _annotations(self, tally: Tally) -> None:
+        """Delete those that are damaged or belong to nothing: only a model can make them again."""
+        if any(kind in tally for kind in ANNOTATIONS):
+            singles = tally.rows_of("annotation", "orphan annotation")
+            mend.delete_annotations(self.writer, tally.rows_of("annotator"), singles)
+            names = [name for kind in ANNOTATIONS for name in tally.examples.get(kind, ())]
+            count = sum(tally.counts.get(kind, 0) for kind in ANNOTATIONS)
+            self._did(
+                "deleted damaged annotations; seewhy tag or seewhy label makes them again", count, names
+            )
 
     def _settings(self, found: Examination) -> None:
         """Restore what describes the index; only the folder and the model cannot be derived."""
@@ -243,15 +264,17 @@ class RepairRun:
             files, skipped = listed(self.root, self.index, self.source)
             if not files:
                 raise InputError(f"'{self.root}' holds nothing to index")
+            settings = PassageSettings.from_json(self.made.passages)
             run = Run(
                 self.root,
                 self.index,
                 self.database,
                 self.writer.connection,
                 self.encoder,
-                PassageSettings.from_json(self.made.passages),
+                settings,
                 self.source,
                 self._progress,
+                self._boundary_of(settings) if self._boundary_of else None,
             )
             report = run.all(files, skipped)
         except InputError as error:

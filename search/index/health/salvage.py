@@ -24,7 +24,7 @@ from search.index.health.examine import lenient
 from search.index.health.examine_files import BROKEN
 from search.index.writer import Writer
 
-_TABLES = ("meta", "files", "documents", "passages", "embeddings", "skipped")
+_TABLES = ("meta", "files", "documents", "passages", "embeddings", "annotators", "annotations", "skipped")
 _ONE_BY_ONE = 1_000_000  # most ids that are asked for singly
 
 

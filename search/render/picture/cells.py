@@ -95,11 +95,11 @@ def _draw_numbers(
             number = number.replace("0.", ".", 1)
             canvas.write(
                 block.x + (j + 0.5) * block.cell, block.y + (i + 0.5) * block.cell, number, 8,
-                ha="center", va="center", color=_ink_on(colours((value / end + 1) / 2)),
+                ha="center", va="center", color=ink_on(colours((value / end + 1) / 2)),
             )  # fmt: skip
 
 
-def _ink_on(colour: tuple[float, float, float, float]) -> str:
+def ink_on(colour: tuple[float, float, float, float]) -> str:
     """Dark or white, whichever is easier to read on a colour (relative luminance as in WCAG 2)."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

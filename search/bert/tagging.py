@@ -1,0 +1,270 @@
+"""Token classification: the class of each word, entities, parts of speech.
+
+A word has the class of its first token, as in Devlin et al. 2019 (section 5.3: "we use the representation of the
+first sub-token as the input to the token-level classifier"). A text that is longer than the model reads is read in
+overlapping windows; each token counts in the window in whose middle it stands nearest, where it has seen most of what
+is around it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from search.bert.heads import Head, load_head
+from search.bert.tag_labels import check_task, chunks, field_of
+from search.errors import InputError
+from search.records.annotations import Mention
+from search.records.tags import Tagged, TaggedWord, TagTask
+
+if TYPE_CHECKING:
+    import tokenizers
+    from numpy.typing import NDArray
+
+TAGGERS = "dslim/bert-base-NER"
+OVERLAP = 64  # tokens that two windows of a long text share
+
+Span = tuple[int, int]
+
+
+def tag(
+    text: str,
+    *,
+    model: str | None,
+    task: TagTask = "ner",
+    offline: bool = False,
+    device: str | None = None,
+) -> Tagged:
+    """The class of each word of a text, and the entities or parts of speech that follow.
+
+    Args:
+        text: of any length; what is longer than the model reads is read in windows.
+        model: a checkpoint with a head for classes of tokens, such as dslim/bert-base-NER.
+        task: "ner" for entities, "pos" for parts of speech.
+        offline, device: as for `load_head`.
+
+    Raises:
+        InputError: no model is named, the text is empty or no valid Unicode, or the checkpoint's classes are not
+            those of the task.
+        ModelError: the model cannot be found or loaded, or has no head for classes of tokens.
+    """
+    if not text.strip():
+        raise InputError("the text is empty, so there is nothing to tag. Give one with words.")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError("the text is no valid Unicode: it holds half of a character.") from None
+    tagger = load_tagger(model, task, offline, device)
+    (read,) = tagger.read([text])
+    return Tagged(
+        model=tagger.head.name,
+        task=task,
+        text=text,
+        labels=tagger.head.labels,
+        words=read.words,
+        mentions=mentions(text, read.words, task),
+        windows=read.windows,
+    )
+
+
+def load_tagger(model: str | None, task: TagTask, offline: bool = False, device: str | None = None) -> Tagger:
+    """A checkpoint for a task; errors as of `tag`."""
+    if task not in ("ner", "pos"):
+        raise InputError(f"there is no task '{task}' for words; there are ner and pos.")
+    head = load_head("tag", required(model), offline, device)
+    check_task(head.labels, task, head.name)
+    return Tagger(head)
+
+
+def required(model: str | None) -> str:
+    """
+    Raises:
+        InputError: no checkpoint is named.
+    """
+    if not model:
+        raise InputError(
+            f"name a checkpoint that was trained to classify tokens with --model, such as {TAGGERS}."
+        )
+    return model
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """The words of one text with their classes, and in how many windows it was read."""
+
+    words: tuple[TaggedWord, ...]
+    windows: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Tokens:
+    """All tokens of a text without special ones.
+
+    Attributes:
+        spans: in the text, without white space around them.
+        logits: (n, classes).
+        breaks: whether a token begins a new word for the tokenizer.
+    """
+
+    pieces: list[str]
+    spans: list[Span]
+    logits: NDArray[np.float32]
+    breaks: list[bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Tagger:
+    """A loaded checkpoint that classifies words; make one with `load_tagger`."""
+
+    head: Head
+
+    def read(self, texts: Sequence[str], words: Sequence[Sequence[Span]] | None = None) -> list[ReadText]:
+        """Texts -> their words with classes.
+
+        Args:
+            words: of each text the spans of its words, where they are known; a word that the tokenizer makes nothing
+                of has no tokens, and the class O with score 0. None finds them: runs between white space, each
+                punctuation mark and each Chinese or Japanese character by itself.
+        """
+        windows = [self.head.windows(text, overlap=OVERLAP) for text in texts]
+        order = sorted(
+            ((i, j) for i, made in enumerate(windows) for j in range(len(made))),
+            key=lambda at: len(windows[at[0]][at[1]].ids),
+        )
+        logits: dict[tuple[int, int], NDArray[np.float32]] = {}
+        for at, output in zip(order, self.head.run([windows[i][j] for i, j in order]), strict=True):
+            logits[at] = output["logits"]
+        found = []
+        for i, text in enumerate(texts):
+            tokens = _merged(text, windows[i], [logits[i, j] for j in range(len(windows[i]))])
+            groups = _own_words(text, tokens) if words is None else _given_words(words[i], tokens)
+            found.append(ReadText(tuple(self._words(text, tokens, groups)), len(windows[i])))
+        return found
+
+    def _words(
+        self, text: str, tokens: _Tokens, groups: Sequence[tuple[Span, list[int]]]
+    ) -> Iterator[TaggedWord]:
+        for (start, end), members in groups:
+            label, score = "O", 0.0
+            if members:
+                logits = tokens.logits[members[0]].astype(np.float64)
+                best = int(logits.argmax())
+                label, score = self.head.labels[best], float(1 / np.exp(logits - logits[best]).sum())
+            pieces = tuple(tokens.pieces[i] for i in members)
+            yield TaggedWord(text[start:end], start, end, label, score, pieces)
+
+
+def mentions(text: str, words: Sequence[TaggedWord], task: TagTask, offset: int = 0) -> tuple[Mention, ...]:
+    """The entities of a text, each with the mean score of its words; for "pos" each word with its part of speech.
+
+    Args:
+        offset: where the text begins in its document.
+    """
+    if task == "pos":
+        groups = [(field_of(word.label, task), [word]) for word in words]
+    else:
+        labels = [word.label for word in words]
+        groups = [(field_of(kind, task), list(words[a:b])) for kind, a, b in chunks(labels)]
+    return tuple(
+        Mention(
+            field,
+            text[inside[0].start : inside[-1].end],
+            inside[0].start + offset,
+            inside[-1].end + offset,
+            sum(word.score for word in inside) / len(inside),
+        )
+        for field, inside in groups
+        if field
+    )
+
+
+def _merged(
+    text: str, windows: Sequence[tokenizers.Encoding], logits: Sequence[NDArray[np.float32]]
+) -> _Tokens:
+    """The tokens of a text, each with its logits from the window in whose middle it stands nearest."""
+    inner = [[i for i, part in enumerate(one.sequence_ids) if part is not None] for one in windows]
+    step = len(inner[0]) - min(OVERLAP, len(inner[0]) // 2)
+    total = step * (len(windows) - 1) + len(inner[-1])
+    nearest: list[tuple[float, int, int]] = [(np.inf, 0, 0)] * total
+    for j, members in enumerate(inner):
+        middle = (len(members) - 1) / 2
+        for place, i in enumerate(members):
+            at = j * step + place
+            nearest[at] = min(nearest[at], (abs(place - middle), j, i))
+    pieces, spans, breaks, rows = [], [], [], []
+    before: Any = None
+    for _, j, i in nearest:
+        one = windows[j]
+        word = one.word_ids[i]
+        pieces.append(one.tokens[i])
+        spans.append(_trimmed(text, *one.offsets[i]))
+        breaks.append(word is None or word != before)
+        rows.append(logits[j][i])
+        before = word
+    classes = logits[0].shape[1]
+    return _Tokens(pieces, spans, np.array(rows, dtype=np.float32).reshape(total, classes), breaks)
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    """A span without the white space that some tokenizers count to a token."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _own_words(text: str, tokens: _Tokens) -> list[tuple[Span, list[int]]]:
+    """Words of a text with their tokens: a token that begins where a word may begin starts a new one."""
+    starts = _word_starts(text)
+    groups: list[tuple[Span, list[int]]] = []
+    for i, (start, end) in enumerate(tokens.spans):
+        if start == end:  # white space, or what a normaliser made of nothing
+            continue
+        behind = groups[-1][0][1] if groups else -1
+        if not groups or (start >= behind and (tokens.breaks[i] or start in starts)):
+            groups.append(((start, end), [i]))
+        else:
+            (first, _), members = groups[-1]
+            groups[-1] = ((first, max(behind, end)), [*members, i])
+    return groups
+
+
+def _word_starts(text: str) -> set[int]:
+    """Where BERT's basic tokenizer cuts a text, whatever the model's own does (Devlin et al. 2019, tokenization.py)."""
+    found = {start for _, (start, _) in _splitter().pre_tokenize_str(text)}
+    for i, character in enumerate(text):
+        if not character.isascii() and unicodedata.category(character) == "Lo" and _stands_alone(character):
+            found |= {i, i + 1}
+    return found
+
+
+@lru_cache(maxsize=1)
+def _splitter() -> Any:
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+
+    return BertPreTokenizer()
+
+
+def _stands_alone(character: str) -> bool:
+    """Whether a character is one of scripts that put no spaces between words."""
+    return unicodedata.name(character, "").startswith(("CJK", "HIRAGANA", "KATAKANA"))
+
+
+def _given_words(words: Sequence[Span], tokens: _Tokens) -> list[tuple[Span, list[int]]]:
+    """Words with the tokens that begin in them."""
+    groups: list[tuple[Span, list[int]]] = [(span, []) for span in words]
+    at = 0
+    for i, (start, end) in enumerate(tokens.spans):
+        if start == end:
+            continue
+        while at < len(words) and words[at][1] <= start:
+            at += 1
+        if at < len(words) and words[at][0] <= start:
+            groups[at][1].append(i)
+    return groups

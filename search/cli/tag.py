@@ -1,0 +1,172 @@
+"""seewhy tag"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from search.cli.files import HtmlOption, check_writable, write_file
+from search.cli.index import stopped_gently
+from search.cli.options import (
+    Colour,
+    ColourOption,
+    IndexOption,
+    JsonOption,
+    OfflineOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+)
+
+
+class TagTaskName(str, Enum):
+    ner = "ner"
+    pos = "pos"
+
+
+Task = Annotated[TagTaskName, typer.Option("--task", help="ner: entities. pos: parts of speech.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME|FOLDER",
+        help="A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER.",
+        show_default=False,
+    ),
+]
+FreeText = Annotated[
+    str | None,
+    typer.Option(
+        "--text", metavar="TEXT", help="Tag this text instead of an index, and print it.", show_default=False
+    ),
+]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="What the annotations are called. Default: the task.",
+        show_default=False,
+    ),
+]
+Prefix = Annotated[
+    str,
+    typer.Option(
+        "--prefix", metavar="P", help="Put this before the names of the fields.", show_default=False
+    ),
+]
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace", help="Put these in place of annotations of this name that something else made."
+    ),
+]
+Remove = Annotated[bool, typer.Option("--remove", help="Remove the annotations of this name from the index.")]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", help="cpu or cuda. Default: a GPU where there is one.", show_default=False),
+]
+
+
+def tag(
+    task: Task = TagTaskName.ner,
+    model: Model = None,
+    text: FreeText = None,
+    index: IndexOption = None,
+    name: Name = None,
+    prefix: Prefix = "",
+    replace: Replace = False,
+    remove: Remove = False,
+    device: Device = None,
+    offline: OfflineOption = False,
+    html: HtmlOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Find entities or parts of speech in an index, for filters such as --where "person='Ada Lovelace'".
+
+    Only passages that were not tagged yet are read: a run that is stopped goes on where it was, and after an update
+    of the index only new passages are read. With --text nothing is stored, and every word is shown.
+    """
+    if remove and (text is not None or model or replace or prefix):
+        raise typer.BadParameter("--remove goes with --index, --name and --task alone")
+    if text is not None and (index or name or prefix or replace):
+        raise typer.BadParameter("--text asks no index: leave --index, --name, --prefix and --replace out")
+    if html and text is None:
+        raise typer.BadParameter("--html goes with --text")
+    if remove:
+        take_away(index, name or task.value, as_json, quiet)
+        return
+    if not model:
+        raise typer.BadParameter(
+            "--model is needed: a checkpoint that was trained to classify tokens, such as dslim/bert-base-NER"
+        )
+    check_writable(html)
+    if text is not None:
+        show_text(text, model, task, device, offline, html, as_json, quiet, color)
+        return
+    from search.cli.progress import progress_bar
+    from search.library import Index
+    from search.render import json
+    from search.render import tags as draw
+
+    opened = Index.open(index, offline=offline)
+    with stopped_gently(quiet), progress_bar(quiet) as progress:
+        done = opened.tag(
+            model,
+            task=task.value,
+            name=name,
+            prefix=prefix,
+            replace=replace,
+            device=device,
+            progress=progress,
+        )
+    if as_json:
+        echo(json.document(done))
+    elif not quiet:
+        echo(draw.report(done, width=page_width(), colour=colour_on(color)))
+
+
+def show_text(
+    text: str,
+    model: str,
+    task: TagTaskName,
+    device: str | None,
+    offline: bool,
+    html: Path | None,
+    as_json: bool,
+    quiet: bool,
+    color: Colour,
+) -> None:
+    """A text that is in no index."""
+    from search.bert import tag as tagged
+    from search.render import json, page
+    from search.render import tags as draw
+
+    found = tagged(text, model=model, task=task.value, offline=offline, device=device)
+    if html:
+        write_file(html, page.tags(found))
+        note(f"wrote {html}", quiet)
+    if as_json:
+        echo(json.document(found))
+    elif not html:
+        echo(draw.tagged(found, width=page_width(), colour=colour_on(color)))
+
+
+def take_away(index: str | None, name: str, as_json: bool, quiet: bool) -> None:
+    """`--remove`"""
+    from search.library import Index
+    from search.render import json
+    from search.render import tags as draw
+
+    was = Index.open(index).remove_annotations(name)
+    if as_json:
+        echo(json.document(was))
+    elif not quiet:
+        echo(draw.removed(was))

@@ -1,0 +1,105 @@
+"""Annotations: what models have said of passages, so that filters can ask for it. Here they are read.
+
+An annotator is a name, what made its annotations, and the fields that they have. It has at most one annotation for
+each passage; a passage without one has not been looked at yet, as after an update. Annotations go when their
+passage goes. annotating.py writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from search.index.checksums import covered, require
+from search.index.database import one_meta
+from search.records.annotations import Annotation, Annotator, Mention
+
+COMMAND = "command"  # of `made_with`: said to people, not compared
+
+
+def annotators(connection: sqlite3.Connection) -> list[Annotator]:
+    """Those that an index has, by name, within a transaction.
+
+    Raises:
+        IndexDamaged: a row is damaged.
+    """
+    rows = connection.execute(
+        f"SELECT {covered('annotators')}, checksum FROM annotators ORDER BY name"
+    ).fetchall()
+    if not rows:
+        return []
+    total = int(one_meta(connection, "passages"))
+    found = []
+    for *values, checksum in rows:
+        require("annotators", values, checksum)
+        name, made_with, fields = values
+        (done,) = connection.execute(
+            "SELECT count(*) FROM annotations WHERE annotator = ?", (name,)
+        ).fetchone()
+        found.append(Annotator(name, json.loads(made_with), tuple(json.loads(fields)), done, total))
+    return found
+
+
+def annotations_of(
+    connection: sqlite3.Connection, passages: Sequence[int], annotator: str | None = None
+) -> dict[int, list[Annotation]]:
+    """The annotations of passages that have any, in the order of the annotators' names, within a transaction.
+
+    In an index without annotators it costs one look at an empty table.
+
+    Raises:
+        IndexDamaged: a row is damaged.
+    """
+    if connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
+        return {}
+    rows = connection.execute(
+        f"""SELECT {covered("annotations")}, checksum FROM annotations
+            WHERE passage IN (SELECT value FROM json_each(?)) AND annotator = coalesce(?, annotator)
+            ORDER BY passage, annotator""",
+        (json.dumps(list(passages)), annotator),
+    )
+    found: dict[int, list[Annotation]] = {}
+    for row in rows:
+        annotation = _annotation(*row)
+        found.setdefault(annotation.passage_id, []).append(annotation)
+    return found
+
+
+def each_annotation(connection: sqlite3.Connection, annotator: str) -> Iterator[Annotation]:
+    """All annotations of an annotator, by passage, within a transaction.
+
+    Raises:
+        IndexDamaged: a row is damaged.
+    """
+    rows = connection.execute(
+        f"SELECT {covered('annotations')}, checksum FROM annotations WHERE annotator = ? ORDER BY passage",
+        (annotator,),
+    )
+    return (_annotation(*row) for row in rows)
+
+
+def _annotation(passage: int, annotator: str, values: str, spans: str, checksum: int) -> Annotation:
+    require("annotations", (passage, annotator, values, spans), checksum)
+    return Annotation(passage, json.loads(values), tuple(Mention(**span) for span in json.loads(spans)))
+
+
+def lacking(connection: sqlite3.Connection, annotator: str) -> list[int]:
+    """The ids of the passages that an annotator has not looked at, increasing."""
+    rows = connection.execute(
+        """SELECT id FROM passages LEFT JOIN annotations ON passage = id AND annotator = ?
+           WHERE passage IS NULL ORDER BY id""",
+        (annotator,),
+    )
+    return [row[0] for row in rows]
+
+
+def values_of(annotations: Iterable[Annotation]) -> dict[str, Any]:
+    """field -> value of all annotations of one passage; no two annotators have a field in common."""
+    return {field: value for one in annotations for field, value in one.values.items()}
+
+
+def way_on(annotator: Annotator) -> str:
+    """The command that annotates what lacks an annotation, as far as it is known."""
+    return str(annotator.made_with.get(COMMAND) or "the command that made them")

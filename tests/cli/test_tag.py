@@ -1,0 +1,219 @@
+"""seewhy tag: an index tagged, gone on with, filtered by, removed; a text of its own; pages."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import search
+from search.bert import tag
+from search.bert.tagging import load_tagger
+from search.cli.app import main
+from search.corpus import SourceFile, read, walk
+from search.records import Document
+from tests.bert.conftest import BIO, save_tagger
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tagger(tmp_path_factory.mktemp("models") / "ner", BIO)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
+
+    def command(*args: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture
+def index(notes: Path, tiny_model: Path) -> search.Index:
+    return search.Index.build(notes, model=str(tiny_model))
+
+
+def test_entities_of_an_index(run: Run, index: search.Index, tagger: Path, notes: Path) -> None:
+    code, out, _ = run("tag", "--model", tagger, "--json")
+    assert code == 0
+    done = json.loads(out)
+    assert (done["name"], done["tagged"], done["annotated"], done["passages"]) == ("ner", 5, 5, 5)
+    assert done["labels"]["B-PER"] == done["labels"]["I-PER"] == "person" and done["labels"]["O"] == ""
+
+    # Each span is where the document has it, and the values are those of the text tagged by itself.
+    documents = {}
+    for file in walk(notes):
+        assert isinstance(file, SourceFile)
+        documents |= {one.name: one for one in read(file) if isinstance(one, Document)}
+    hits = index.query("time", k=50)
+    stored = index.annotations([hit.passage_id for hit in hits])
+    mentions = 0
+    for hit in hits:
+        (annotation,) = stored[hit.passage_id]
+        for span in annotation.spans:
+            assert documents[hit.document].text[span.start : span.end] == span.text
+        alone = tag(hit.text, model=str(tagger)).mentions
+        assert [(one.field, one.start + hit.start, one.text) for one in alone] == [
+            (span.field, span.start, span.text) for span in annotation.spans
+        ]
+        assert {value for values in hit.annotations.values() for value in values} <= {
+            " ".join(one.text.split()) for one in alone
+        }
+        mentions += len(alone)
+    assert sum(one["mentions"] for one in done["fields"]) == mentions > 5
+
+    # A filter by the most frequent value finds the passages that it was counted in, and no other.
+    (first, *_) = (one for one in done["fields"] if one["mentions"])
+    value = first["frequent"][0][0]
+    typed = f"{first['field']}='{value.upper()}'"
+    _, out, err = run("query", "time", "--where", typed, "-k", 50, "--json")
+    expected = {
+        hit.document
+        for hit in hits
+        if value.casefold() in map(str.casefold, hit.annotations.get(first["field"], []))
+    }
+    assert {hit["document"] for hit in json.loads(out)} == expected != set()
+    assert "note:" not in err
+
+
+def test_a_run_goes_on_and_updates_are_told(run: Run, index: search.Index, tagger: Path, notes: Path) -> None:
+    _, out, _ = run("tag", "--model", tagger)
+    assert out.startswith("ner: tagged all 5 passages, ")
+    assert re.search(r"^field +mentions +different +passages +most frequent$", out, re.MULTILINE)
+    assert "Filter by them: --where " in out
+    _, out, _ = run("tag", "--model", tagger)
+    assert out.startswith("ner: nothing new to tag; all 5 passages")
+    (notes / "new.txt").write_text("The door is new.\n", encoding="utf-8")
+    _, _, err = run("index", notes)
+    assert (
+        "note: new passages have no annotations yet (ner: 5 of 6 passages); go on with: seewhy tag --task ner"
+        in err
+    )
+    assert re.search(r"annotations +ner: 5 of 6 passages", run("status")[1])
+    _, _, err = run("query", "time", "--where", "has person")
+    assert "note: 1 of 6 passages have not been looked at for 'ner' yet" in err
+    _, out, _ = run("tag", "--model", tagger, "--json")
+    assert (json.loads(out)["tagged"], json.loads(out)["annotated"]) == (1, 6)
+
+
+def test_a_run_that_is_stopped_keeps_what_is_done(
+    index: search.Index, tagger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.bert.tag_index._AT_ONCE", 2)
+
+    def stop(state: search.Progress) -> None:
+        assert (state.stage, state.total) == ("tagging", 5)
+        if state.done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index.tag(str(tagger), progress=stop)
+    assert index.status().annotations[0].annotated == 4
+    report = index.tag(str(tagger))
+    assert (report.tagged, report.annotated) == (1, 5)
+    assert index.check().ok
+
+
+def test_another_checkpoint_is_never_mixed_in(
+    run: Run, index: search.Index, tagger: Path, tmp_path: Path
+) -> None:
+    run("tag", "--model", tagger)
+    other = save_tagger(tmp_path / "other", ("O", "B-PER", "X-y"))
+    code, _, err = run("tag", "--model", other)
+    assert code == 1 and "made otherwise" in err and "--replace" in err
+    code, _, err = run("tag", "--model", other, "--name", "other")
+    assert code == 1 and "'person' is already a field of the annotations 'ner'" in err
+    assert run("tag", "--model", other, "--name", "other", "--prefix", "o_")[0] == 0
+    code, out, _ = run("tag", "--model", other, "--replace", "--json")
+    assert code == 0
+    assert [one["field"] for one in json.loads(out)["fields"]].count("person") == 1
+    assert "were replaced" in json.loads(out)["notes"][0]
+    assert [(one.name, one.fields[0]) for one in index.status().annotations] == [
+        ("ner", "person"),
+        ("other", "o_person"),
+    ]
+    assert "Removed the annotations 'other' of 5 passages" in run("tag", "--remove", "--name", "other")[1]
+    code, _, err = run("tag", "--remove", "--name", "other")
+    assert code == 1 and "no annotations 'other'; it has ner" in err
+
+
+def test_parts_of_speech_of_an_index(run: Run, index: search.Index, tmp_path: Path) -> None:
+    model = save_tagger(tmp_path / "pos", ("NOUN", "PUNCT", "VBD", "JJ", "NNS"))
+    _, out, _ = run("tag", "--task", "pos", "--model", model, "--json")
+    done = json.loads(out)
+    counts = {one["field"]: one["mentions"] for one in done["fields"]}
+    assert set(counts) == {"noun", "verb", "adjective"}
+    texts = [hit.text for hit in index.query("time", k=50)]
+    tags = [one.field for text in texts for one in tag(text, model=str(model), task="pos").mentions]
+    assert counts == {field: tags.count(field) for field in counts} and len(tags) > 5
+
+
+def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Path, tagger: Path) -> None:
+    (notes / "long.txt").write_text("zyx " * 60, encoding="utf-8")  # three tokens a word; the tagger reads 64
+    index = search.Index.build(notes, model=str(tiny_model))
+    long = [hit for hit in index.query("zyx", k=50) if hit.document == "long.txt"]
+    loaded = load_tagger(str(tagger), "ner")
+    several = sum(read.windows > 1 for read in loaded.read([hit.text for hit in long]))
+    report = index.tag(str(tagger))
+    assert report.windowed == several
+    assert report.passages == report.annotated == 5 + len(long)
+
+
+def test_a_text(run: Run, tagger: Path) -> None:
+    text = "Ada\x1b[31m wrote <b>to</b> Charles."
+    found = tag(text, model=str(tagger))
+    code, out, _ = run("tag", "--text", text, "--model", tagger)
+    assert code == 0 and "\x1b" not in out and "\\x1b" in out
+    for one in found.mentions:
+        assert f"{one.field}: " in out and f"({one.start}-{one.end}, {one.score:.4f})" in out
+    assert out.count(" 0-3\n") == 1
+    _, out, _ = run("tag", "--text", text, "--model", tagger, "--json")
+    said = json.loads(out)
+    assert [word["label"] for word in said["words"]] == [word.label for word in found.words]
+    assert said["mentions"] == [vars(one) for one in found.mentions]
+    assert "\x1b[" in run("tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
+
+
+def test_a_page(run: Run, tagger: Path, tmp_path: Path) -> None:
+    text = "Ada <script>alert(1)</script> & Charles\x1b"
+    found = tag(text, model=str(tagger))
+    code, out, err = run("tag", "--text", text, "--model", tagger, "--html", tmp_path / "page.html")
+    assert (code, out) == (0, "") and "wrote" in err
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page and "\x1b" not in page and "default-src 'none'" in page
+    marked = re.findall(r'<mark class="entity e\d" title="([^"]+)">', page)
+    assert len(marked) == len(found.mentions) > 0
+    assert marked[0].startswith(f"{found.mentions[0].field}, score ")
+    assert "style=" not in page  # the policy would not let it work
+
+
+def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Path) -> None:
+    for options in (
+        (),
+        ("--remove", "--text", "a"),
+        ("--model", tagger, "--text", "a", "--name", "b"),
+        ("--model", tagger, "--html", "x.html"),
+    ):
+        code, out, err = run("tag", *options)
+        assert (code, out) == (2, "") and err, options
+    for options in (
+        ("--model", tagger, "--task", "pos"),
+        ("--model", tiny_model),
+        ("--model", tagger, "-i", "none"),
+    ):
+        code, out, err = run("tag", *options)
+        assert (code, out) == (1, "") and err.startswith("seewhy: ") and err.count("\n") == 1
+    assert index.status().annotations == ()
