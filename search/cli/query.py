@@ -106,7 +106,7 @@ def query(
     from search.render import hits as draw
     from search.render import why
 
-    shown = shape(form, as_json, as_jsonl, null)
+    shown = shape(form, as_json, as_jsonl, null, bool(passages or lines), explain)
     clock.lap("import the library")
     asked = question(text, also, like, unlike)
     ranking = chosen(mode, weight, phrases, rerank)
@@ -116,7 +116,7 @@ def query(
         clock.lap("find the model", opened.encoder)
         clock.lap("load its tokenizer", opened.encoder.tokenizer)
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
-        opened.query("a", k=1, **ranking)
+        opened.query("a", k=1, **(ranking | {"rerank": None}))
         clock.lap("load FAISS and the vectors, first query")
     hits = opened.query(
         asked,
@@ -130,7 +130,7 @@ def query(
         **ranking,
     )
     beside = around(opened, hits, passages, lines)
-    clock.lap("encode the query, search, fetch")
+    clock.lap(f"encode the query, search, {'rerank, ' if rerank else ''}fetch")
     if shown is not Format.text:
         print_hits(hits, shown, null, beside)
     else:

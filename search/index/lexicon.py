@@ -224,6 +224,11 @@ class Lexicon:
 
     def _sound_seal(self, connection: sqlite3.Connection) -> Hashable:
         """What the words are sealed with; None where they are not to be trusted."""
+        if self._substituted == (
+            connection,
+            _version(connection),
+        ):  # looked through before, and found wanting
+            return None
         found = _sealed(connection)
         sound = found == self._trusted
         if not sound and is_sealed(connection):
@@ -233,15 +238,14 @@ class Lexicon:
         return tuple(sorted(found.items())) if sound else None
 
     def _made_anew(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        version = connection.execute("PRAGMA data_version").fetchone()[0]
-        before, at = self._substituted or (None, None)
-        if self._substitute is None or before is not connection or at != version:
+        of = connection, _version(connection)
+        if self._substitute is None or self._substituted != of:
             made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             create(made)
             made.execute("BEGIN")
             fill(connection, made)
             made.execute("COMMIT")
-            self._substitute, self._substituted = made, (connection, version)
+            self._substitute, self._substituted = made, of
         return self._substitute
 
     def _postings(self, table: _Table, term: Term) -> Postings:
@@ -259,6 +263,11 @@ class Lexicon:
             if table.seal:
                 self._kept.keep(table.seal, term.expression, found)
         return found
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    """Another number once another connection has written."""
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 @dataclass(frozen=True)
