@@ -191,6 +191,11 @@ class Lexicon:
         there = [term for term, count in zip(terms, counts, strict=True) if count]
         return [t for t, count in zip(terms, counts, strict=True) if 0 < count <= passages / 2] or there
 
+    def count(self, connection: sqlite3.Connection, term: Term) -> int:
+        """In how many passages a term is."""
+        with self._table(connection) as table:
+            return self._count(table, term) if term.stems else 0
+
     def word_weights(self, connection: sqlite3.Connection, text: str) -> list[tuple[int, int, float]]:
         """The words of a text, by their spans, and how much each tells passages apart: BM25's weight of a term."""
         passages = one_meta(connection, "passages")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from search.index.database import one_meta
 from search.index.postings import summed
+from search.index.terms import Term
 from search.index.vectors import LoadedVectors, nearest
 from search.query.ranking import RRF_K, Asked, Ranking, Scored
 
@@ -30,7 +32,7 @@ class Fusion:
     """The ranking of a query, within one read transaction.
 
     Attributes:
-        terms: the words of the query that count.
+        terms: the words of the query that count, and those that are looked for beside them.
         highest: the highest BM25 in the index, by which the word part is divided; 1 where no word is found.
     """
 
@@ -47,10 +49,24 @@ class Fusion:
         lexicon = loaded.lexicon
         typed = lexicon.terms(asked.text, phrases=ranking.phrases) if ranking.by_words else []
         self.terms = lexicon.telling(connection, typed)
-        self._postings = lexicon.postings(connection, self.terms)
+        if typed and ranking.expansions:
+            self.terms += self._expanding(typed)
+        parts = lexicon.postings(connection, self.terms)
+        self._postings = [part.times(term.weight) for part, term in zip(parts, self.terms, strict=True)]
         found = summed(self._postings)
         self.highest = float(found.scores.max()) if len(found.scores) else 1.0
         self._lexical_ids, self._lexical = found.ids, found.scores / self.highest
+
+    def _expanding(self, typed: Sequence[Term]) -> list[Term]:
+        """What is looked for beside the words of the query, none of which is one of them."""
+        found, known = [], {term.stems for term in typed}
+        for expansion in self._ranking.expansions:
+            for word in self._loaded.lexicon.words(expansion.word):
+                if word.stems and word.stems not in known:
+                    known.add(word.stems)
+                    place = replace(word, start=expansion.start, end=expansion.end)
+                    found.append(replace(place, of=expansion.of, weight=expansion.weight))
+        return found
 
     def top(self, n: int) -> list[Scored]:
         """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more."""

@@ -35,7 +35,7 @@ from search.records.explanations import (
     Term,
 )
 from search.records.faithfulness import Faithfulness, Removal
-from search.records.hits import Hit
+from search.records.hits import Expansion, Hit
 from search.records.inspections import (
     ContextualCosines,
     EmbeddingLayer,
@@ -72,6 +72,7 @@ __all__ = [
     "EmbeddingLayer",
     "Estimate",
     "Evaluation",
+    "Expansion",
     "Explanation",
     "Faithfulness",
     "Finding",
