@@ -25,6 +25,7 @@ from search.cli.options import (
 )
 from search.cli.questions import AndOption, LikeOption, UnlikeOption, question
 from search.cli.ranking import (
+    ExpandOption,
     Mode,
     ModeOption,
     PhrasesOption,
@@ -60,6 +61,7 @@ def explain(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
+    expand: ExpandOption = None,
     where: WhereOption = None,
     rerank: RerankOption = None,
     index: IndexOption = None,
@@ -96,7 +98,7 @@ def explain(
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = Index.open(index, offline=offline, engine=engine)
     number = int(wanted[2])
-    ranking = chosen(mode, weight, phrases, rerank)
+    ranking = chosen(mode, weight, phrases, expand, rerank)
     hit = (
         opened.hit(asked, number, **ranking)
         if wanted[1]

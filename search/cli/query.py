@@ -28,6 +28,7 @@ from search.cli.options import (
 )
 from search.cli.questions import AndOption, LikeOption, UnlikeOption, as_typed, question
 from search.cli.ranking import (
+    ExpandOption,
     Mode,
     ModeOption,
     PhrasesOption,
@@ -77,6 +78,7 @@ def query(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
+    expand: ExpandOption = None,
     where: WhereOption = None,
     rerank: RerankOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
@@ -106,17 +108,17 @@ def query(
     from search.render import hits as draw
     from search.render import why
 
-    shown = shape(form, as_json, as_jsonl, null)
+    shown = shape(form, as_json, as_jsonl, null, bool(passages or lines), explain)
     clock.lap("import the library")
     asked = question(text, also, like, unlike)
-    ranking = chosen(mode, weight, phrases, rerank)
+    ranking = chosen(mode, weight, phrases, expand, rerank)
     opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
     clock.lap("open the index")
     if timing:
         clock.lap("find the model", opened.encoder)
         clock.lap("load its tokenizer", opened.encoder.tokenizer)
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
-        opened.query("a", k=1, **ranking)
+        opened.query("a", k=1, **(ranking | {"rerank": None, "expand": None}))
         clock.lap("load FAISS and the vectors, first query")
     hits = opened.query(
         asked,
@@ -130,7 +132,7 @@ def query(
         **ranking,
     )
     beside = around(opened, hits, passages, lines)
-    clock.lap("encode the query, search, fetch")
+    clock.lap(f"encode the query, search, {'rerank, ' if rerank else ''}fetch")
     if shown is not Format.text:
         print_hits(hits, shown, null, beside)
     else:
@@ -160,6 +162,7 @@ def query(
                     (f"--mode {mode.value}", mode is not Mode.hybrid),
                     (f"--weight {weight}", weight is not None),
                     ("--phrases", phrases),
+                    (f"--expand {shlex.quote(expand or '')}", expand is not None),
                     (f"--rerank {shlex.quote(rerank or '')}", rerank is not None),
                     (f"--where {shlex.quote(where or '')}", where is not None and not moved),
                     ("--offline", offline),

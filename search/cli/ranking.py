@@ -59,7 +59,19 @@ RerankOption = Annotated[
 ]
 
 
-def chosen(mode: Mode, weight: float | None, phrases: bool, rerank: str | None = None) -> dict[str, Any]:
+ExpandOption = Annotated[
+    str | None,
+    typer.Option(
+        "--expand",
+        metavar="MODEL",
+        help="Look also for words that may stand for rare ones, by this checkpoint for masked words.",
+    ),
+]
+
+
+def chosen(
+    mode: Mode, weight: float | None, phrases: bool, expand: str | None, rerank: str | None = None
+) -> dict[str, Any]:
     """The keyword arguments of `Index.query` and its like."""
-    found: dict[str, Any] = {"mode": mode.value, "weight": weight, "phrases": phrases}
+    found: dict[str, Any] = {"mode": mode.value, "weight": weight, "phrases": phrases, "expand": expand}
     return found | ({"rerank": rerank} if rerank else {})

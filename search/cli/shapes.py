@@ -75,11 +75,16 @@ ContextOption = Annotated[
 ]
 
 
-def shape(chosen: Format | None, as_json: bool, as_jsonl: bool, null: bool) -> Format:
+def shape(
+    chosen: Format | None, as_json: bool, as_jsonl: bool, null: bool, surroundings: bool, explain: bool
+) -> Format:
     """The one that is meant.
 
+    Args:
+        surroundings, explain: whether what stands around hits is asked for, and why the best is one.
+
     Raises:
-        typer.BadParameter: several that exclude each other.
+        typer.BadParameter: several that exclude each other, or one that has no room for what is asked for.
     """
     meant = {chosen} if chosen else set()
     meant |= {Format.json} if as_json else set()
@@ -88,7 +93,16 @@ def shape(chosen: Format | None, as_json: bool, as_jsonl: bool, null: bool) -> F
     if len(meant) > 1:
         names = ", ".join(sorted(one.value for one in meant))
         raise typer.BadParameter(f"hits are printed in one format, not in several ({names}).")
-    return meant.pop() if meant else Format.text
+    form = meant.pop() if meant else Format.text
+    if surroundings and form in (Format.csv, Format.md, Format.paths):
+        raise typer.BadParameter(
+            f"--around and --context are shown as text, json and jsonl, not as {form.value}: leave them out."
+        )
+    if explain and form is not Format.text:
+        raise typer.BadParameter(
+            f"--explain is for text, not for {form.value}. An explanation alone: seewhy explain TEXT 1 --json"
+        )
+    return form
 
 
 def around(opened: Index, hits: Sequence[Hit], passages: int, lines: int) -> list[Surroundings] | None:

@@ -92,7 +92,13 @@ def similar(
     from search.render import hits as draw
     from search.render import json, why
 
-    chosen = shape(form, as_json, as_jsonl, null)
+    chosen = shape(form, as_json, as_jsonl, null, bool(passages or lines), False)
+    if explain and chosen not in (Format.text, Format.json):
+        raise typer.BadParameter(
+            f"--explain is for text and json, not for {chosen.value}: leave --format out."
+        )
+    if explain and (passages or lines):
+        raise typer.BadParameter("--explain shows one hit alone: leave --around and --context out.")
     opened = Index.open(index, offline=offline, engine=engine)
     meant = what_of(what)
     hits = opened.similar(

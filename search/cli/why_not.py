@@ -21,7 +21,15 @@ from search.cli.options import (
     page_width,
     remarks,
 )
-from search.cli.ranking import Mode, ModeOption, PhrasesOption, WeightOption, WhereOption, chosen
+from search.cli.ranking import (
+    ExpandOption,
+    Mode,
+    ModeOption,
+    PhrasesOption,
+    WeightOption,
+    WhereOption,
+    chosen,
+)
 
 Wanted = Annotated[
     str,
@@ -44,6 +52,7 @@ def why_not(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
+    expand: ExpandOption = None,
     where: WhereOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
     index: IndexOption = None,
@@ -68,7 +77,7 @@ def why_not(
         k,
         per_document=per_document,
         where=where,
-        **chosen(mode, weight, phrases),
+        **chosen(mode, weight, phrases, expand),
     )
     if as_json:
         echo(draw.as_json(found))

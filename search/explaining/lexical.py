@@ -29,7 +29,14 @@ def terms_of(
         places = _places(lexicon, [term for term, _ in here], passage.context, passage.text)
         found.append(
             tuple(
-                Term(term.text, (1 - ranking.weight) * value, term.start, term.end, at)
+                Term(
+                    f"{term.of} → {term.text}" if term.of else term.text,
+                    (1 - ranking.weight) * value,
+                    term.start,
+                    term.end,
+                    at,
+                    "expansion" if term.of else "term",
+                )
                 for (term, value), at in zip(here, places, strict=True)
             )
         )

@@ -7,24 +7,22 @@ in there would be a wrong score; where it does not fit, the table is made anew i
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from search.errors import IndexDamaged, SearchError
 from search.index.checksums import COVERED, covered, require, row_checksum
 from search.index.database import one_meta, put_meta
+from search.index.postings import KeptTerms, Postings
 from search.index.terms import RULES, TOKENIZER, Stemmer, Term, indexable, words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _KEY = "lexicon"
 _ROWS = np.dtype([("id", np.int64), ("score", np.float64)])
@@ -165,6 +163,7 @@ class Lexicon:
     def __init__(self) -> None:
         self.problem = ""
         self._stemmer = Stemmer()
+        self._kept = KeptTerms()
         self._lock = threading.Lock()
         self._trusted: dict[str, Any] | None = None
         self._substitute: sqlite3.Connection | None = None
@@ -188,81 +187,114 @@ class Lexicon:
             return []
         passages = one_meta(connection, "passages")
         with self._table(connection) as table:
-            counts = [_count(table, term) for term in terms]
+            counts = [self._count(table, term) for term in terms]
         there = [term for term, count in zip(terms, counts, strict=True) if count]
         return [t for t, count in zip(terms, counts, strict=True) if 0 < count <= passages / 2] or there
+
+    def count(self, connection: sqlite3.Connection, term: Term) -> int:
+        """In how many passages a term is."""
+        with self._table(connection) as table:
+            return self._count(table, term) if term.stems else 0
 
     def word_weights(self, connection: sqlite3.Connection, text: str) -> list[tuple[int, int, float]]:
         """The words of a text, by their spans, and how much each tells passages apart: BM25's weight of a term."""
         passages = one_meta(connection, "passages")
         terms = self.words(text)
         with self._table(connection) as table:
-            counts = [_count(table, term) if term.stems else 0 for term in terms]
+            counts = [self._count(table, term) if term.stems else 0 for term in terms]
         return [
             (term.start, term.end, math.log((passages - n + 0.5) / (n + 0.5)))
             for term, n in zip(terms, counts, strict=True)
         ]
 
-    def bm25(
-        self, connection: sqlite3.Connection, terms: Sequence[Term], only: Sequence[int] | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The passages that have any of the terms, by id, and their BM25, each a sum over the terms.
+    def postings(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[Postings]:
+        """For each term the passages that have it, and what it adds to their BM25, which is a sum over terms.
 
         FTS5's own function: Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4), a
         term's weight being log((N - n + 0.5) / (n + 0.5)) for n of N passages, and at least 1e-6.
-
-        Args:
-            only: ask for these passages alone.
         """
         if not terms:
-            return np.empty(0, dtype=np.int64), np.empty(0)
-        expression = " OR ".join(term.expression for term in terms)
-        query, values = "SELECT rowid, -bm25(lexicon) FROM lexicon WHERE lexicon MATCH ?", [expression]
-        if only is not None:  # the plus keeps SQLite from asking FTS5 for each of them in turn
-            query += " AND +rowid IN (SELECT value FROM json_each(?))"
-            values.append(json.dumps(list(only)))
+            return []
         with self._table(connection) as table:
-            found = np.fromiter(table.execute(query, values), dtype=_ROWS)
-        found = found[np.argsort(found["id"], kind="stable")]
-        return found["id"].copy(), found["score"].copy()
+            return [self._postings(table, term) for term in terms]
 
     @contextmanager
-    def _table(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    def _table(self, connection: sqlite3.Connection) -> Iterator[_Table]:
         """Where the words can be asked for: the index itself, or a substitute in memory."""
-        if self._is_sound(connection):
-            yield connection
+        if seal := self._sound_seal(connection):
+            yield _Table(connection, seal)
             return
         with self._lock:
-            yield self._made_anew(connection)
+            yield _Table(self._made_anew(connection), None)
 
-    def _is_sound(self, connection: sqlite3.Connection) -> bool:
+    def _sound_seal(self, connection: sqlite3.Connection) -> Hashable:
+        """What the words are sealed with; None where they are not to be trusted."""
+        if self._substituted == (
+            connection,
+            _version(connection),
+        ):  # looked through before, and found wanting
+            return None
         found = _sealed(connection)
         sound = found == self._trusted
         if not sound and is_sealed(connection):
             self._trusted, sound = found, True
         sound = sound and found["passages"] == one_meta(connection, "passages")
         self.problem = "" if sound else _PROBLEM
-        return sound
+        return tuple(sorted(found.items())) if sound else None
 
     def _made_anew(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        version = connection.execute("PRAGMA data_version").fetchone()[0]
-        before, at = self._substituted or (None, None)
-        if self._substitute is None or before is not connection or at != version:
+        of = connection, _version(connection)
+        if self._substitute is None or self._substituted != of:
             made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             create(made)
             made.execute("BEGIN")
             fill(connection, made)
             made.execute("COMMIT")
-            self._substitute, self._substituted = made, (connection, version)
+            self._substitute, self._substituted = made, of
         return self._substitute
 
+    def _postings(self, table: _Table, term: Term) -> Postings:
+        found = self._kept.postings(table.seal, term.expression) if table.seal else None
+        if found is None:
+            found = table.postings(term)
+            if table.seal:
+                self._kept.keep(table.seal, term.expression, found)
+        return found
 
-def _count(connection: sqlite3.Connection, term: Term) -> int:
-    """In how many passages a term is."""
-    if len(term.stems) == 1:
-        row = connection.execute("SELECT doc FROM lexicon_terms WHERE term = ?", term.stems).fetchone()
-    else:
-        row = connection.execute(
-            "SELECT count(*) FROM lexicon WHERE lexicon MATCH ?", (term.expression,)
-        ).fetchone()
-    return int(row[0]) if row else 0
+    def _count(self, table: _Table, term: Term) -> int:
+        found = self._kept.count(table.seal, term.expression) if table.seal else None
+        if found is None:
+            found = table.count(term)
+            if table.seal:
+                self._kept.keep(table.seal, term.expression, found)
+        return found
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    """Another number once another connection has written."""
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+@dataclass(frozen=True)
+class _Table:
+    """FTS5's table. What it says may be kept for as long as the seal is the same; without one it may not."""
+
+    connection: sqlite3.Connection
+    seal: Hashable
+
+    def postings(self, term: Term) -> Postings:
+        rows = self.connection.execute(
+            "SELECT rowid, -bm25(lexicon) FROM lexicon WHERE lexicon MATCH ?", (term.expression,)
+        )
+        found = np.fromiter(rows, dtype=_ROWS)
+        found = found[np.argsort(found["id"], kind="stable")]
+        return Postings(found["id"].copy(), found["score"].copy())
+
+    def count(self, term: Term) -> int:
+        """In how many passages a term is."""
+        if len(term.stems) == 1:
+            sql, value = "SELECT doc FROM lexicon_terms WHERE term = ?", term.stems[0]
+        else:
+            sql, value = "SELECT count(*) FROM lexicon WHERE lexicon MATCH ?", term.expression
+        row = self.connection.execute(sql, (value,)).fetchone()
+        return int(row[0]) if row else 0

@@ -31,6 +31,7 @@ from search.errors import IndexDamaged
 from search.index.baseline import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.index.database import one_meta
 from search.index.lexicon import Lexicon
+from search.index.postings import summed
 from search.index.terms import words
 from search.index.vectors import embeddings
 
@@ -179,10 +180,9 @@ def _word_parts(
     found = []
     for query, source, paired in zip(queries, sources, others, strict=True):
         terms = lexicon.telling(connection, lexicon.terms(query))
-        matching, bm25 = lexicon.bm25(connection, terms)
-        known = np.isin(matching, ids)
+        matching = summed(lexicon.postings(connection, terms)).among(ids)
         every = np.zeros(len(ids))
-        every[np.searchsorted(ids, matching[known])] = bm25[known]
+        every[np.searchsorted(ids, matching.ids)] = matching.scores
         highest = every[documents != source].max()
         found.append(every[paired] / highest if highest > 0 else np.zeros(len(paired)))
     return np.concatenate(found).astype(np.float32)

@@ -23,6 +23,7 @@ _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # a NUL would e
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])|(?<=\d)(?=[A-Z])")
 _HUMPED = re.compile(r"[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]{2,}[^\W\d_A-Z][^\W_]*")
+_MOST_KNOWN = 50_000  # words whose stems are kept
 _QUOTED = re.compile(r'"([^"]+)"')
 
 
@@ -34,12 +35,16 @@ class Term:
         text: as it was typed.
         start, end: where it stands in the query, in characters.
         stems: what FTS5 makes of it; several tokens are found only in a row.
+        of: the word of the query that it is looked for beside; "" for a word of the query itself.
+        weight: what it counts.
     """
 
     text: str
     start: int
     end: int
     stems: tuple[str, ...]
+    of: str = ""
+    weight: float = 1.0
 
     @property
     def expression(self) -> str:
@@ -90,6 +95,7 @@ class Stemmer:
 
     def __init__(self) -> None:
         self._kept = threading.local()
+        self._known: dict[str, tuple[str, ...]] = {}  # of words
 
     def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The tokens of each text, in order."""
@@ -129,11 +135,12 @@ class Stemmer:
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[Term]:
         """What stands at some places of a text, in their order, each as a term."""
         places = list(spans)
-        stems = self.stems(text[start:end] for start, end in places)
-        return [
-            Term(text[start:end], start, end, found)
-            for (start, end), found in zip(places, stems, strict=True)
-        ]
+        known = self._known
+        if len(known) > _MOST_KNOWN:
+            known = self._known = {}
+        if new := [word for word in {text[start:end] for start, end in places} if word not in known]:
+            known.update(zip(new, self.stems(new), strict=True))
+        return [Term(text[start:end], start, end, known[text[start:end]]) for start, end in places]
 
     def _connection(self) -> sqlite3.Connection:
         found: sqlite3.Connection | None = getattr(self._kept, "connection", None)

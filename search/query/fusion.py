@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.index.database import one_meta
+from search.index.postings import summed
+from search.index.terms import Term
 from search.index.vectors import LoadedVectors, nearest
 from search.query.ranking import RRF_K, Asked, Ranking, Scored
 
@@ -29,7 +32,7 @@ class Fusion:
     """The ranking of a query, within one read transaction.
 
     Attributes:
-        terms: the words of the query that count.
+        terms: the words of the query that count, and those that are looked for beside them.
         highest: the highest BM25 in the index, by which the word part is divided; 1 where no word is found.
     """
 
@@ -46,9 +49,24 @@ class Fusion:
         lexicon = loaded.lexicon
         typed = lexicon.terms(asked.text, phrases=ranking.phrases) if ranking.by_words else []
         self.terms = lexicon.telling(connection, typed)
-        ids, scores = lexicon.bm25(connection, self.terms)
-        self.highest = float(scores.max()) if len(scores) else 1.0
-        self._lexical_ids, self._lexical = ids, scores / self.highest
+        if typed and ranking.expansions:
+            self.terms += self._expanding(typed)
+        parts = lexicon.postings(connection, self.terms)
+        self._postings = [part.times(term.weight) for part, term in zip(parts, self.terms, strict=True)]
+        found = summed(self._postings)
+        self.highest = float(found.scores.max()) if len(found.scores) else 1.0
+        self._lexical_ids, self._lexical = found.ids, found.scores / self.highest
+
+    def _expanding(self, typed: Sequence[Term]) -> list[Term]:
+        """What is looked for beside the words of the query, none of which is one of them."""
+        found, known = [], {term.stems for term in typed}
+        for expansion in self._ranking.expansions:
+            for word in self._loaded.lexicon.words(expansion.word):
+                if word.stems and word.stems not in known:
+                    known.add(word.stems)
+                    place = replace(word, start=expansion.start, end=expansion.end)
+                    found.append(replace(place, of=expansion.of, weight=expansion.weight))
+        return found
 
     def top(self, n: int) -> list[Scored]:
         """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more."""
@@ -56,8 +74,7 @@ class Fusion:
             return self._by_ranks[:n]
         if not self._ranking.by_meaning:
             ids, lexical = self._matches
-            best = np.lexsort((ids, -lexical))[:n]
-            return self._scored(ids[best], None, lexical[best])
+            return self._best(n, ids, None, lexical)
         if not self._ranking.by_words:
             found = self._nearest(n)
             return [Scored(id_, cosine, cosine, None) for id_, cosine in found]
@@ -80,7 +97,7 @@ class Fusion:
             return next(found, Scored(passage, 0.0, None, None, (None, None)))
         cosine = self._cosines(ids) if self._ranking.by_meaning else None
         lexical = self._lexical_of(ids) if self._ranking.by_words else None
-        return self._scored(ids, cosine, lexical)[0]
+        return self._best(1, ids, cosine, lexical)[0]
 
     def lexical(self, passage: int) -> float:
         """The word part of a passage."""
@@ -90,9 +107,9 @@ class Fusion:
         """(passages, terms) what each term adds to the word part of a passage; their sum is that part."""
         wanted, rows = np.unique(np.array(passages, dtype=np.int64), return_inverse=True)
         found = np.zeros((len(wanted), len(self.terms)))
-        for column, term in enumerate(self.terms):
-            ids, scores = self._loaded.lexicon.bm25(self._connection, [term], wanted.tolist())
-            found[np.searchsorted(wanted, ids), column] = scores / self.highest
+        for column, term in enumerate(self._postings):
+            there = term.among(wanted)
+            found[np.searchsorted(wanted, there.ids), column] = there.scores / self.highest
         return found[rows]
 
     @staticmethod
@@ -105,17 +122,19 @@ class Fusion:
         near = self._nearest(n + _MORE)
         ids = np.array([id_ for id_, _ in near], dtype=np.int64)
         cosine = np.array([cosine for _, cosine in near])
-        found = self._scored(ids, cosine, self._lexical_of(ids))
-        if len(near) < n + _MORE:  # these are all
-            return found[:n]
-        # All others have at most this cosine. So without a word they are behind the first n of these, and with
-        # words they can only be before them where the sum is high enough.
-        unseen = weight * float(cosine[-1])
-        matching, lexical = self._matches
-        promising = (unseen + (1 - weight) * lexical >= found[n - 1].score) & ~np.isin(matching, ids)
-        others = matching[promising]
-        found += self._scored(others, self._cosines(others), lexical[promising])
-        return _in_order(found)[:n]
+        lexical = self._lexical_of(ids)
+        if len(near) == n + _MORE:  # else these are all
+            # All others have at most this cosine. So without a word they are behind the first n of these, and with
+            # words they can only be before them where the sum is high enough.
+            least = np.partition(weight * cosine + (1 - weight) * lexical, -n)[-n]
+            matching, words = self._matches
+            promising = weight * cosine[-1] + (1 - weight) * words >= least
+            promising[promising] = ~np.isin(matching[promising], ids)
+            others = matching[promising]
+            ids = np.concatenate([ids, others])
+            cosine = np.concatenate([cosine, self._cosines(others)])
+            lexical = np.concatenate([lexical, words[promising]])
+        return self._best(n, ids, cosine, lexical)
 
     @cached_property
     def _by_ranks(self) -> list[Scored]:
@@ -165,18 +184,24 @@ class Fusion:
         kept = np.isin(self._lexical_ids, self._only)
         return self._lexical_ids[kept], self._lexical[kept]
 
-    def _scored(
-        self, ids: NDArray[np.int64], cosine: NDArray[np.float64] | None, lexical: NDArray[np.float64] | None
+    def _best(
+        self,
+        n: int,
+        ids: NDArray[np.int64],
+        cosine: NDArray[np.float64] | None,
+        lexical: NDArray[np.float64] | None,
     ) -> list[Scored]:
-        """Passages with their parts and sums, best first."""
-        weight = self._ranking.weight
-        found = []
-        for place, id_ in enumerate(ids.tolist()):
-            meaning = None if cosine is None else float(cosine[place])
-            word = None if lexical is None else float(lexical[place])
-            score = weight * (meaning or 0.0) + (1 - weight) * (word or 0.0)
-            found.append(Scored(id_, score, meaning, word))
-        return _in_order(found)
+        """The n best of some passages, given by their parts, best first; equal scores in the order of ids."""
+        weight, none = self._ranking.weight, np.zeros(len(ids))
+        scores = weight * (none if cosine is None else cosine)
+        scores += (1 - weight) * (none if lexical is None else lexical)
+        first = np.lexsort((ids, -scores))[:n]
+
+        def column(values: NDArray[np.float64] | None) -> list[float] | list[None]:
+            return [None] * len(first) if values is None else values[first].tolist()
+
+        columns = ids[first].tolist(), scores[first].tolist(), column(cosine), column(lexical)
+        return [Scored(*row) for row in zip(*columns, strict=True)]
 
 
 def _in_order(found: list[Scored]) -> list[Scored]:

@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def at_most(most: int, best: Sequence[Scored], document_of: Mapping[int, object]) -> list[Scored]:
-    """The ranking without what goes beyond `most` passages of a document."""
+def within(
+    most: int, best: Sequence[Scored], document_of: Mapping[int, object]
+) -> tuple[list[Scored], list[Scored]]:
+    """The first `most` passages of each document, and all others; both in the order of the ranking."""
     seen: Counter[object] = Counter()
-    kept = []
+    kept: list[Scored] = []
+    others: list[Scored] = []
     for item in best:
         document = document_of[item.passage]
         seen[document] += 1
-        if seen[document] <= most:
-            kept.append(item)
-    return kept
+        (kept if seen[document] <= most else others).append(item)
+    return kept, others
 
 
 def by_document(best: Sequence[Scored], document_of: Mapping[int, object]) -> list[list[Scored]]:

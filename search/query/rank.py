@@ -53,8 +53,8 @@ def ranked(
     Args:
         wanted: which part of the ranking.
         allowed: tells the ids of the passages to choose from; None for all.
-        reranker: looks at the best max(30, k) passages again, of which the best come back; of one document at
-            most `wanted.per_document`.
+        reranker: looks at the best 30 passages again (60, 90, ... where the last that is wanted is behind them), of
+            which the best come back; of one document at most `wanted.per_document`.
     """
     if reranker:
         return _reranked(loaded, asked, ranking, wanted, allowed, reranker)
@@ -87,7 +87,8 @@ def _reranked(
     reranker: Reranker,
 ) -> list[Hit]:
     """As `ranked`. The index is read in short transactions, and no model runs in them."""
-    pool = Selection(k=max(POOL, wanted.last), per_document=0 if wanted.group else wanted.per_document)
+    whole_pools = -(-wanted.last // POOL) * POOL  # so that pages of one pool are parts of one list
+    pool = Selection(k=whole_pools, per_document=0 if wanted.group else wanted.per_document)
     with loaded.reader.reading() as connection:
         fusion = _fusion(connection, loaded, asked, ranking, allowed)
         chosen = _found(connection, fusion, pool)
@@ -180,6 +181,7 @@ def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, sc
         page=passage.page,
         weight=ranking.weight,
         phrases=ranking.phrases,
+        expansions=ranking.expansions,
         ranks=item.ranks,
         rerank=ranking.rerank,
         reranked=item.reranked,

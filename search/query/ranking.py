@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.encoding.inputs import Role
-    from search.records import Hit, TokenVectors
+    from search.records import Expansion, Hit, TokenVectors
 
 Mode = Literal["hybrid", "dense", "lexical", "rrf"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -38,12 +38,14 @@ class Ranking:
         phrases: what stands in double quotes is looked for word by word in this order, as one term.
         rerank: "late" to look at the best passages again by late interaction (late.py), the name of a
             cross-encoder to let it judge them (cross.py), "" for neither.
+        expansions: words to look for beside those of the query (`search.bert.expansion`).
     """
 
     mode: Mode
     weight: float
     phrases: bool = False
     rerank: str = ""
+    expansions: tuple[Expansion, ...] = ()
 
     @classmethod
     def of(
@@ -72,7 +74,7 @@ class Ranking:
     @classmethod
     def of_hit(cls, hit: Hit) -> Ranking:
         """What a hit was ranked by."""
-        return cls(hit.mode, hit.weight, hit.phrases, hit.rerank)  # type: ignore[arg-type]
+        return cls(hit.mode, hit.weight, hit.phrases, hit.rerank, hit.expansions)  # type: ignore[arg-type]
 
     @property
     def by_meaning(self) -> bool:

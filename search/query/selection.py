@@ -13,7 +13,7 @@ from search.errors import InputError
 from search.index.database import one_meta
 from search.index.vectors import embeddings_of
 from search.query.diversity import POOL, check_diversity, diverse_order
-from search.query.grouping import at_most, by_document
+from search.query.grouping import by_document, within
 from search.query.ranking import Scored
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class Selection:
         k: how many hits; with `group` how many documents.
         offset: how many hits (documents) to pass over. Ranks go on counting.
         per_document: most passages of one document, 0 for no limit. Without `group` it gives way where fewer than
-            `offset + k` hits would come back.
+            `offset + k` hits would come back: the others stand behind those within it, best first. So a rank
+            means the same passage whatever k and the offset are.
         group: passages of one document stand together, documents in the order of their best passages.
         min_score: least score of a hit; None for any.
         diversity: see `search.query.diversity`.
@@ -109,11 +110,8 @@ def selected(
         found = by_document(worth, document_of([item.passage for item in worth]))
     elif wanted.per_document:
         documents = document_of([item.passage for item in worth])
-        most, within = wanted.per_document, at_most(wanted.per_document, worth, documents)
-        while whole and len(within) < min(wanted.last, len(worth)):
-            most += 1
-            within = at_most(most, worth, documents)
-        found = [[item] for item in within]
+        first, others = within(wanted.per_document, worth, documents)
+        found = [[item] for item in (first + others if whole else first)]
     return found[: wanted.last] if whole or len(found) >= wanted.last else None
 
 

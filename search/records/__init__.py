@@ -41,7 +41,7 @@ from search.records.explanations import (
 )
 from search.records.faithfulness import Faithfulness, Removal
 from search.records.filling import Filled, Guess, Mask, NextSentence
-from search.records.hits import Hit
+from search.records.hits import Expansion, Hit
 from search.records.inspections import (
     ContextualCosines,
     EmbeddingLayer,
@@ -102,6 +102,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Example",
+    "Expansion",
     "Explanation",
     "Faithfulness",
     "FieldCount",

@@ -111,5 +111,6 @@ class WhyNot:
     @property
     def matched_on(self) -> tuple[Share, ...]:
         """The three words of the query that added most, the strongest first."""
-        words = [share for share in self.shares if share.kind in ("word", "term") and share.contribution > 0]
+        kinds = ("word", "term", "expansion")
+        words = [share for share in self.shares if share.kind in kinds and share.contribution > 0]
         return tuple(sorted(words, key=lambda share: -share.contribution)[:3])

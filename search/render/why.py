@@ -110,6 +110,8 @@ def share_name(share: Share | Difference) -> str:
     text = one_line(share.text)
     if share.kind == "late":
         return f'best match of "{text}"'
+    if share.kind == "expansion":
+        return f"looked for beside: {text}"
     return f'the word "{text}"' if share.kind == "term" else text
 
 
@@ -161,7 +163,8 @@ def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colou
         if word.kind in ("word", "punctuation")
     ]
     strongest = max((value for _, value in own), default=0.0)
-    console.print(Text("What each passage word added", style="bold"))
+    by_meaning = why.weight > 0  # else no word of it has a part in the score but those of the list above
+    console.print(Text("What each passage word added" if by_meaning else "The passage", style="bold"))
     text, at = Text(), 0
     for word, value in own:
         text.append(escape(why.passage[at : word.start]))

@@ -147,3 +147,32 @@ def test_duplicates(run: Run, indexed: Path) -> None:  # noqa: F811
     assert re.search(r"^    = +\S.*copy\.txt:1-2  p\d+$", out, re.MULTILINE)
     assert "2 passages in 1 cluster, 1 of them with a text that came before (=)." in out
     assert run("duplicates", "-t", 0)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--explain", "--json"), "--explain is for text, not for json"),
+        (("--explain", "-f", "csv"), "--explain is for text, not for csv"),
+        (
+            ("--around", 1, "-f", "paths"),
+            "--around and --context are shown as text, json and jsonl, not as paths",
+        ),
+        (("--context", 2, "-f", "md"), "not as md"),
+    ],
+)
+def test_what_a_format_has_no_room_for_is_refused(
+    run: Run,  # noqa: F811
+    indexed: Path,  # noqa: F811
+    options: tuple[Any, ...],
+    complaint: str,
+) -> None:
+    code, out, err = run("query", KEY, *options)
+    assert (code, out) == (2, "")
+    assert complaint in " ".join(err.replace("│", " ").split())
+
+
+def test_similar_explains_in_text_and_json_alone(run: Run, indexed: Path) -> None:  # noqa: F811
+    assert run("similar", "keys.md", "--explain", 1, "--format", "csv")[0] == 2
+    assert run("similar", "keys.md", "--explain", 1, "--around", 1)[0] == 2
+    assert run("similar", "keys.md", "--explain", 1, "--json")[0] == 0

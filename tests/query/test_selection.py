@@ -47,6 +47,18 @@ def test_a_page_is_a_slice_of_a_longer_list(crowded: Index, mode: str, options: 
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("rerank", [None, "late"])
+def test_a_rank_means_the_same_passage_on_every_page(crowded: Index, mode: str, rerank: str | None) -> None:
+    """Also where the limit of a document gives way: seven passages are within it."""
+    options = {"mode": mode, "rerank": rerank, "per_document": 2}
+    whole = ids(crowded.query(TEXT, k=30, **options))  # type: ignore[arg-type]
+    assert len(set(whole)) == 30
+    for k, offset in ((5, 0), (7, 0), (8, 0), (5, 5), (10, 10), (13, 17)):
+        page = crowded.query(TEXT, k=k, offset=offset, **options)  # type: ignore[arg-type]
+        assert ids(page) == whole[offset : offset + k]
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_what_scores_less_is_left_out(crowded: Index, mode: str) -> None:
     hits = everything(crowded, mode)
     least = (hits[0].score + hits[-1].score) / 2
