@@ -7,10 +7,11 @@ The pipeline, one folder a stage; each knows only those before it:
     index/       embeddings and metadata -> something searchable on disk
     query/       question -> ranked hits
     explaining/  hit -> why
-    bert/        a look inside: tokens, the embedding layer, attention
+    bert/        a look inside: tokens, the embedding layer, attention; and the task heads
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
+    statistics.py  means, intervals, paired tests
     pairs.py     the public `similarity` and `explain`, of texts without an index
-    asking.py    what an index answers
+    asking.py    what an index answers; applying.py, what task heads find in it
     building.py  what an index is made with
     library.py   the public `Index`, built of all these
     evaluating/  judged queries -> figures with intervals; evaluation.py, the public `evaluate`

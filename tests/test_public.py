@@ -20,7 +20,7 @@ HEAVY = (
 )
 STAGES = [
     "errors", "records", "statistics", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluating",
-    "pairs", "asking", "building", "library", "evaluation", "training", "render", "cli",
+    "pairs", "asking", "applying", "building", "library", "evaluation", "training", "render", "cli",
 ]  # fmt: skip
 
 
