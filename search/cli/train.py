@@ -1,0 +1,299 @@
+"""seewhy train"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.options import (
+    Colour,
+    ColourOption,
+    JsonOption,
+    OfflineOption,
+    QuietOption,
+    colour_on,
+    echo,
+    note,
+    page_width,
+)
+from search.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from search.records import TrainingReport
+
+
+class LossName(str, Enum):
+    multiple_negatives = "multiple-negatives"
+    triplet = "triplet"
+    cosent = "cosent"
+    angle = "angle"
+    cosine = "cosine"
+    contrastive = "contrastive"
+
+
+class ObjectiveName(str, Enum):
+    mlm = "mlm"
+    denoising = "denoising"
+
+
+class PrecisionName(str, Enum):
+    fp32 = "fp32"
+    bf16 = "bf16"
+
+
+Data = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="DATA",
+        help="CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and score; or a "
+        "folder in BEIR layout.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out", metavar="FOLDER", help="Where the model goes; nothing may be there yet.", show_default=False
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME|FOLDER",
+        help="The encoder to train, or NAME@REVISION. Default: all-MiniLM-L6-v2.",
+    ),
+]
+Dev = Annotated[
+    Path | None,
+    typer.Option(
+        "--dev",
+        metavar="FILE",
+        help="Examples to measure with; of a BEIR folder the split dev or test. Default: a share of DATA.",
+    ),
+]
+DevShare = Annotated[
+    float,
+    typer.Option(
+        "--dev-share",
+        min=0.0,
+        max=0.5,
+        help="The share held out, to measure and choose a checkpoint with; with --dev to choose alone.",
+    ),
+]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        help="Which judgements of a BEIR folder: qrels/SPLIT.tsv. Default: train, or the only one.",
+    ),
+]
+ScoreRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--score-range",
+        metavar="LOW HIGH",
+        help="What scores can be. Default: 0 to 1, or 0 to 5 if there are higher ones than 1.",
+        show_default=False,
+    ),
+]
+Loss = Annotated[
+    LossName | None,
+    typer.Option("--loss", help="Default: multiple-negatives; for scores cosine.", show_default=False),
+]
+Negatives = Annotated[
+    str | None,
+    typer.Option(
+        "--negatives",
+        metavar="INDEX",
+        help="Take hard negatives from this index: passages near a query that are not its own.",
+    ),
+]
+PerPair = Annotated[int, typer.Option("--negatives-per-pair", min=1, help="With --negatives: how many.")]
+Adapt = Annotated[
+    str | None,
+    typer.Option(
+        "--adapt", metavar="FOLDER|INDEX", help="Instead of DATA: learn from these passages, without labels."
+    ),
+]
+Objective = Annotated[
+    ObjectiveName | None,
+    typer.Option(
+        "--objective",
+        help="With --adapt: masked words (mlm, the default) or a denoising auto-encoder.",
+        show_default=False,
+    ),
+]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, help="How often every example is seen.")]
+BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Examples a step.")]
+Lr = Annotated[
+    float | None,
+    typer.Option(
+        "--lr", help="The highest learning rate. Default: 2e-05, with --adapt 3e-05.", show_default=False
+    ),
+]
+Warmup = Annotated[float, typer.Option("--warmup", help="The share of the steps in which it rises to that.")]
+WeightDecay = Annotated[float, typer.Option("--weight-decay", help="Of AdamW.")]
+Checkpoints = Annotated[
+    int | None,
+    typer.Option(
+        "--checkpoint-steps",
+        min=1,
+        metavar="STEPS",
+        help="Steps between evaluations, each with a checkpoint. Default: four an epoch.",
+    ),
+]
+Patience = Annotated[
+    int | None,
+    typer.Option(
+        "--patience", min=1, help="Stop after so many evaluations without a better one. Default: never."
+    ),
+]
+Precision = Annotated[
+    PrecisionName, typer.Option("--precision", help="fp32; bf16 on a GPU, which is quicker.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped.")
+]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Throw away a run that was stopped, and begin anew.")
+]
+
+
+def train(
+    out: Out,
+    data: Data = None,
+    model: Model = None,
+    dev: Dev = None,
+    dev_share: DevShare = 0.1,
+    split: Split = None,
+    score_range: ScoreRange = None,
+    loss: Loss = None,
+    negatives: Negatives = None,
+    negatives_per_pair: PerPair = 1,
+    adapt: Adapt = None,
+    objective: Objective = None,
+    epochs: Epochs = 1,
+    batch_size: BatchSize = 16,
+    lr: Lr = None,
+    warmup: Warmup = 0.1,
+    weight_decay: WeightDecay = 0.0,
+    checkpoint_steps: Checkpoints = None,
+    patience: Patience = None,
+    precision: Precision = PrecisionName.fp32,
+    seed: Seed = 0,
+    resume: Resume = False,
+    restart: Restart = False,
+    offline: OfflineOption = False,
+    png: PngOption = None,
+    html: HtmlOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    color: ColourOption = Colour.auto,
+) -> None:
+    """Fine-tune the encoder on examples, or adapt it to passages, and say what it was worth.
+
+    Held-out data is measured before and after. The result is a folder that `seewhy index --model` takes; a model
+    card in it says what it was made of. --png draws the learning curve, --html a page with all figures.
+    """
+    if (data is None) == (adapt is None):
+        raise typer.BadParameter("give DATA to learn from, or --adapt FOLDER|INDEX: one of the two")
+    if objective is not None and adapt is None:
+        raise typer.BadParameter("--objective needs --adapt")
+    if adapt is not None and (given := _labelled(dev, split, score_range, loss, negatives)):
+        raise typer.BadParameter(f"{given} is for examples: leave it out with --adapt")
+    if resume and restart:
+        raise typer.BadParameter("--resume and --restart exclude each other")
+    check_writable(png, html)
+    check_pictures(png)
+    common: dict[str, Any] = {
+        "model": model, "dev_share": dev_share, "epochs": epochs, "batch_size": batch_size, "warmup": warmup,
+        "weight_decay": weight_decay, "checkpoint_steps": checkpoint_steps, "patience": patience,
+        "precision": precision.value, "seed": seed, "resume": resume, "restart": restart, "offline": offline,
+    }  # fmt: skip
+    if lr is not None:
+        common["lr"] = lr
+    with _stopped(quiet), progress_bar(quiet) as progress:
+        if data is None:
+            done = _adapted(str(adapt), out, objective or ObjectiveName.mlm, {**common, "progress": progress})
+        else:
+            named: dict[str, Any] = {
+                "dev": dev,
+                "split": split,
+                "score_range": score_range,
+                "loss": loss.value if loss else None,
+            }
+            named |= {**common, "progress": progress, "negatives_per_pair": negatives_per_pair}
+            done = _trained(data, out, negatives, named)
+    _show(done, png, html, as_json, quiet, color)
+
+
+def _labelled(
+    dev: Path | None,
+    split: str | None,
+    score_range: tuple[float, float] | None,
+    loss: LossName | None,
+    negatives: str | None,
+) -> str:
+    """The first option that is for examples alone; "" if none is given."""
+    given = {
+        "--dev": dev,
+        "--split": split,
+        "--score-range": score_range,
+        "--loss": loss,
+        "--negatives": negatives,
+    }
+    return next((name for name, value in given.items() if value is not None), "")
+
+
+def _trained(data: Path, out: Path, negatives: str | None, named: dict[str, Any]) -> TrainingReport:
+    from search.training import train as run
+
+    index = None
+    if negatives is not None:
+        from search.library import Index
+
+        index = Index.open(negatives, offline=named["offline"])
+    return run(data, out, negatives=index, **named)
+
+
+def _adapted(source: str, out: Path, objective: ObjectiveName, named: dict[str, Any]) -> TrainingReport:
+    from search.training import adapt as run
+
+    return run(source, out, objective=objective.value, **named)
+
+
+@contextmanager
+def _stopped(quiet: bool) -> Iterator[None]:
+    """Ctrl-C: say how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("seewhy: stopped. The same command with --resume goes on from the last checkpoint.", quiet)
+        raise
+
+
+def _show(
+    done: TrainingReport, png: Path | None, html: Path | None, as_json: bool, quiet: bool, color: Colour
+) -> None:
+    from search.render import page, picture
+    from search.render import training as draw
+
+    drawings: list[tuple[Path | None, Callable[[TrainingReport], str | bytes]]] = [
+        (png, picture.training),
+        (html, page.training),
+    ]
+    for path, drawing in drawings:
+        if path is not None:
+            write_file(path, drawing(done))
+            note(f"wrote {path}", quiet)
+    echo(draw.as_json(done) if as_json else draw.training(done, width=page_width(), colour=colour_on(color)))

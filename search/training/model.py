@@ -1,0 +1,127 @@
+"""A model that can be trained, loaded by sentence-transformers, and saved as one that seewhy takes."""
+
+from __future__ import annotations
+
+import logging
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from search.encoding import Encoder
+from search.encoding.models import ModelFiles
+from search.encoding.torch_engine import quiet
+from search.errors import ModelError, OptionalDependency
+from search.training.scoring import embeddings
+
+_SAMPLE = ("a short text", "another one, a little longer than the first")
+_FARTHEST = 1e-4
+
+
+def part_of(now: str, before_6: str) -> Any:
+    """A module of sentence-transformers, by its place since version 6 or before it."""
+    try:
+        return import_module(f"sentence_transformers.{now}")
+    except ImportError:
+        return import_module(f"sentence_transformers.{before_6}")
+
+
+def losses() -> Any:
+    """The module with its losses."""
+    return part_of("sentence_transformer.losses", "losses")
+
+
+def require_extra() -> None:
+    """
+    Raises:
+        OptionalDependency: what the trainer needs is not installed.
+    """
+    for package in ("accelerate", "datasets"):
+        if find_spec(package) is None:
+            raise OptionalDependency(package, "training", "training a model")
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keep the libraries from printing: bars, tables, remarks, warnings."""
+    import datasets
+
+    loggers = [logging.getLogger(name) for name in ("sentence_transformers", "accelerate", "datasets")]
+    levels = [logger.level for logger in loggers]
+    bars = datasets.is_progress_bar_enabled()
+    datasets.disable_progress_bars()
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with quiet(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if bars:
+            datasets.enable_progress_bars()
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Everything random starts from the seed, and afterwards goes on as if nothing had been."""
+    import torch
+
+    before = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])
+
+
+def load_model(files: ModelFiles, device: str) -> Any:
+    """
+    Raises:
+        ModelError: sentence-transformers cannot load it.
+    """
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        model = SentenceTransformer(
+            str(files.folder),
+            device=device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"the model '{files.name}' in {files.folder} cannot be trained: {reason}") from error
+    model.max_seq_length = files.max_tokens
+    return model
+
+
+def save_model(model: Any, folder: Path) -> Encoder:
+    """Save it, and load it as `seewhy index --model` would.
+
+    Raises:
+        ModelError: what was saved is not what was trained.
+    """
+    model.eval()
+    model.save_pretrained(str(folder), create_model_card=False)
+    encoder = Encoder(str(folder), engine="torch", device="cpu", offline=True)
+    gap = float(np.abs(encoder.encode(list(_SAMPLE)) - embeddings(model, list(_SAMPLE))).max())
+    if not gap <= _FARTHEST:  # NaN, too
+        raise ModelError(
+            f"the trained model was saved to {folder}, but read back its embeddings differ by {gap:.2g}. "
+            "Its architecture is not handled right here; please report it."
+        )
+    return encoder

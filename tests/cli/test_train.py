@@ -1,0 +1,177 @@
+"""`seewhy train`."""
+
+import json
+import re
+from collections.abc import Callable
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index
+from search.cli.app import main
+from search.cli.train import LossName, ObjectiveName, PrecisionName
+from search.records import CurvePoint, Estimate, TrainingFile, TrainingReport
+from search.render import page
+from search.render import training as draw
+from search.training.adapting import OBJECTIVES
+from search.training.fitting import PRECISIONS
+from search.training.losses import LOSSES
+from tests.training.conftest import trainable, write_graded, write_pairs
+
+Run = Callable[..., tuple[int, str, str]]
+QUICK = ("--lr", "0.001", "--batch-size", "8")
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_model: Path, tmp_path: Path
+) -> Run:
+    """Run `seewhy train ARGS... --out out` in this process with a tiny model: exit code, stdout, stderr."""
+
+    def command(*args: Any, out: Any = tmp_path / "out") -> tuple[int, str, str]:
+        given = ["--model", str(tiny_model), "--out", str(out)]
+        monkeypatch.setattr("sys.argv", ["seewhy", "train", *map(str, args), *given])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+@trainable
+@pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
+def test_graded_sentences_with_files(run: Run, tmp_path: Path) -> None:
+    data, png, html = write_graded(tmp_path / "a.tsv"), tmp_path / "a.png", tmp_path / "a.html"
+    code, out, err = run(data, "--dev-share", "0.3", "--png", png, "--html", html, *QUICK)
+    assert code == 0, err
+    assert err == f"wrote {png}\nwrote {html}\n"
+    lines = [line.split() for line in out.splitlines()]
+    assert ["metric", "before", "after", "difference", "95", "%", "interval"] in lines
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (tmp_path / "out" / "model.safetensors").is_file()
+    code, out, err = run(data, *QUICK)
+    assert (code, out) == (1, "") and "is not empty, and nothing is overwritten" in err
+
+
+@trainable
+def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> None:
+    code, out, err = run(write_pairs(tmp_path / "a.csv"), "--json", "-q", "--seed", "7", *QUICK)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["objective"], found["settings"]["seed"], found["settings"]["loss"]) == (
+        "pairs",
+        7,
+        "multiple-negatives",
+    )
+    gap = found["difference"]["ndcg@10"]["mean"]
+    assert gap == pytest.approx(found["after"]["ndcg@10"]["mean"] - found["before"]["ndcg@10"]["mean"])
+    assert found["improved"] == (gap > 0)
+    index = Index.build(notes, model=str(tmp_path / "out"), engine="torch")
+    assert index.status().fingerprint["weights"] == found["sha256"]
+
+
+@trainable
+def test_adapting(run: Run, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for number in range(10):
+        (corpus / f"{number}.txt").write_text(f"The key of door {number} turns.\n")
+    code, out, err = run("--adapt", corpus, "-q", *QUICK)
+    assert code == 0, err
+    assert out.splitlines()[1] == "8 masked words of passages; 2 held out"
+    assert "loss" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        ([], 2, "give DATA to learn from, or --adapt"),
+        (["a.csv", "--adapt", "b"], 2, "one of the two"),
+        (["a.csv", "--objective", "mlm"], 2, "--objective needs --adapt"),
+        (["--adapt", "b", "--loss", "cosent"], 2, "--loss is for examples"),
+        (["--adapt", "b", "--negatives", "i"], 2, "--negatives is for examples"),
+        (["a.csv", "--resume", "--restart"], 2, "exclude each other"),
+        (["a.csv", "--html", "no/folder/x.html"], 1, "there is no folder"),
+        (["no.csv"], 1, "there is no 'no.csv'"),
+        (["no.csv", "--negatives", "no-index"], 1, "no-index"),
+        (["a.csv", "--loss", "hinge"], 2, "hinge"),
+        (["no.csv", "--dev-share", "0"], 1, "dev_share is 0.0, but must be more than 0"),
+    ],
+)
+def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
+    if code == 1 and util.find_spec("accelerate") is None:
+        pytest.skip("the extra 'training' is not installed")
+    found, out, err = run(*args)
+    assert (found, out) == (code, "")
+    assert message in " ".join(err.replace("│", " ").split())
+    assert "Traceback" not in err
+
+
+def test_the_options_name_every_choice() -> None:
+    assert [name.value for name in LossName] == list(LOSSES)
+    assert [name.value for name in ObjectiveName] == list(OBJECTIVES)
+    assert [name.value for name in PrecisionName] == list(PRECISIONS)
+
+
+def report(**changed: Any) -> TrainingReport:
+    return TrainingReport(
+        **{
+            "out": "out", "base": "all-MiniLM-L6-v2", "base_sha256": "b" * 64, "sha256": "a" * 64,
+            "objective": "graded", "loss": "CoSENTLoss",
+            "files": (TrainingFile("train", "x/\x1b[31mdata<b>.tsv", "\x1b[31mdata<b>.tsv", "c" * 64, 1234),),
+            "counts": {"read": 1234, "duplicates": 4, "train": 1000, "held_out": 230, "texts": 2000, "cut": 3},
+            "settings": {"epochs": 1, "batch_size": 16, "lr": 2e-5, "warmup": 0.1, "weight_decay": 0.0,
+                         "precision": "fp32", "seed": 0},
+            "primary": "spearman",
+            "before": {"spearman": Estimate(0.8, 0.75, 0.85)}, "after": {"spearman": Estimate(0.85, 0.8, 0.9)},
+            "difference": {"spearman": Estimate(0.05, 0.04, 0.06)},
+            "losses": (CurvePoint(10, 5.0), CurvePoint(20, 4.0)),
+            "scores": (CurvePoint(0, 0.8), CurvePoint(10, 0.85), CurvePoint(20, 0.84)),
+            "steps": 20, "planned": 40, "kept": 10, "resumed": 0, "seconds": 61.0, "device": "cpu, 2 threads",
+            "notes": ("a note with \u202e in it",),
+            **changed,
+        }
+    )  # fmt: skip
+
+
+def test_a_report_as_text() -> None:
+    """Every figure where it belongs, and nothing of a file's name or a note can do anything to the terminal."""
+    out = draw.training(report(), width=100)
+    assert out.splitlines()[0] == "Trained all-MiniLM-L6-v2 into out"
+    assert "spearman  0.8000  0.8500     +0.0500  +0.040 to +0.060" in out
+    assert "20 of 40, stopped early; the weights of step 10 were kept" in out
+    assert "1,234 read; duplicates: 4, cut: 3" in out
+    assert "1 min 1 s on cpu, 2 threads" in out
+    assert "\x1b" not in out and "\u202e" not in out
+    assert re.search("\x1b\\[1;32m *\\+0.0500", draw.training(report(), width=100, colour=True))
+    worse = report(
+        after={"spearman": Estimate(0.7, 0.6, 0.8)}, difference={"spearman": Estimate(-0.1, -0.2, 0.0)}
+    )
+    assert re.search("\x1b\\[1;31m *-0.1000", draw.training(worse, width=100, colour=True))
+
+
+def test_a_report_as_a_page() -> None:
+    out = page.training(report())
+    assert "data<b>" not in out and "\x1b" not in out and "\u202e" not in out
+    assert out.count("<circle") == 5
+    assert "<title>step 10: 0.8500</title>" in out
+    assert "+0.0500" in out and "default-src 'none'" in out
+
+
+def test_a_loss_is_better_when_it_is_lower() -> None:
+    loss = {
+        "primary": "loss",
+        "before": {"loss": Estimate(5.0, 4.0, 6.0)},
+        "after": {"loss": Estimate(4.0, 3.0, 5.0)},
+    }
+    found = report(**loss, difference={"loss": Estimate(-1.0, -1.5, -0.5)})
+    assert (found.improved, found.stopped_early, found.lower_is_better) == (True, True, True)
+    assert re.search("\x1b\\[1;32m *-1.0000", draw.training(found, colour=True))
+    assert json.loads(draw.as_json(found))["improved"] is True

@@ -1,0 +1,125 @@
+"""Hard negatives from an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from search import Encoder, Index
+from search.errors import InputError, TextTooLong
+from search.training import train
+from search.training.examples import Example, Examples, key_of
+from search.training.negatives import NEAREST, with_negatives
+from tests.training.conftest import trainable, write_lines
+
+
+@dataclass
+class _Hit:
+    text: str
+    cosine: float | None
+
+
+class _Index:
+    """Passages in one dimension more than a circle: a text's cosine with every query is the number it holds."""
+
+    path = Path("fake")
+
+    def __init__(self, *passages: tuple[str, float]) -> None:
+        self.hits = sorted((_Hit(*one) for one in passages), key=lambda hit: -(hit.cosine or 0))
+        self.asked: list[int] = []
+
+    @property
+    def encoder(self) -> _Index:
+        return self
+
+    model = "fake"
+
+    def encode(self, texts: list[str], *, role: str, truncate: bool) -> np.ndarray:
+        assert truncate
+        if role == "query":
+            return np.array([[1.0, 0.0]] * len(texts))
+        cosines = [float(text.rpartition("=")[2]) for text in texts]
+        return np.array([[cosine, np.sqrt(1 - cosine**2)] for cosine in cosines])
+
+    def query(self, text: str, k: int, *, mode: str) -> list[_Hit]:
+        assert mode == "dense"
+        if text == "too long":
+            raise TextTooLong(0, 99, 64)
+        self.asked.append(k)
+        return self.hits[:k]
+
+
+def mined(index: Any, *rows: tuple[str, ...], per_pair: int = 1) -> Any:
+    shape = "triplets" if len(rows[0]) > 2 else "pairs"
+    return with_negatives(Examples(shape, tuple(map(Example, rows))), index, per_pair)
+
+
+def test_own_passages_and_those_too_near_are_passed_over() -> None:
+    """0.95 * 0.8 = 0.76: 0.77 is too near; another passage of the query is its own, in whole or in part."""
+    index = _Index(
+        ("The own  ONE =0.8", 0.8), ("the own one =0.8 and more", 0.79), ("other own", 0.785), ("near", 0.77),
+        ("first", 0.75), ("FIRST", 0.74), ("second", 0.7),
+    )  # fmt: skip
+    found = mined(index, ("q", "the own one =0.8"), ("q", "my other own =0.8"), per_pair=2)
+    assert [row.texts[2:] for row in found.examples.rows] == [("first", "second")] * 2
+    assert (found.own, found.near, found.without) == (6, 2, 0)
+    assert found.examples.shape == "triplets"
+    assert found.examples.columns == ("anchor", "positive", "negative_1", "negative_2")
+    assert (found.examples.files[-1].role, found.examples.files[-1].rows) == ("negatives", 4)
+
+
+def test_it_looks_deeper_where_the_first_are_too_near_and_counts_what_finds_none() -> None:
+    index = _Index(*((f"near {i}", 0.7) for i in range(60)), ("far", 0.1))
+    found = mined(index, ("q", "a =0.5"), ("r", "b =0.1"), ("too long", "c =0.5"))
+    assert [row.texts for row in found.examples.rows] == [("q", "a =0.5", "far")]
+    assert (found.without, index.asked[:2]) == (2, [50, 1000])
+    with pytest.raises(
+        InputError, match="no passage that could serve as a negative for any of the 1 examples"
+    ):
+        mined(index, ("r", "b =0.1"))
+    assert NEAREST == 0.95
+
+
+def test_negatives_that_are_there_are_not_taken_again() -> None:
+    index = _Index(("given", 0.3), ("new", 0.2))
+    found = mined(index, ("q", "a =0.5", "Given"))
+    assert found.examples.rows[0].texts == ("q", "a =0.5", "Given", "new")
+
+
+def test_graded_sentences_have_none() -> None:
+    with pytest.raises(InputError, match="Leave --negatives out"):
+        with_negatives(Examples("graded", (Example(("a", "b"), 0.5),)), _Index(), 1)  # type: ignore[arg-type]
+
+
+# A random model finds all texts much alike; a text's cosine with itself is 1, so that 0.95 is the limit.
+TEXTS = "a long sound|a sound|the long day|a number|first people|water|say a word|the sun|look more|no|1, 2".split(
+    "|"
+)
+
+
+@trainable
+def test_a_real_index(notes: Path, tiny: Encoder, tmp_path: Path) -> None:
+    """Every negative is a passage of the index, never the query's own, and no nearer than the rule allows."""
+    index = Index.build(notes, model=tiny.model, engine="torch")
+    passages = {hit.text for hit in index.query("key", 50, mode="dense")}
+    rows = [{"query": text, "passage": text} for text in TEXTS]
+    data = write_lines(tmp_path / "a.jsonl", *rows)
+    found = with_negatives(
+        Examples("pairs", tuple(Example((r["query"], r["passage"])) for r in rows)), index, 1
+    )
+    assert len(found.examples) + found.without == len(TEXTS) and found.without and found.near
+    for row in found.examples.rows:
+        query, passage, negative = row.texts
+        assert negative in passages
+        assert key_of(passage) not in key_of(negative)
+        vectors = index.encoder.encode([query, passage, negative])
+        cosines = [hit.cosine for hit in index.query(query, 50, mode="dense") if hit.text == negative]
+        assert max(filter(None, cosines)) <= NEAREST * float(vectors[0] @ vectors[1]) + 1e-5
+    done = train(data, tmp_path / "out", model=tiny.model, negatives=index, dev_share=0.3, batch_size=4)
+    assert done.objective == "triplets"
+    assert done.counts["negatives"] == done.counts["train"]
+    assert any("negatives are the passages of the index nearest to a query" in note for note in done.notes)
