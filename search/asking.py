@@ -111,8 +111,8 @@ class Asking:
                 stand for rare words of the query; these are looked for, too. See `search.bert.expansion`.
             where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.query.where`. The best k of
                 the passages that pass it come back, with the scores that they have without it.
-            rerank: "late" to look at the best 30 passages again (60, 90, ... for more) by late interaction, or the
-                name of a cross-encoder; see `search.query.late` and `search.query.cross`.
+            rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
+                cross-encoder; see `search.query.late` and `search.query.cross`.
             per_document: most hits of one document, so that one does not fill the list; 0 for no limit.
                 Where fewer than k hits would come back, the others stand behind those within it.
             group: the k best documents instead, with up to `per_document` passages each, which stand together; a

@@ -82,7 +82,7 @@ class FingerprintMismatch(SearchError):
         super().__init__(
             f"embeddings made in different ways cannot be compared ({listed}). "
             "Leave the option out to use what the index was built with, "
-            "or build a new index with: seewhy index FOLDER --rebuild"
+            "or build the index anew with it: seewhy index FOLDER, with the same options and --rebuild"
         )
         self.differences = differences
 

@@ -144,6 +144,7 @@ def _check_family(files: ModelFiles, kind: str) -> None:
 def _load(files: ModelFiles) -> tuple[Any, set[str]]:
     """The model and the names of parameters that its file does not hold."""
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModel
 
     try:
@@ -157,7 +158,7 @@ def _load(files: ModelFiles) -> tuple[Any, set[str]]:
                 trust_remote_code=False,
                 output_loading_info=True,
             )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}") from error
     return model.eval(), set(info["missing_keys"])

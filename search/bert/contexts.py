@@ -69,14 +69,18 @@ def in_contexts(
     )
 
 
-def occurrences(word: str, text: str) -> list[tuple[int, int]]:
-    """Spans of a whole word in a text."""
-    if not word.strip():
+def occurrences(word: str, text: str, named: str | None = None) -> list[tuple[int, int]]:
+    """Spans of a whole word in a text, which an error calls `named`."""
+    word = word.strip()
+    if not word:
         raise InputError("the word is empty. Give one that stands in the texts.")
-    pattern = rf"(?<!\w){re.escape(word.strip())}(?!\w)"
+    # A sign such as "." or the end of "c++" may have a letter beside it; an accent belongs to the letter before it.
+    before = r"(?<!\w)" if re.match(r"\w", word) else ""
+    behind = r"(?![\w\u0300-\u036f])" if re.search(r"\w$", word) else r"(?![\u0300-\u036f])"
+    pattern = before + re.escape(word) + behind
     found = [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
     if not found:
-        raise InputError(f"the word '{word}' does not stand in '{text}'. Give texts that have it.")
+        raise InputError(f"the word '{word}' does not stand in '{named or text}'. Give texts that have it.")
     return found
 
 

@@ -2,9 +2,8 @@
 
 The head reads the query twice, [CLS] query [SEP] query with the word masked [SEP], so that it sees the word that is
 to be replaced as well as what stands around it (LSBert: Qiang et al. 2020, section 3.1). Its likeliest words are then
-looked for beside the word, in the word part of the score, each an addend of its own.
-
-Whether that finds more depends on the checkpoint and the texts; `seewhy eval` tells for judged queries.
+looked for beside the word, in the word part of the score, each an addend of its own. Whether that finds more depends on
+the checkpoint and the texts.
 """
 
 from __future__ import annotations
@@ -12,23 +11,24 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from search.bert.heads import load_head
-from search.bert.masks import is_wordpiece, piece_of, with_mask, word_of
+from search.bert.masks import is_wordpiece, joins, piece_of, with_mask, word_of
+from search.encoding.models import find_model
 from search.errors import InputError
 from search.index.database import one_meta
 from search.index.lexicon import Lexicon
 from search.index.terms import Term
 from search.index.vectors import LoadedVectors
-from search.query.ranking import Ranking
+from search.query.ranking import EXPANSION_SHARE, Ranking
 from search.records import Expansion
 
 RARE = 1000  # a word is rare that is in no passage, or in one in so many
 GUESSES = 30  # of the head for each place, which are looked through
 MOST = 5  # of them are looked for
-SHARE = 0.5  # of a word of the query, that what is looked for beside it counts in all
 
 
 def expanded(
@@ -48,11 +48,16 @@ def expanded(
         InputError: the ranking does not look for words, or the query does not fit the checkpoint twice.
         ModelError: the checkpoint cannot be found or loaded, or has no such head or no mask token.
     """
+    if ranking.mode == "hybrid" and not ranking.by_words:
+        raise InputError(
+            "with a weight of 1 words do not count, so none can be looked for. Give a lower weight."
+        )
     if not ranking.by_words or ranking.mode == "rrf":
         raise InputError(
             f"an expansion adds words to look for, which the mode '{ranking.mode}' has no place for. "
             "Choose hybrid or lexical."
         )
+    _require(model, offline)
     lexicon = loaded.lexicon
     terms = lexicon.terms(text, phrases=ranking.phrases)
     with loaded.reader.reading() as connection:
@@ -66,6 +71,12 @@ def expanded(
     return replace(ranking, expansions=tuple(found))
 
 
+@lru_cache(maxsize=4)
+def _require(model: str, offline: bool) -> None:
+    """Raise ModelError for a name of no model, also where no word is rare and nothing would be loaded."""
+    find_model(model, offline=offline)
+
+
 def _is_rare(connection: sqlite3.Connection, lexicon: Lexicon, term: Term) -> bool:
     if not term.text.isalpha():
         return False
@@ -75,7 +86,13 @@ def _is_rare(connection: sqlite3.Connection, lexicon: Lexicon, term: Term) -> bo
 def _guesses(text: str, term: Term, model: str, offline: bool) -> list[tuple[str, float]]:
     """The head's likeliest words for the place of a term, whole ones alone, with their probabilities."""
     head, mask = with_mask(load_head("fill", model, offline))
-    encoding = head.encoded(text, f"{text[: term.start]}{mask}{text[term.end :]}")
+    try:
+        encoding = head.encoded(text, f"{text[: term.start]}{mask}{text[term.end :]}")
+    except InputError:
+        raise InputError(
+            f"'{head.name}' reads a query twice to find words for '{term.text}', and this one is too long for that: it "
+            f"reads {head.files.max_tokens:,} tokens. Shorten the query, or leave the expansion out."
+        ) from None
     number = head.tokenizer.token_to_id(mask)
     at = [
         i
@@ -88,10 +105,12 @@ def _guesses(text: str, term: Term, model: str, offline: bool) -> list[tuple[str
     row = output["logits"][at[0]].astype(np.float64)
     likely = np.exp(row - row.max())
     likely /= likely.sum()
+    # Elsewhere than behind a space, tokenizers without "##" do not tell whole words from pieces.
+    tells = is_wordpiece(head.tokenizer) or text[: term.start][-1:].isspace()
     return [
         (word_of(head.tokenizer, id_), float(likely[id_]))
         for id_ in np.argsort(-row, kind="stable")[:GUESSES].tolist()
-        if not (is_wordpiece(head.tokenizer) and piece_of(head.tokenizer, id_).startswith("##"))
+        if not (tells and joins(head.tokenizer, piece_of(head.tokenizer, id_)))
     ]
 
 
@@ -114,6 +133,6 @@ def _kept(
             kept.append((word, probability))
     total = sum(probability for _, probability in kept)
     return [
-        Expansion(word, term.text, term.start, term.end, SHARE * probability / total)
+        Expansion(word, term.text, term.start, term.end, EXPANSION_SHARE * probability / total)
         for word, probability in kept
     ]

@@ -16,6 +16,7 @@ from search.bert.heads import Head, load_head
 from search.bert.masks import (
     TYPED,
     Masked,
+    begins_word,
     entry_at,
     joins,
     masked,
@@ -62,9 +63,9 @@ def fill(
         raise InputError(f"k={k}, but at least 1 guess must be asked for.")
     if isinstance(among, str):
         raise InputError("among is a list of strings.")
-    _check(text)
+    _check(text, *among, word or "")
     head, mask = with_mask(load_head("fill", model, offline))
-    hidden = [] if word is None else occurrences(word, without_masks(text, mask))
+    hidden = [] if word is None else occurrences(word, without_masks(text, mask), named=text)
     given = masked(text, mask, hidden)
     if not given.spans:
         own = "" if mask == TYPED else f" (or {mask}, as this model has it)"
@@ -104,7 +105,11 @@ def _logits(head: Head, given: Masked, mask: str) -> NDArray[np.float64]:
     encoding = head.encoded(given.text)
     number = head.tokenizer.token_to_id(mask)
     at = [i for i, one in enumerate(encoding.ids) if one == number]
-    assert len(at) == len(given.spans)
+    if len(at) != len(given.spans):
+        raise InputError(
+            f"'{head.name}' reads {len(at)} masks where {len(given.spans)} are written as {mask}: it takes other "
+            "writings for masks, too. Take them out of the text."
+        )
     (found,) = head.run([encoding])
     return found["logits"][at].astype(np.float64)
 
@@ -133,15 +138,19 @@ def _filled(head: Head, text: str, masks: Sequence[Mask]) -> str:
         before = text[at : mask.start]
         if joins(head.tokenizer, mask.best.piece):
             before = before.rstrip()
+        elif begins_word(mask.best.piece) and before and not before[-1].isspace():
+            before += " "
         parts += [before, mask.best.word]
         at = mask.end
     return "".join([*parts, text[at:]])
 
 
-def _check(text: str) -> None:
+def _check(text: str, *words: str) -> None:
     if not text.strip():
         raise InputError("the text is empty. Give one with a mask.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError("the text holds bytes that are no valid text. Take them out.") from None
+    for one in (text, *words):
+        try:
+            one.encode("utf-8")
+        except UnicodeEncodeError:
+            what = "the text" if one is text else "one of the words"
+            raise InputError(f"{what} holds bytes that are no valid text. Take them out.") from None

@@ -142,6 +142,12 @@ class Head:
         longest = max(len(one.ids) for one in batch)
         pad = int(self.files.config.get("pad_token_id") or 0)
         shape = len(batch), longest
+        rows = int(self.model.get_input_embeddings().num_embeddings)
+        if (most := max(max(one.ids) for one in batch)) >= rows:
+            raise ModelError(
+                f"the tokenizer of '{self.name}' has the entry '{self.tokenizer.id_to_token(most)}' with the number "
+                f"{most:,}, and the model knows {rows:,} entries. The two do not belong together: mend the checkpoint."
+            )
         given = {name: np.zeros(shape, dtype=np.int64) for name in ("attention_mask", "token_type_ids")}
         given["input_ids"] = np.full(shape, pad, dtype=np.int64)
         for row, one in enumerate(batch):
@@ -193,6 +199,7 @@ def _load(task: Task, files: ModelFiles) -> tuple[Any, set[str]]:
     """The model and the names of parameters that its file does not hold."""
     import torch
     import transformers
+    from safetensors import SafetensorError
 
     try:
         with quiet():
@@ -212,7 +219,7 @@ def _load(task: Task, files: ModelFiles) -> tuple[Any, set[str]]:
             f"'{files.name}' is a model of type '{kind}', which has no head for {_NAMED[task]}. "
             f"Name a checkpoint that was trained for it ({_CLASSES[task]}), such as {_TRAINED[task]}."
         ) from None
-    except (OSError, KeyError, RuntimeError, ImportError) as error:
+    except (OSError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise _unloadable(files, error) from error
     return model, set(info["missing_keys"])
 

@@ -16,10 +16,11 @@ import numpy as np
 
 from search.bert.labelling import Classifier, labelled
 from search.bert.linear_head import LinearHead, load_linear_head
+from search.bert.made_with import from_anywhere, of_checkpoint
 from search.encoding import Fingerprint
 from search.errors import InputError, quoted
 from search.index.annotating import Annotating, annotating
-from search.index.annotations import annotators
+from search.index.annotations import CALLED, annotators
 from search.index.database import read_meta, reading
 from search.index.layout import DATABASE, find_index
 from search.index.vectors import embeddings_of
@@ -69,16 +70,17 @@ def label_index(
         loaded = head if isinstance(head, LinearHead) else load_linear_head(head)
         loaded.require_fits(fingerprint, "the index")
         way = "" if isinstance(head, LinearHead) else f"seewhy label --head {quoted(Path(head).resolve())}"
-        made_with = {"kind": "linear head", "name": loaded.name, "sha256": loaded.sha256}
+        made_with: dict[str, Any] = {"kind": "linear head", CALLED: loaded.name, "sha256": loaded.sha256}
         own, classes, exclusive = loaded.name, loaded.classes, True
         labeller, classifier = _by_head(loaded, int(fingerprint.dimension)), loaded.name
     else:
         from search.bert.heads import load_head
 
         assert model is not None
-        reader = Classifier(load_head("label", model, offline, device))
-        way = f"seewhy label --model {quoted(model)}"
-        made_with = {"kind": "checkpoint", "name": reader.name, "sha256": reader.sha256}
+        checkpoint = load_head("label", model, offline, device)
+        reader = Classifier(checkpoint)
+        way = f"seewhy label --model {from_anywhere(model)}"
+        made_with = {"kind": "checkpoint", **of_checkpoint(checkpoint), "exclusive": reader.exclusive}
         own, classes, exclusive = "label", reader.classes, reader.exclusive
         labeller, classifier = _by_checkpoint(reader), reader.name
     name = name or own

@@ -84,7 +84,7 @@ def train_labels(
         InputError: fewer than two classes, a class with fewer examples than folds, an example without text or label,
             a text that is too long, or an index and another model.
     """
-    _check(folds, repeats, c, name, index, model)
+    _check(folds, repeats, seed, c, name, index, model)
     place = None if index is None else find_index(index)
     made = None if place is None else Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
     found = gathered([_example(one) for one in examples], place)
@@ -113,12 +113,21 @@ def train_labels(
 
 
 def _check(
-    folds: int, repeats: int, c: float, name: str, index: str | Path | None, model: str | None
+    folds: int,
+    repeats: int,
+    seed: int,
+    c: float,
+    name: str,
+    index: str | Path | None,
+    model: str | None,
 ) -> None:
     if folds < 2:
         raise InputError(f"{folds} folds leave nothing to judge by. Take at least 2.")
     if repeats < 1:
         raise InputError(f"the cross-validation must be done at least once, not {repeats} times.")
+    most = 2**32 - 1 - repeats  # each repeat has the next one, and NumPy takes 32 bits
+    if not 0 <= seed <= most:
+        raise InputError(f"the seed must be a whole number from 0 to {most:,}, not {seed}.")
     if not (np.isfinite(c) and c > 0):
         raise InputError(f"the strength C must be a number above 0, not {c:g}.")
     if not name.strip():

@@ -166,6 +166,8 @@ def _built(folder: str | Path, described: dict[str, Any], weights: bytes) -> Lin
 
     try:
         arrays = load(weights)
+        if wrong := _wrong_description(described):
+            raise _damaged(folder, f"{wrong} in {DESCRIPTION} is not what it has to be")
         head = LinearHead(
             name=described["name"],
             classes=tuple(described["classes"]),
@@ -175,6 +177,8 @@ def _built(folder: str | Path, described: dict[str, Any], weights: bytes) -> Lin
             trained=described["trained"],
         )
         shape = (len(head.classes), int(head.fingerprint.dimension))
+    except InputError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexDamaged) as error:
         raise _damaged(folder, f"something is missing ({error!s:.60})") from None
     except Exception as error:  # safetensors has an error of its own, which is no child of these
@@ -184,6 +188,18 @@ def _built(folder: str | Path, described: dict[str, Any], weights: bytes) -> Lin
     if not (np.isfinite(head.coefficients).all() and np.isfinite(head.intercepts).all()):
         raise _damaged(folder, f"{WEIGHTS} holds numbers that are none")
     return head
+
+
+def _wrong_description(described: Mapping[str, Any]) -> str:
+    """What is no name, no list of two or more classes, no object; "" where all is well."""
+    name, classes, trained = (described[key] for key in ("name", "classes", "trained"))
+    if not (isinstance(name, str) and name.strip()):
+        return "name"
+    if not (isinstance(classes, list) and all(isinstance(one, str) for one in classes)):
+        return "classes"
+    if len(set(classes)) < max(len(classes), 2):
+        return "classes"
+    return "" if isinstance(trained, dict) else "trained"
 
 
 def _damaged(folder: str | Path, what: str) -> InputError:

@@ -109,6 +109,12 @@ def entry_at(head: Head, given: Masked, number: int, word: str) -> int:
             f"'{word}' is no single entry of the vocabulary of '{head.name}' but {len(ids)}: {' '.join(pieces)}. "
             "A mask stands for one entry and cannot score several. Take a word that is one."
         )
+    rows = int(head.model.get_input_embeddings().num_embeddings)
+    if ids[0] >= rows:
+        raise ModelError(
+            f"the tokenizer of '{head.name}' has the entry '{pieces[0]}' with the number {ids[0]:,}, and the model "
+            f"knows {rows:,} entries. The two do not belong together: mend the checkpoint."
+        )
     return int(ids[0])
 
 
@@ -129,7 +135,12 @@ def joins(tokenizer: tokenizers.Tokenizer, piece: str) -> bool:
     """Whether an entry goes on with what stands before it, without a space."""
     if is_wordpiece(tokenizer):
         return piece.startswith("##") and len(piece) > 2
-    return not piece.startswith(_BEGINS_WORD)
+    return not begins_word(piece)
+
+
+def begins_word(piece: str) -> bool:
+    """Whether an entry holds the space before it."""
+    return piece.startswith(_BEGINS_WORD)
 
 
 def is_wordpiece(tokenizer: tokenizers.Tokenizer) -> bool:

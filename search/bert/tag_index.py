@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from search.bert.made_with import from_anywhere, of_checkpoint
 from search.bert.tag_labels import field_of
 from search.bert.tagging import OVERLAP, Tagger, load_tagger, mentions
 from search.errors import quoted
 from search.index.annotating import annotating, annotators_of
-from search.index.annotations import COMMAND, each_annotation
+from search.index.annotations import CALLED, COMMAND, each_annotation
 from search.index.database import reading
 from search.index.layout import DATABASE
 from search.index.snapshot import StoredPassage
@@ -46,8 +47,7 @@ def tag_index(
     fields = list(dict.fromkeys(filter(None, labels.values())))
     made_with = {
         "task": task,
-        "model": head.name,
-        "weights": head.files.weights_sha256,
+        **of_checkpoint(head),
         "prefix": prefix,
         "overlap": OVERLAP,
         "rules": _RULES,
@@ -64,7 +64,7 @@ def tag_index(
                 progress(Progress("tagging", done, todo, passages=done, tokens=tokens))
     notes = []
     if replaced:
-        was = replaced.made_with.get("model", "something else")
+        was = replaced.made_with.get(CALLED, "something else")
         notes.append(f"the annotations of {replaced.annotated:,} passages that '{was}' made were replaced")
     if all(label.upper().startswith("LABEL_") for label in head.labels):
         notes.append("the checkpoint does not say what its classes are; the fields have their numbers")
@@ -153,4 +153,4 @@ def _command(model: str, task: TagTask, name: str, prefix: str) -> str:
     """What goes on with the annotations."""
     options = f" --name {quoted(name)}" if name != task else ""
     options += f" --prefix {quoted(prefix)}" if prefix else ""
-    return f"seewhy tag --task {task} --model {quoted(model)}{options}"
+    return f"seewhy tag --task {task} --model {from_anywhere(model)}{options}"

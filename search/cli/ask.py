@@ -26,6 +26,7 @@ from search.cli.options import (
 )
 from search.cli.progress import progress_bar
 from search.cli.ranking import (
+    ExpandOption,
     Mode,
     ModeOption,
     PhrasesOption,
@@ -102,6 +103,7 @@ def ask(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
+    expand: ExpandOption = None,
     where: WhereOption = None,
     rerank: RerankOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
@@ -161,7 +163,7 @@ def ask(
                 reader_weight=reader_weight,
                 progress=progress,
                 **reading,
-                **chosen(mode, weight, phrases, rerank),
+                **chosen(mode, weight, phrases, expand, rerank),
             )
     _show(found, png, html, quiet)
     _print(found, as_json=as_json, logits=logits, color=color, files=bool(png or html))

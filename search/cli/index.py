@@ -154,6 +154,11 @@ def index(
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
+        if boundaries is not None or boundary_model is not None:
+            raise typer.BadParameter(
+                "it says which files changed, whatever passages are made of them: leave --boundaries out.",
+                param_hint="--dry-run",
+            )
         changes = Index.preview(
             folder,
             index=place,

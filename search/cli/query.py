@@ -36,6 +36,7 @@ from search.cli.ranking import (
     WeightOption,
     WhereOption,
     chosen,
+    looked_for,
 )
 from search.cli.shapes import (
     AroundOption,
@@ -172,6 +173,8 @@ def query(
             place += as_typed(also, like, unlike)
             note(f"\nWhy the first? seewhy explain {shlex.quote(text)} {which}{place}", quiet)
     remarks(opened.notes, quiet)
+    if expand and hits:
+        remarks([looked_for(hits[0].expansions)], quiet)
     if timing:
         clock.lap("print")
         note("\n" + clock.report())

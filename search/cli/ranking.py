@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from search.records import Expansion
 
 
 class Mode(str, Enum):
@@ -75,3 +79,13 @@ def chosen(
     """The keyword arguments of `Index.query` and its like."""
     found: dict[str, Any] = {"mode": mode.value, "weight": weight, "phrases": phrases, "expand": expand}
     return found | ({"rerank": rerank} if rerank else {})
+
+
+def looked_for(expansions: Sequence[Expansion]) -> str:
+    """What an expansion came to, in a sentence."""
+    if not expansions:
+        return "no word of the query is rare enough, or none is known for it: nothing else was looked for."
+    words: dict[str, list[str]] = {}
+    for one in expansions:
+        words.setdefault(one.of, []).append(one.word)
+    return "; ".join(f"beside '{of}' was looked for: {', '.join(found)}" for of, found in words.items())

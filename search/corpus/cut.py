@@ -182,7 +182,8 @@ class Cutter:
             return self._count(part.strip()) < capacity // _SHORT_PARTS
 
         text = document.text
-        if self._boundary is None:
+        boundaries = self._weighed(document, block)
+        if not boundaries.places:
             cuts = without_scraps(text, self._split(document, block, capacity, window))
             return evened(text, cuts, block.body, fits, is_short)
 
@@ -192,13 +193,13 @@ class Cutter:
             splitter = self._splitter(document.kind == "markdown", capacity)
             return next(spans(splitter, text, start, block.end, window))[1]
 
-        boundaries = self._weighed(document, block)
         cuts = without_scraps(text, parted(text, block.start, block.end, boundaries, longest, fits))
         return evened(text, cuts, block.body, fits, is_short, boundaries.middle)
 
     def _weighed(self, document: Document, block: Block) -> Boundaries:
         """Where the body of a block may be cut, and how surely its text goes on there."""
-        assert self._boundary is not None
+        if self._boundary is None:
+            return Boundaries((), ())
         places = possible(document.text, block.body, block.end, markdown=document.kind == "markdown")
         beside = pairs(places, document.text, block.body, block.end)
         surely: list[float] = []

@@ -103,6 +103,7 @@ def quiet() -> Iterator[None]:
 
 def _load(files: ModelFiles, dtype: Any) -> tuple[Any, set[str]]:
     """The model and the names of parameters that its file does not hold."""
+    from safetensors import SafetensorError
     from transformers import AutoModel
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
@@ -122,7 +123,7 @@ def _load(files: ModelFiles, dtype: Any) -> tuple[Any, set[str]]:
                 trust_remote_code=False,
                 output_loading_info=True,
             )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}") from error
     return model, set(info["missing_keys"])

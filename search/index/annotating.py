@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from search.errors import InputError
-from search.index.annotations import COMMAND, annotators, lacking
+from search.index.annotations import COMMAND, NOT_COMPARED, annotators, lacking
 from search.index.checksums import COVERED, row_checksum
 from search.index.database import connect_to_write, meta_of, one_meta, reading, translated
 from search.index.layout import DATABASE
@@ -24,6 +25,7 @@ from search.index.writer import Writer
 from search.records.annotations import BUILT_IN_FIELDS, Annotation, Annotator
 
 _AT_ONCE = 64
+_SHA256 = 64  # digits
 
 
 def annotators_of(index: Path) -> list[Annotator]:
@@ -115,8 +117,8 @@ def annotating(
     Args:
         index: the folder of the index.
         annotator: a name; it stands in messages and in `seewhy status`.
-        made_with: what the annotations are made with, JSON-compatible; all of it but "command" has to be equal for a
-            run to go on with earlier annotations.
+        made_with: what the annotations are made with, JSON-compatible; all of it but "command" and "called" has to be
+            equal for a run to go on with earlier annotations. Its key "prefix" says that --prefix can be given.
         fields: the names under which filters find the values.
         replace: drop the annotations of this name that were made with something else.
 
@@ -137,7 +139,7 @@ def annotating(
     ):
         meta_of(connection, database)
         known = {one.name: one for one in annotators(connection)}
-        _check_fields(annotator, fields, known)
+        _check_fields(annotator, fields, known, "prefix" in made_with)
         before, made = known.get(annotator), _as_json(dict(made_with))
         replaced = None
         if before and not _same(before, json.loads(made), fields):
@@ -175,29 +177,30 @@ def remove_annotator(index: Path, annotator: str) -> Annotator:
 
 
 def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]) -> bool:
-    old, new = ({k: v for k, v in made.items() if k != COMMAND} for made in (before.made_with, made_with))
+    old, new = ({k: v for k, v in made.items() if k not in NOT_COMPARED} for made in (before.made_with, made_with))
     return old == new and before.fields == tuple(fields)
 
 
 def _made_otherwise(before: Annotator, index: Path) -> str:
     made = ", ".join(
-        f"{key} {value}"
+        f"{key} {value[:12] if len(value) == _SHA256 else value}"
         for key, value in before.made_with.items()
-        if key != COMMAND and isinstance(value, str)
+        if key != COMMAND and isinstance(value, str) and value
     )
+    prefix = ", and other fields with --prefix" if "prefix" in before.made_with else ""
     return (
         f"the index '{index.name}' has annotations '{before.name}' that were made otherwise ({made[:200]}; "
         f"{before.progress}). Put the new ones in their place with --replace, or give these another "
-        "name with --name, and other fields with --prefix."
+        f"name with --name{prefix}."
     )
 
 
-def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Annotator]) -> None:
+def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Annotator], prefixed: bool) -> None:
     """Raise InputError for a name that a filter would take for something else."""
     if not annotator.strip() or not annotator.isprintable():
         raise InputError(f"{annotator!r} cannot be the name of annotations. Give one such as: ner")
     taken = {
-        field.casefold(): f"of the annotations '{one.name}'"
+        _folded(field): f"of the annotations '{one.name}'"
         for one in known.values()
         if one.name != annotator
         for field in one.fields
@@ -207,14 +210,19 @@ def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Ann
     for field in fields:
         if not field.strip() or not field.isprintable():
             raise InputError(f"{field!r} cannot be the name of a field.")
-        if (key := field.casefold()) in taken:
-            raise InputError(
-                f"'{field}' is already a field {taken[key]}. Put something before the names of these with --prefix, "
-                "or give another --name where that is the field's name."
-            )
+        if (key := _folded(field)).startswith("metadata."):
+            raise InputError(f"'{field}' cannot be the name of a field: filters take 'metadata.' for a prefix.")
+        if key in taken:
+            way = "Put something before the names of these with --prefix" if prefixed else "Give another --name"
+            raise InputError(f"'{field}' is already a field {taken[key]}. {way}.")
         if key in seen:
             raise InputError(f"the field '{field}' is there twice.")
         seen.add(key)
+
+
+def _folded(name: str) -> str:
+    """As filters compare names."""
+    return unicodedata.normalize("NFC", name.casefold())
 
 
 def _columns(table: str) -> str:

@@ -10,13 +10,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from search.errors import quoted
 from search.index.checksums import covered, require
 from search.index.database import one_meta
 from search.records.annotations import Annotation, Annotator, Mention
 
-COMMAND = "command"  # of `made_with`: said to people, not compared
+# Of `made_with`: said to people, not compared.
+COMMAND = "command"
+CALLED = "called"  # the name of what made them, which may be a folder that was moved
+NOT_COMPARED = (COMMAND, CALLED)
 
 
 def annotators(connection: sqlite3.Connection) -> list[Annotator]:
@@ -67,6 +72,26 @@ def annotations_of(
     return found
 
 
+def values_by_passage(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """field -> value of each of the passages that has any annotation; quicker than with all spans.
+
+    Raises:
+        IndexDamaged: a row is damaged.
+    """
+    if connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
+        return {}
+    rows = connection.execute(
+        f"""SELECT {covered("annotations")}, checksum FROM annotations
+            WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage, annotator""",
+        (json.dumps(list(passages)),),
+    )
+    found: dict[int, dict[str, Any]] = {}
+    for passage, annotator, values, spans, checksum in rows:
+        require("annotations", (passage, annotator, values, spans), checksum)
+        found.setdefault(passage, {}).update(json.loads(values))
+    return found
+
+
 def each_annotation(connection: sqlite3.Connection, annotator: str) -> Iterator[Annotation]:
     """All annotations of an annotator, by passage, within a transaction.
 
@@ -100,6 +125,13 @@ def values_of(annotations: Iterable[Annotation]) -> dict[str, Any]:
     return {field: value for one in annotations for field, value in one.values.items()}
 
 
-def way_on(annotator: Annotator) -> str:
-    """The command that annotates what lacks an annotation, as far as it is known."""
-    return str(annotator.made_with.get(COMMAND) or "the command that made them")
+def way_on(annotator: Annotator, index: Path | None = None) -> str:
+    """The command that annotates what lacks an annotation, as far as it is known.
+
+    Args:
+        index: to be named in it; None where that is done elsewhere.
+    """
+    command = annotator.made_with.get(COMMAND)
+    if not command:
+        return "the command that made them"
+    return f"{command} --index {quoted(index)}" if index else str(command)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST = 2_000_000  # entries of 16 bytes
+_EACH = 30  # entries that a term takes besides
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,7 @@ class KeptTerms:
                 self._counts[term] = found
             elif term not in self._postings and len(found.ids) <= self.most:
                 self._postings[term] = found
-                self._held += len(found.ids)
+                self._held += len(found.ids) + _EACH
                 while self._held > self.most:
                     _, dropped = self._postings.popitem(last=False)
-                    self._held -= len(dropped.ids)
+                    self._held -= len(dropped.ids) + _EACH

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
-from search.index.annotations import annotations_of, annotators, values_of
+from search.index.annotations import annotators, values_by_passage
 from search.index.baseline import LoadedBaseline
 from search.index.checksums import COVERED, content_key, covered, require
 from search.index.database import meta_of, one_meta, reading
@@ -157,7 +157,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
         IndexDamaged: a row of a passage, its document or its file is damaged or missing.
     """
     root = one_meta(connection, "root")
-    annotated = annotations_of(connection, ids)
+    annotated = values_by_passage(connection, ids)
     rows = connection.execute(
         f"""SELECT {covered("passages")}, passages.checksum, embeddings.content,
                    {covered("documents")}, documents.checksum, {covered("files")}, files.checksum
@@ -191,7 +191,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
             line_end=mine["line_end"],
             metadata=json.loads(document["metadata"]),
             page=mine["page"],
-            annotations=values_of(annotated.get(mine["id"], ())),
+            annotations=annotated.get(mine["id"], {}),
         )
     return found
 

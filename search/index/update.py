@@ -107,7 +107,7 @@ def update(
 def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
     """The annotators of an index that is to be replaced, with what makes their annotations, if it can be read."""
     try:
-        return tuple((one.progress, way_on(one)) for one in annotators_of(index))
+        return tuple((one.progress, way_on(one, index)) for one in annotators_of(index))
     except SearchError:
         return ()
 

@@ -9,7 +9,7 @@ in one list only, and no score is made up for a side that was not looked at.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from search.index.database import one_meta
 from search.index.postings import summed
 from search.index.terms import Term
 from search.index.vectors import LoadedVectors, nearest
-from search.query.ranking import RRF_K, Asked, Ranking, Scored
+from search.query.ranking import EXPANSION_SHARE, RRF_K, Asked, Ranking, Scored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,8 @@ class Fusion:
 
     Attributes:
         terms: the words of the query that count, and those that are looked for beside them.
-        highest: the highest BM25 in the index, by which the word part is divided; 1 where no word is found.
+        highest: the highest BM25 in the index, by which the word part is divided, or more where what is looked for
+            beside the query's words would count above its share; 1 where no word is found.
     """
 
     def __init__(
@@ -55,6 +56,9 @@ class Fusion:
         self._postings = [part.times(term.weight) for part, term in zip(parts, self.terms, strict=True)]
         found = summed(self._postings)
         self.highest = float(found.scores.max()) if len(found.scores) else 1.0
+        beside = summed([part for part, term in zip(self._postings, self.terms, strict=True) if term.of])
+        if len(beside.scores):  # alone they count no more than their share of what a query's own words may
+            self.highest = max(self.highest, float(beside.scores.max()) / EXPANSION_SHARE)
         self._lexical_ids, self._lexical = found.ids, found.scores / self.highest
 
     def _expanding(self, typed: Sequence[Term]) -> list[Term]:
@@ -153,7 +157,7 @@ class Fusion:
             word, value = worded.get(id_, (None, None))
             score = sum(self.rank_addend(rank) for rank in (meaning, word) if rank is not None)
             found.append(Scored(id_, score, cosine, value, (meaning, word)))
-        return _in_order(found)
+        return in_order(found)
 
     def _nearest(self, n: int) -> list[tuple[int, float]]:
         assert self._asked.embedding is not None
@@ -204,5 +208,6 @@ class Fusion:
         return [Scored(*row) for row in zip(*columns, strict=True)]
 
 
-def _in_order(found: list[Scored]) -> list[Scored]:
+def in_order(found: Iterable[Scored]) -> list[Scored]:
+    """Best first; equal scores in the order of ids."""
     return sorted(found, key=lambda item: (-item.score, item.passage))

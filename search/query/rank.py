@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from search.errors import IndexDamaged
 from search.index.snapshot import StoredPassage, documents_of, one_passage, stored_passages
 from search.index.vectors import LoadedVectors
-from search.query.fusion import Fusion
+from search.query.fusion import Fusion, in_order
 from search.query.grouping import completed
 from search.query.percentile import Scale
 from search.query.ranking import POOL, Asked, Ranking, Scored
@@ -53,8 +53,8 @@ def ranked(
     Args:
         wanted: which part of the ranking.
         allowed: tells the ids of the passages to choose from; None for all.
-        reranker: looks at the best 30 passages again (60, 90, ... where the last that is wanted is behind them), of
-            which the best come back; of one document at most `wanted.per_document`.
+        reranker: looks at the best 30 passages again (more where the last that is wanted is behind them), of which the
+            best come back; of one document at most `wanted.per_document`.
     """
     if reranker:
         return _reranked(loaded, asked, ranking, wanted, allowed, reranker)
@@ -87,12 +87,13 @@ def _reranked(
     reranker: Reranker,
 ) -> list[Hit]:
     """As `ranked`. The index is read in short transactions, and no model runs in them."""
-    whole_pools = -(-wanted.last // POOL) * POOL  # so that pages of one pool are parts of one list
-    pool = Selection(k=whole_pools, per_document=0 if wanted.group else wanted.per_document)
+    pool = Selection(k=max(POOL, wanted.last), per_document=0 if wanted.group else wanted.per_document)
     with loaded.reader.reading() as connection:
         fusion = _fusion(connection, loaded, asked, ranking, allowed)
         chosen = _found(connection, fusion, pool)
-        best = [item for group in chosen for item in group]
+        if wanted.group:  # the pool has so many documents as are wanted, too
+            chosen += _found(connection, fusion, Selection(k=wanted.last, group=True))
+        best = in_order({item.passage: item for group in chosen for item in group}.values())
         passages = _passages(connection, best)
         ids = [passage.id for passage in passages]
         vectors = stored_vectors(connection, ids if wanted.diversity else [])

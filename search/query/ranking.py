@@ -19,6 +19,8 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
 
+EXPANSION_SHARE = 0.5  # of a word of the query, that what is looked for beside it counts in all
+
 POOL = 30  # best passages that a reranker looks at, at least
 
 RRF_K = 60  # Cormack, Clarke and Büttcher 2009

@@ -32,7 +32,8 @@ class Selection:
         offset: how many hits (documents) to pass over. Ranks go on counting.
         per_document: most passages of one document, 0 for no limit. Without `group` it gives way where fewer than
             `offset + k` hits would come back: the others stand behind those within it, best first. So a rank
-            means the same passage whatever k and the offset are.
+            means the same passage whatever k and the offset are; with a rerank, as long as `offset + k` is at most
+            30, as it looks at more passages for more hits.
         group: passages of one document stand together, documents in the order of their best passages.
         min_score: least score of a hit; None for any.
         diversity: see `search.query.diversity`.

@@ -48,7 +48,7 @@ class Annotator:
 
     Attributes:
         made_with: what made the annotations; those of another maker are never mixed with them. "command" is what
-            goes on with it where passages lack an annotation.
+            goes on with it where passages lack an annotation, "called" the maker's name.
         fields: the names under which filters find the values.
         annotated: passages that have an annotation, with or without values.
         passages: how many the index holds.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from search.bert import in_contexts, inspect
+from search.bert.contexts import occurrences
 from search.encoding import Encoder
 from search.errors import InputError
 from tests.bert.conftest import named_checkpoint
@@ -85,3 +86,16 @@ def test_published_cosines() -> None:
         if known["with"] != other:
             found = in_contexts(known["word"], [known["in"]], [other], model=model)
             assert found.others[-1, 0, 0] == pytest.approx(known["cosine"], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "expected"),
+    [
+        (".", "rotate the key.", [(14, 15)]),
+        ("c++", "c++11 and c++", [(0, 3), (10, 13)]),
+        ("cafe", "cafe cafe\u0301", [(0, 4)]),
+        ("key", "key keys monkey Key", [(0, 3), (16, 19)]),
+    ],
+)
+def test_where_a_word_stands(word: str, text: str, expected: list[tuple[int, int]]) -> None:
+    assert occurrences(word, text) == expected

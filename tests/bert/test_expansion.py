@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from search import Index, InputError, ModelError
-from search.bert.expansion import GUESSES, MOST, SHARE
+from search.bert.expansion import GUESSES, MOST
 from search.bert.heads import load_head
 from search.index.terms import Stemmer
+from search.query.ranking import EXPANSION_SHARE
 from tests.bert.conftest import save_tiny_head
 from tests.conftest import WORDS
 
@@ -64,7 +65,9 @@ def test_expansions_are_the_likeliest_words_that_are_there(index: Index, filler:
     assert expected, "the tiny head says no word that is there: take another seed"
     assert [one.word for one in found] == [word for word, _ in expected]
     total = sum(probability for _, probability in expected)
-    assert [one.weight for one in found] == pytest.approx([SHARE * p / total for _, p in expected], rel=1e-4)
+    assert [one.weight for one in found] == pytest.approx(
+        [EXPANSION_SHARE * p / total for _, p in expected], rel=1e-4
+    )
     assert {(one.of, QUERY[one.start : one.end]) for one in found} == {("zebra", "zebra")}
 
 
@@ -105,5 +108,48 @@ def test_a_model_without_the_head_is_refused(index: Index, tiny_model: Path) -> 
 
 def test_a_query_that_fits_once_but_not_twice_is_refused(index: Index, filler: str) -> None:
     assert load_head("fill", filler).files.max_tokens == 64
-    with pytest.raises(InputError, match="the two texts together have"):
+    with pytest.raises(InputError, match="reads a query twice to find words for 'zebra'"):
         index.query("zebra " + "water " * 40, expand=filler)
+
+
+def test_a_weight_of_one_is_refused(index: Index, filler: str) -> None:
+    with pytest.raises(InputError, match="with a weight of 1 words do not count"):
+        index.query(QUERY, expand=filler, weight=1.0)
+
+
+def test_a_wrong_name_is_told_where_no_word_is_rare(index: Index) -> None:
+    with pytest.raises(ModelError):
+        index.query("find the water", expand="./no/such/model")
+
+
+def test_alone_they_count_no_more_than_their_share(index: Index, filler: str) -> None:
+    hits = index.query("zebra", expand=filler, mode="lexical")
+    assert hits[0].expansions and hits[0].score == pytest.approx(EXPANSION_SHARE)
+
+
+def test_pieces_that_go_on_with_a_word_are_left_out(index: Index, tmp_path: Path) -> None:
+    """Of byte-level BPE, where only whole words begin with a space."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+    folder = save_tiny_head(tmp_path, "fill", kind="roberta")
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    whole = [f"\u0120{word}" for word in WORDS]
+    entries = list(dict.fromkeys(["<s>", "<pad>", "</s>", "<unk>", "<mask>", *alphabet, *whole]))[:400]
+    merges = []
+    for word in whole:
+        for end in range(2, len(word) + 1):
+            merges.append((word[: end - 1], word[end - 1]))
+            entries.append(word[:end])
+    vocabulary = {entry: number for number, entry in enumerate(dict.fromkeys(entries))}
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    tokenizer.add_special_tokens(["<mask>"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text('{"mask_token": "<mask>"}', encoding="utf-8")
+    whole_words = {entry.removeprefix("\u0120") for entry in vocabulary if entry.startswith("\u0120")}
+    found = index.query(QUERY, expand=str(folder))[0].expansions
+    assert {one.word for one in found} <= whole_words

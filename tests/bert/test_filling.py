@@ -239,3 +239,11 @@ def test_a_checkpoint_as_they_were_published_first(tmp_path: Path) -> None:
     assert mask.best.logit == pytest.approx(float(one.prediction_logits[0, 2].max()), abs=1e-5)
     found = next_sentence(tokenizer.id_to_token(5), tokenizer.id_to_token(7), model=str(folder))
     assert found.logits == pytest.approx(two.seq_relationship_logits[0].tolist(), abs=1e-5)
+
+
+def test_a_word_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    folder = str(save_tiny_head(tmp_path, "fill"))
+    with pytest.raises(InputError, match="one of the words holds bytes that are no valid text"):
+        fill("the [MASK]", model=folder, among=["\udcff"])
+    with pytest.raises(InputError, match="one of the words holds bytes"):
+        fill("the [MASK]", model=folder, word="\udcff")

@@ -73,3 +73,23 @@ def test_a_checkpoint_without_the_head_is_refused(tmp_path: Path) -> None:
             load_head(task, plain)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="type 'roberta', which has no head for the next sentence"):
         load_head("next", str(save_tiny(tmp_path / "roberta", "roberta")))
+
+
+def test_damaged_weights_are_an_error_that_names_the_model(tmp_path: Path) -> None:
+    folder = save_tiny_head(tmp_path, "fill")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:9000])
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_head("fill", str(folder))
+
+
+def test_a_tokenizer_that_is_larger_than_the_model_is_an_error(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer
+
+    folder = save_tiny_head(tmp_path, "label")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_tokens([f"entry{number}" for number in range(400)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    head = load_head("label", str(folder), device="cpu")
+    with pytest.raises(ModelError, match="the model knows 400 entries"):
+        list(head.run([head.encoded("the entry399")]))

@@ -35,14 +35,14 @@ def test_another_state_has_nothing_of_the_one_before() -> None:
 
 
 def test_what_was_not_asked_for_longest_is_dropped() -> None:
-    kept = KeptTerms(most=4)
+    kept = KeptTerms(most=64)  # two terms of two passages each, 32 entries in all
     kept.keep(1, "a", postings((1, 1.0), (2, 1.0)))
     kept.keep(1, "b", postings((1, 1.0), (2, 1.0)))
     assert kept.postings(1, "a") is not None
     kept.keep(1, "c", postings((3, 1.0)))
     assert kept.postings(1, "b") is None
     assert kept.postings(1, "a") is not None and kept.postings(1, "c") is not None
-    kept.keep(1, "far too common", postings(*((i, 1.0) for i in range(5))))
+    kept.keep(1, "far too common", postings(*((i, 1.0) for i in range(65))))
     assert kept.postings(1, "far too common") is None and kept.postings(1, "a") is not None
 
 

@@ -80,3 +80,10 @@ def test_words_of_the_query_are_not_counted_twice(index: Index) -> None:
     same = replace(Ranking.of("hybrid"), expansions=(Expansion("finding", "zebra", 9, 14, 0.5),))
     plain = hits_of(index, Ranking.of("hybrid"))
     assert [hit.score for hit in hits_of(index, same)] == [hit.score for hit in plain]
+
+
+def test_what_is_not_in_the_index_changes_nothing(index: Index) -> None:
+    absent = replace(Ranking.of("hybrid"), expansions=(Expansion("quagga", "zebra", 9, 14, 0.5),))
+    assert [hit.score for hit in hits_of(index, absent)] == [
+        hit.score for hit in hits_of(index, Ranking.of("hybrid"))
+    ]
