@@ -186,6 +186,7 @@ def check_classes(found: Gathered, folds: int) -> None:
     label, fewest = min(groups.items(), key=lambda pair: (pair[1], pair[0]))
     if fewest < folds:
         what = "examples" if len({item.group for item in found.items}) == len(found.items) else "documents"
+        what = what.removesuffix("s") if fewest == 1 else what
         way = f"use --folds {fewest}, or " if fewest >= 2 else ""
         raise InputError(
             f"the label '{label}' has {fewest} {what}, fewer than the {folds} folds of the cross-validation: "

@@ -266,11 +266,13 @@ def _report(
 
 def _notes(found: Gathered, vectors: Embedded, reports: Sequence[LabelReport]) -> Iterator[str]:
     if found.repeated:
-        yield f"{found.repeated:,} examples repeat a text with the same label and count once"
+        many = "1 example repeats" if found.repeated == 1 else f"{found.repeated:,} examples repeat"
+        yield f"{many} a text with the same label and {'counts' if found.repeated == 1 else 'count'} once"
     if found.contradictions:
         yield found.contradictions
     if vectors.cut:
-        yield f"{vectors.cut:,} texts are longer than the model reads; the beginning of each was read"
+        many = "1 text is" if vectors.cut == 1 else f"{vectors.cut:,} texts are"
+        yield f"{many} longer than the model reads; the beginning of each was read"
     for report in reports:
         if report.unconverged:
             yield (

@@ -75,8 +75,9 @@ def check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
     shown = ", ".join(labels[:6]) + (" ..." if len(labels) > 6 else "")
     if task == "ner" and not finds_entities:
         raise InputError(
-            f"'{model}' names no class O for words that are no entity; it has {shown}, as for parts "
-            "of speech. Name a checkpoint that was trained for entities, such as dslim/bert-base-NER."
+            f"'{model}' names no class O for words that are no entity; it has {shown}. If these are parts of speech, "
+            "seewhy tag --task pos finds them; otherwise name a checkpoint that was trained for entities, such as "
+            "dslim/bert-base-NER."
         )
     if task == "pos" and finds_entities and any(_PREFIXED.fullmatch(label) for label in labels):
         raise InputError(

@@ -132,9 +132,10 @@ def ask(
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
     if logits and not as_json:
         raise typer.BadParameter("--logits goes with --json")
-    if inside is not None and (index or where or rerank or reader_weight < 1):
+    if inside is not None and (index or where or rerank or expand or weight is not None or reader_weight < 1):
         raise typer.BadParameter(
-            "--in reads one text and asks no index: leave --index, --where, --rerank and --reader-weight out"
+            "--in reads one text and asks no index: leave out --index, --where, --rerank, --expand, --weight and "
+            "--reader-weight"
         )
     check_writable(png, html)
     check_pictures(png)

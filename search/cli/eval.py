@@ -156,8 +156,18 @@ def evaluate(
     if task is TaskName.ner:
         if asked or per_query or index or pooling or whole or allow_missing or retrieve or encoder:
             raise typer.BadParameter("options of asking an index are not for ner; it takes --model and --map")
+        only = {
+            "--split": split != "test",
+            "--no-answer-margin": no_answer_margin is not None,
+            "--max-answer": max_answer != 30,
+            "--top-k": k != 10,
+            "--token-vectors": token_vectors is not None,
+            "--engine": engine != "auto",
+        }
+        if given := [name for name, wrong in only.items() if wrong]:
+            raise typer.BadParameter(f"{given[0]} is not for ner; it takes --model and --map")
         wanted = eval_ner.Asked(dataset, model, predicted, map_ or [], limit, offline)
-        with stopped_gently(quiet), bars(quiet) as progress:
+        with bars(quiet) as progress:  # nothing is kept of one that is stopped
             entities = wanted.evaluation(progress)
         eval_ner.show(entities, predictions, as_json, quiet, page_width(), colour_on(color))
         return
@@ -184,9 +194,11 @@ def evaluate(
             ).evaluation(progress)
         from search.evaluation import evaluate as measure
 
-        if retrieve or encoder or limit or no_answer_margin is not None or max_answer != 30:
+        if limit:
+            raise typer.BadParameter("--limit goes with --task qa or ner")
+        if retrieve or encoder or no_answer_margin is not None or max_answer != 30:
             raise typer.BadParameter(
-                "--retrieve, --encoder, --limit, --no-answer-margin and --max-answer go with --task qa"
+                "--retrieve, --encoder, --no-answer-margin and --max-answer go with --task qa"
             )
         return measure(
             dataset,

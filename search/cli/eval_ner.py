@@ -63,6 +63,9 @@ class Asked:
         pairs = [one.partition("=") for one in self.map]
         if wrong := [one for one, (old, _, new) in zip(self.map, pairs, strict=True) if not (old and new)]:
             raise typer.BadParameter(f"--map takes A=B, such as PER=person, and not '{wrong[0]}'")
+        olds = [old for old, _, _ in pairs]
+        if twice := [old for old in dict.fromkeys(olds) if olds.count(old) > 1]:
+            raise typer.BadParameter(f"--map says of '{twice[0]}' more than once what it is")
         return evaluate_entities(
             self.dataset,
             model=self.model,

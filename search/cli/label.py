@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,12 +85,24 @@ Name = Annotated[
         help="What is labelled, and the field of filters. Default: the head's name, else label.",
     ),
 ]
-Folds = Annotated[int, typer.Option("--folds", min=2, help="With --train: parts of the cross-validation.")]
-Repeats = Annotated[
-    int, typer.Option("--repeats", min=1, help="With --train: how often the examples are divided anew.")
+Folds = Annotated[
+    int | None,
+    typer.Option("--folds", min=2, help="With --train: parts of the cross-validation. Default: 5."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="With --train: of the division into folds.")]
-Strength = Annotated[float, typer.Option("--c", help="With --train: inverse strength of the regularisation.")]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats", min=1, help="With --train: how often the examples are divided anew. Default: 10."
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="With --train: of the division into folds. Default: 0."),
+]
+Strength = Annotated[
+    float | None,
+    typer.Option("--c", help="With --train: inverse strength of the regularisation. Default: 1."),
+]
 Truncate = Annotated[
     bool, typer.Option("--truncate", help="With --train: read the beginning of texts that are too long.")
 ]
@@ -117,10 +129,10 @@ def label(
     label_column: LabelColumn = "label",
     encoder: EncoderOption = None,
     pooling: Pooling = None,
-    folds: Folds = 5,
-    repeats: Repeats = 10,
-    seed: Seed = 0,
-    c: Strength = 1.0,
+    folds: Folds = None,
+    repeats: Repeats = None,
+    seed: Seed = None,
+    c: Strength = None,
     truncate: Truncate = False,
     out: Out = None,
     offline: OfflineOption = False,
@@ -137,7 +149,22 @@ def label(
     With --text it labels that text. --train makes a head from labelled examples and says how good it is.
     """
     _check_one(train=train, model=model, head=head, remove=remove or None)
-    _check_training(train, text_column, encoder, pooling, out, truncate, label_column != "label")
+    numbers = {"folds": folds, "repeats": repeats, "seed": seed, "c": c}
+    given_numbers = {key: value for key, value in numbers.items() if value is not None}
+    if train is None:
+        _check_training(
+            {
+                "--text-column": text_column,
+                "--label-column": label_column != "label",
+                "--encoder": encoder,
+                "--pooling": pooling,
+                "--out": out,
+                "--truncate": truncate,
+                **{f"--{key}": True for key in given_numbers},
+            }
+        )
+        if engine != "auto" and not (head and text):
+            raise typer.BadParameter("--engine goes with --train, and with --head and --text")
     if text and (train or remove or index or name or replace):
         raise typer.BadParameter("--text goes with --model or --head alone; it labels no index")
     if explain and not (text and head):
@@ -166,10 +193,7 @@ def label(
                 model=encoder,
                 poolings=pooling or (),
                 name=name or "label",
-                folds=folds,
-                repeats=repeats,
-                seed=seed,
-                c=c,
+                **given_numbers,  # type: ignore[arg-type]
                 truncate=truncate,
                 source=train.name,
                 offline=offline,
@@ -179,7 +203,7 @@ def label(
         kept = made.head.save(out) if out else None
         shown.training(made.training, kept)
     elif remove:
-        _remove(index, str(name), quiet)
+        _remove(index, str(name), as_json)
     elif text and explain:
         from search.bert.label_addends import explain_label
         from search.bert.linear_head import load_linear_head
@@ -214,24 +238,8 @@ def _check_one(**asked: object) -> None:
         raise typer.BadParameter(f"give one of --model, --head, --train and --remove; {there}")
 
 
-def _check_training(
-    train: Path | None,
-    text_column: str | None,
-    encoder: str | None,
-    pooling: Sequence[str] | None,
-    out: Path | None,
-    truncate: bool,
-    label_column: bool,
-) -> None:
-    only = {
-        "--text-column": text_column,
-        "--label-column": label_column,
-        "--encoder": encoder,
-        "--pooling": pooling,
-        "--out": out,
-        "--truncate": truncate,
-    }
-    if train is None and (given := [name for name, value in only.items() if value]):
+def _check_training(only: Mapping[str, object]) -> None:
+    if given := [name for name, value in only.items() if value]:
         raise typer.BadParameter(f"{given[0]} goes with --train")
 
 
@@ -244,12 +252,17 @@ def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | Non
     return str(find_index(None))
 
 
-def _remove(index: str | None, name: str, quiet: bool) -> None:
+def _remove(index: str | None, name: str, as_json: bool) -> None:
     from search.index.annotating import remove_annotator
     from search.index.layout import find_index
+    from search.render import json
+    from search.render import tags as draw
 
     gone = remove_annotator(find_index(index), name)
-    note(f"removed the labels '{name}' of {gone.annotated:,} passages", quiet)
+    if as_json:
+        echo(json.document(gone))
+    else:
+        echo(draw.removed(gone))
 
 
 class _Shown:

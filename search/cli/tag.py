@@ -101,7 +101,7 @@ def tag(
     if html and text is None:
         raise typer.BadParameter("--html goes with --text")
     if remove:
-        take_away(index, name or task.value, as_json, quiet)
+        take_away(index, name or task.value, as_json)
         return
     if not model:
         raise typer.BadParameter(
@@ -129,7 +129,7 @@ def tag(
         )
     if as_json:
         echo(json.document(done))
-    elif not quiet:
+    else:
         echo(draw.report(done, width=page_width(), colour=colour_on(color)))
 
 
@@ -159,7 +159,7 @@ def show_text(
         echo(draw.tagged(found, width=page_width(), colour=colour_on(color)))
 
 
-def take_away(index: str | None, name: str, as_json: bool, quiet: bool) -> None:
+def take_away(index: str | None, name: str, as_json: bool) -> None:
     """`--remove`"""
     from search.library import Index
     from search.render import json
@@ -168,5 +168,5 @@ def take_away(index: str | None, name: str, as_json: bool, quiet: bool) -> None:
     was = Index.open(index).remove_annotations(name)
     if as_json:
         echo(json.document(was))
-    elif not quiet:
+    else:
         echo(draw.removed(was))

@@ -266,7 +266,7 @@ def _counted(pairs: Sequence[tuple[list[Entity], list[Entity], int]], kind: str 
 
 def _about(types: Sequence[EntityFigures], known: set[str], sentences: int) -> list[str]:
     """What has to be known to read the figures."""
-    notes = []
+    notes = [] if types else ["neither file has an entity; the figures mean nothing"]
     if strange := [one for one in types if not one.gold]:
         named = ", ".join(f"{one.name} ({one.predicted:,})" for one in strange)
         notes.append(

@@ -177,7 +177,9 @@ def remove_annotator(index: Path, annotator: str) -> Annotator:
 
 
 def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]) -> bool:
-    old, new = ({k: v for k, v in made.items() if k not in NOT_COMPARED} for made in (before.made_with, made_with))
+    old, new = (
+        {k: v for k, v in made.items() if k not in NOT_COMPARED} for made in (before.made_with, made_with)
+    )
     return old == new and before.fields == tuple(fields)
 
 
@@ -195,7 +197,9 @@ def _made_otherwise(before: Annotator, index: Path) -> str:
     )
 
 
-def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Annotator], prefixed: bool) -> None:
+def _check_fields(
+    annotator: str, fields: Sequence[str], known: Mapping[str, Annotator], prefixed: bool
+) -> None:
     """Raise InputError for a name that a filter would take for something else."""
     if not annotator.strip() or not annotator.isprintable():
         raise InputError(f"{annotator!r} cannot be the name of annotations. Give one such as: ner")
@@ -211,9 +215,13 @@ def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Ann
         if not field.strip() or not field.isprintable():
             raise InputError(f"{field!r} cannot be the name of a field.")
         if (key := _folded(field)).startswith("metadata."):
-            raise InputError(f"'{field}' cannot be the name of a field: filters take 'metadata.' for a prefix.")
+            raise InputError(
+                f"'{field}' cannot be the name of a field: filters take 'metadata.' for a prefix."
+            )
         if key in taken:
-            way = "Put something before the names of these with --prefix" if prefixed else "Give another --name"
+            way = (
+                "Put something before the names of these with --prefix" if prefixed else "Give another --name"
+            )
             raise InputError(f"'{field}' is already a field {taken[key]}. {way}.")
         if key in seen:
             raise InputError(f"the field '{field}' is there twice.")

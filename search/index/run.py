@@ -253,7 +253,8 @@ class Run:
         if self.counts.passages:
             for one in annotators(self.connection):
                 if not one.complete:
-                    yield f"new passages have no annotations yet ({one.progress}); go on with: {way_on(one, self.index)}"
+                    way = way_on(one, self.index)
+                    yield f"new passages have no annotations yet ({one.progress}); go on with: {way}"
 
 
 def _prompt_tokens(encoder: Encoder) -> int:

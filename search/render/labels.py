@@ -19,6 +19,7 @@ from search.records import (
     LabelTraining,
     Word,
 )
+from search.records.filters import field_in_filter, filter_argument, in_filter
 from search.render import json
 from search.render.escape import one_line
 from search.render.terminal import canvas, drawn
@@ -85,10 +86,11 @@ def labelled_index(found: LabelledIndex, *, width: int = 80, colour: bool = Fals
 
 def index_line(found: LabelledIndex) -> str:
     """How the labels are used."""
-    name = f'"{found.name}"' if " " in found.name else found.name
     best = max(found.classes, key=lambda label: found.counts.get(label, 0))
-    best = f'"{best}"' if " " in best else best
-    return f"Filter by it: --where '{one_line(name)}={one_line(best)} and {one_line(name)}_score>=0.8'"
+    condition = in_filter(found.name, best)
+    if found.exclusive:  # of several labels it would be the highest one's
+        condition += f" and {field_in_filter(f'{found.name}_score')}>=0.8"
+    return f"Filter by it: --where {one_line(filter_argument(condition))}"
 
 
 def training(found: LabelTraining, *, width: int = 80, colour: bool = False) -> str:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from search.records import Annotator, FieldCount, Mention, Tagged, TagReport
+from search.records.filters import filter_argument, in_filter
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, duration
 
@@ -94,12 +95,8 @@ def report(done: TagReport, *, width: int = 80, colour: bool = False) -> str:
     if any(one.mentions for one in done.fields):
         console.print(_field_table(done.fields))
         first = next(one for one in done.fields if one.mentions)
-        value = one_line(first.frequent[0][0])
-        quoted = f"'{value}'" if "'" not in value else f'"{value}"'
-        shell = '"' if "'" in quoted[:1] else "'"
-        console.print(
-            Text(f"Filter by them: --where {shell}{first.field}={quoted}{shell}", style="dim"), soft_wrap=True
-        )
+        typed = one_line(filter_argument(in_filter(first.field, first.frequent[0][0])))
+        console.print(Text(f"Filter by them: --where {typed}", style="dim"), soft_wrap=True)
     for note in done.notes:
         console.print(Padding(Text(f"note: {one_line(note)}", style="dim"), (0, 0)))
     return drawn(console)

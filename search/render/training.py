@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +95,17 @@ def steps_line(done: TrainingReport) -> str:
     """How many steps, which of them was kept, and why there were no more."""
     early = f" of {done.planned:,}, stopped early" if done.stopped_early else ""
     return f"{done.steps:,}{early}; the weights of step {done.kept:,} were kept"
+
+
+def step_ticks(last: int, parts: int) -> list[int]:
+    """Steps to write on an axis, each once."""
+    return sorted({round(last * i / parts) for i in range(parts + 1)})
+
+
+def tick(value: float, span: float) -> str:
+    """A number with as many digits as the range needs."""
+    digits = max(2, 2 - math.floor(math.log10(span / 0.2))) if span > 0 else 4
+    return f"{value:.{min(digits, 8)}f}"
 
 
 def _figures(done: TrainingReport) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,29 @@ def test_a_checkpoint_reads_the_texts(index: search.Index, notes: Path, tmp_path
     for hit in index.query("the", k=100):
         assert hit.annotations["mood"] == by_id[hit.passage_id].label
         assert hit.annotations["mood_score"] == pytest.approx(by_id[hit.passage_id].score, abs=1e-5)
+
+
+def test_a_checkpoint_is_known_by_what_it_does(
+    index: search.Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by the name of its folder; and the same weights with other classes or another tokenizer are another."""
+    monkeypatch.chdir(tmp_path)
+    save_tiny_head(tmp_path / "here", "label", labels=MOODS)
+    label_index(index.path, model="here", device="cpu")
+    (known,) = index.status().annotations
+    assert known.made_with["command"] == f"seewhy label --model {(tmp_path / 'here').resolve()}"
+    moved = shutil.copytree("here", "there")
+    assert label_index(index.path, model=str(moved), device="cpu").labelled == 0
+    renamed = shutil.copytree("here", "renamed")
+    with_config(Path(renamed), id2label=dict(enumerate(reversed(MOODS))))
+    several = shutil.copytree("here", "several")
+    with_config(Path(several), problem_type="multi_label_classification")
+    spelled = shutil.copytree("here", "spelled")
+    with (Path(spelled) / "tokenizer.json").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    for other in (renamed, several, spelled):
+        with pytest.raises(InputError, match=r"made otherwise .*--replace.* with --name\.$"):
+            label_index(index.path, model=str(other), device="cpu")
 
 
 def test_several_labels_of_a_passage(index: search.Index, tmp_path: Path) -> None:

@@ -162,13 +162,16 @@ def test_what_cannot_be_trained_on(pairs: list[tuple[str, str]], tiny_model: Pat
     for wrong in ({"folds": 1}, {"repeats": 0}, {"c": 0.0}, {"c": float("nan")}, {"name": " "}):
         with pytest.raises(InputError):
             train(pairs, **wrong)
+    for seed in (-1, 2**32 - 1):
+        with pytest.raises(InputError, match="from 0 to 4,294,967,294, not "):
+            train(pairs, seed=seed)
 
 
 def test_long_texts_may_be_cut_and_that_is_said(pairs: list[tuple[str, str]], tiny_model: Path) -> None:
     found = train_labels(
         [*pairs, ("water " * 100, "water")], model=str(tiny_model), folds=2, repeats=1, truncate=True
     )
-    assert "1 texts are longer than the model reads; the beginning of each was read" in found.training.notes
+    assert "1 text is longer than the model reads; the beginning of each was read" in found.training.notes
 
 
 def test_fits_that_do_not_converge_are_counted(

@@ -79,6 +79,17 @@ def test_a_damaged_or_strange_head_is_refused(head: LinearHead, tmp_path: Path) 
     with pytest.raises(InputError, match="other shapes"):
         load_linear_head(tmp_path)
     head.save(tmp_path)
+    for wrong in (
+        {"name": 3},
+        {"classes": [1, 2, 3]},
+        {"classes": ["a", "a", "b"]},
+        {"classes": "abc"},
+        {"trained": None},
+    ):
+        changed(tmp_path, **wrong)
+        with pytest.raises(InputError, match=f"damaged: {next(iter(wrong))} in head.json is not"):
+            load_linear_head(tmp_path)
+        head.save(tmp_path)
     changed(tmp_path, fingerprint={"model": "x"})
     with pytest.raises(InputError, match="something is missing"):
         load_linear_head(tmp_path)

@@ -153,7 +153,7 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     code, out, err = run("label", "--head", head, "-i", index.path, "-q")
     assert (code, err) == (0, "")
     assert f"topic: {passages} passages labelled" in out
-    assert "Filter by it: --where 'topic=" in out
+    assert 'Filter by it: --where "topic=' in out
     found = json.loads(run("label", "--head", head, "-i", index.path, "-q", "--json")[1])
     assert (found["labelled"], found["before"], found["name"]) == (0, passages, "topic")
     assert sum(found["counts"].values()) == passages
@@ -167,8 +167,11 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     assert code == 1 and "--replace" in err
     code, out, err = run("label", "--model", checkpoint, "--name", "topic", "--replace", "-i", index.path)
     assert code == 0 and "good" in out and f"note: labels of {passages} passages were replaced" in err
-    code, _, err = run("label", "--remove", "--name", "topic", "-i", index.path)
-    assert (code, err) == (0, f"removed the labels 'topic' of {passages} passages\n")
+    code, out, err = run("label", "--remove", "--name", "topic", "-i", index.path, "--json")
+    assert (code, err, json.loads(out)["annotated"]) == (0, "", passages)
+    run("label", "--head", head, "--name", "has it", "-i", index.path)
+    code, out, _ = run("label", "--remove", "--name", "has it", "-i", index.path, "-q")
+    assert code == 0 and f"Removed the annotations 'has it' of {passages} passages" in out
     assert run("label", "--remove", "--name", "topic", "-i", index.path)[0] == 1
 
 
@@ -182,6 +185,11 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
         (),
         ("--head", head, "--model", "x"),
         ("--head", head, "--folds", "1"),
+        ("--head", head, "--repeats", "10"),
+        ("--head", head, "--seed", "0"),
+        ("--head", head, "--c", "1"),
+        ("--head", head, "--engine", "torch"),
+        ("--model", "x", "--text", "a", "--engine", "torch"),
         ("--head", head, "--out", "x"),
         ("--head", head, "--label-column", "x"),
         ("--head", head, "--text", "a", "-i", "x"),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,16 @@ def test_another_checkpoint_is_never_mixed_in(
     other = save_tagger(tmp_path / "other", ("O", "B-PER", "X-y"))
     code, _, err = run("tag", "--model", other)
     assert code == 1 and "made otherwise" in err and "--replace" in err
+    same = shutil.copytree(
+        tagger, tmp_path / "same"
+    )  # of another name, and then with classes of another meaning
+    assert run("tag", "--model", same, "-q")[1].startswith("ner: nothing new to tag; all 5 passages")
+    config = json.loads((same / "config.json").read_text("utf-8"))
+    swapped = {"B-PER": "B-LOC", "B-LOC": "B-PER", "I-PER": "I-LOC", "I-LOC": "I-PER"}
+    config["id2label"] = {key: swapped.get(value, value) for key, value in config["id2label"].items()}
+    shutil.copytree(same, tmp_path / "swapped")
+    (tmp_path / "swapped" / "config.json").write_text(json.dumps(config), "utf-8")
+    assert "made otherwise" in run("tag", "--model", tmp_path / "swapped")[2]
     code, _, err = run("tag", "--model", other, "--name", "other")
     assert code == 1 and "'person' is already a field of the annotations 'ner'" in err
     assert run("tag", "--model", other, "--name", "other", "--prefix", "o_")[0] == 0
@@ -145,7 +156,9 @@ def test_another_checkpoint_is_never_mixed_in(
         ("ner", "person"),
         ("other", "o_person"),
     ]
-    assert "Removed the annotations 'other' of 5 passages" in run("tag", "--remove", "--name", "other")[1]
+    assert (
+        "Removed the annotations 'other' of 5 passages" in run("tag", "--remove", "--name", "other", "-q")[1]
+    )
     code, _, err = run("tag", "--remove", "--name", "other")
     assert code == 1 and "no annotations 'other'; it has ner" in err
 

@@ -97,6 +97,9 @@ def test_adapting(run: Run, tmp_path: Path) -> None:
         (["a.csv", "--objective", "mlm"], 2, "--objective needs --adapt"),
         (["--adapt", "b", "--loss", "cosent"], 2, "--loss is for examples"),
         (["--adapt", "b", "--negatives", "i"], 2, "--negatives is for examples"),
+        (["--adapt", "b", "--negatives-per-pair", "2"], 2, "--negatives-per-pair is for examples"),
+        (["a.csv", "--negatives-per-pair", "2"], 2, "--negatives-per-pair needs --negatives"),
+        (["--adapt", ""], 2, "--adapt is empty"),
         (["a.csv", "--resume", "--restart"], 2, "exclude each other"),
         (["a.csv", "--html", "no/folder/x.html"], 1, "there is no folder"),
         (["no.csv"], 1, "there is no 'no.csv'"),
@@ -112,6 +115,21 @@ def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, messa
     assert (found, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
     assert "Traceback" not in err
+
+
+def test_a_stop_says_how_to_go_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first checkpoint there is nothing to go on from."""
+
+    def stopped(*given: Any, **named: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("search.training.train", stopped)
+    assert "Nothing was kept yet; run it again." in run("a.csv")[2]
+    kept = tmp_path / ".out.training" / "checkpoint-2"
+    kept.mkdir(parents=True)
+    (kept / "trainer_state.json").write_text("{}")
+    assert "The same command with --resume goes on" in run("a.csv")[2]
+    assert "with --resume, without --restart, goes on" in run("a.csv", "--restart")[2]
 
 
 def test_the_options_name_every_choice() -> None:
@@ -161,6 +179,8 @@ def test_a_report_as_a_page() -> None:
     out = page.training(report())
     assert "data<b>" not in out and "\x1b" not in out and "\u202e" not in out
     assert out.count("<circle") == 5
+    few = page.training(report(losses=(), scores=(CurvePoint(0, 0.8), CurvePoint(1, 0.81)), kept=1))
+    assert re.findall('text-anchor="middle"[^>]*>([^<]*)<', few) == ["0", "1"]
     assert "<title>step 10: 0.8500</title>" in out
     assert "+0.0500" in out and "default-src 'none'" in out
 

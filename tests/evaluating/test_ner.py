@@ -243,6 +243,7 @@ def test_a_sentence_without_any_entity(tmp_path: Path) -> None:
     (path,) = files(tmp_path, none="a\tO\nb\tO\n")
     found = evaluate_entities(path, predicted=path)
     assert (found.types, found.micro.f1.mean, found.macro_f1) == ((), 0.0, 0.0)
+    assert found.notes[0] == "neither file has an entity; the figures mean nothing"
 
 
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,8 +261,22 @@ def test_wrong_usage(tmp_path: Path, run: Run) -> None:
         ("--task", "ner", "--predicted", path, "--map", "PER"),
         ("--task", "ner", "--predicted", path, "--mode", "dense"),
         ("--map", "PER=person"),
+        *(
+            ("--task", "ner", "--predicted", path, *ignored)
+            for ignored in (
+                ("--split", "dev"),
+                ("--no-answer-margin", 1),
+                ("--max-answer", 3),
+                ("-k", 3),
+                ("--no-token-vectors",),
+                ("--engine", "torch"),
+                ("--map", "a=person", "--map", "a=location"),
+            )
+        ),
     ):
         code, out, err = run(path, *options)
         assert (code, out) == (2, "") and err
+    assert "go with --task qa or ner" in " ".join(run(path, "--limit", 3)[2].replace("goes", "go").split())
+    assert "CoNLL with --task ner" in run(path)[2]
     code, _, err = run(path, "--task", "ner", "--predicted", tmp_path / "none")
     assert code == 1 and err.startswith("seewhy: ") and err.count("\n") == 1

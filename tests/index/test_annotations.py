@@ -142,6 +142,7 @@ def test_passages_that_change_lose_theirs_and_only_they(index: Index, notes: Pat
         "new passages have no annotations yet (ner: 4 of 5 passages); go on with: seewhy tag"
         in report.notes[-1]
     )
+    assert report.notes[-1].endswith(f" --index {index.path}")
     assert texts(index, "has person") == []
     assert texts(index, "city=key") == ["moved.md", "moved.md"]
     assert annotate(index.path) == 1
@@ -156,6 +157,7 @@ def test_a_rebuild_says_what_it_drops(index: Index, notes: Path) -> None:
         built.report
         and "the annotations ner: all 5 passages went with the old index" in built.report.notes[-1]
     )
+    assert f"{MADE['command']} --index {index.path}" in built.report.notes[-1]
     assert annotators_of(index.path) == []
     with pytest.raises(InputError, match="no document has a field 'person'"):
         texts(built, "person=people")
@@ -165,7 +167,7 @@ def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
     annotate(index.path, most=2)
     for made_with, fields in (({"model": "two"}, FIELDS), (MADE, ["person"])):
         with pytest.raises(
-            InputError, match="'ner' that were made otherwise .*model one.*--replace.*--prefix"
+            InputError, match=r"'ner' that were made otherwise .*model one.*--replace.* with --name\.$"
         ):
             annotate(index.path, made_with=made_with, fields=fields)
     assert annotators_of(index.path)[0].annotated == 2
@@ -179,7 +181,9 @@ def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
 @pytest.mark.parametrize(
     ("name", "fields", "problem"),
     [
-        ("other", ["Person"], "'Person' is already a field of the annotations 'ner'.*--prefix"),
+        ("other", ["Person"], "'Person' is already a field of the annotations 'ner'. Give another --name"),
+        ("other", ["caf\u00e9", "cafe\u0301"], "'cafe\u0301' is there twice"),
+        ("other", ["Metadata.foo"], "filters take 'metadata.' for a prefix"),
         ("other", ["Heading"], "'Heading' is already a field of every index"),
         ("other", ["metadata"], "already a field of every index"),
         ("other", ["a", "A"], "'A' is there twice"),
@@ -193,6 +197,16 @@ def test_names_that_are_taken(index: Index, name: str, fields: list[str], proble
     with pytest.raises(InputError, match=problem), annotating(index.path, name, {}, fields):
         pass
     assert [one.name for one in annotators_of(index.path)] == ["ner"]
+
+
+def test_prefixes_are_offered_where_there_are_any(index: Index) -> None:
+    made = {"prefix": "", "called": "here"}
+    annotate(index.path, made_with=made, most=2)
+    with pytest.raises(InputError, match="--replace.*other fields with --prefix"):
+        annotate(index.path, made_with={**made, "model": "two"})
+    with pytest.raises(InputError, match="Put something before the names of these with --prefix"):
+        annotate(index.path, name="other", made_with=made)
+    assert annotate(index.path, made_with={**made, "called": "there"}) == 3  # which is for people
 
 
 def test_what_cannot_be_stored_is_refused_whole(index: Index) -> None:
@@ -252,9 +266,21 @@ def test_damage_is_an_error_in_a_filter_and_is_repaired(index: Index, table: str
         connection.commit()
     with pytest.raises(IndexDamaged, match=f"'{table}' of the index is damaged.*seewhy repair"):
         texts(index, "has person")
+    if column in ("values", "spans"):
+        with pytest.raises(IndexDamaged, match="'annotations' of the index is damaged"):
+            index.query("time", k=50)
     assert not check(index.path).ok
     report = repair(index.path)
-    assert report.steps[0].message.startswith("deleted damaged annotations")
+    mine, *others = (step for step in report.steps if step.message.startswith("deleted"))
+    if table == "annotators":
+        way = f": {MADE['command']} --index {index.path}"
+        name, many = (new, 0) if column == "name" else ("ner", 5)
+        assert mine.message == (
+            f"deleted the annotator '{name}' with {many} annotations, which has to be run again{way}"
+        )
+        assert [step.count for step in others] == ([5] if column == "name" else [])
+    else:
+        assert mine.message.startswith("deleted damaged annotations") and (mine.count, others) == (1, [])
     assert report.check.ok and report.lost == () and report.encoded == 0
     left = sum(one.annotated for one in annotators_of(index.path))
     assert left == (0 if table == "annotators" else 4)
@@ -273,6 +299,7 @@ def test_damage_is_an_error_in_a_filter_and_is_repaired(index: Index, table: str
             ),
             "4 annotations are not those that were written",
         ),
+        (sql("UPDATE annotators SET made_with = '{'"), "what is recorded of an annotator is damaged"),
         (sql("DELETE FROM annotators"), "5 annotations belong to no passage or annotator"),
         (
             sql("INSERT INTO token_vectors VALUES (999, x'', 0)"),

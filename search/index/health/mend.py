@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +114,49 @@ def delete_token_vectors(writer: Writer, passages: Iterable[int]) -> None:
         connection.executemany("DELETE FROM token_vectors WHERE passage = ?", ((id_,) for id_ in passages))
 
 
-def delete_annotations(writer: Writer, annotators: Iterable[int], annotations: Iterable[int]) -> None:
-    """Delete annotators with all that they said, and single annotations, by their row ids."""
+@dataclass(frozen=True)
+class LostAnnotator:
+    """One that was deleted with so many annotations; `command` makes them again, "" where it cannot be read."""
+
+    name: str
+    annotations: int
+    command: str
+
+
+def delete_annotations(
+    writer: Writer, annotators: Iterable[int], annotations: Iterable[int]
+) -> tuple[list[LostAnnotator], int]:
+    """Delete annotators with all that they said, and single annotations, by their row ids.
+
+    Returns:
+        The annotators, and how many annotations of others were deleted.
+    """
+    lost = []
     with writer.transaction() as connection:
-        connection.executemany("DELETE FROM annotators WHERE rowid = ?", ((id_,) for id_ in annotators))
+        for id_ in annotators:
+            name, made_with = connection.execute(
+                "SELECT name, made_with FROM annotators WHERE rowid = ?", (id_,)
+            ).fetchone()
+            (count,) = connection.execute(
+                "SELECT count(*) FROM annotations WHERE annotator = ?", (name,)
+            ).fetchone()
+            connection.execute("DELETE FROM annotations WHERE annotator = ?", (name,))
+            connection.execute("DELETE FROM annotators WHERE rowid = ?", (id_,))
+            lost.append(LostAnnotator(str(name), count, _command(made_with)))
+        (before,) = connection.execute("SELECT count(*) FROM annotations").fetchone()
         connection.executemany("DELETE FROM annotations WHERE rowid = ?", ((id_,) for id_ in annotations))
         connection.execute("DELETE FROM annotations WHERE annotator NOT IN (SELECT name FROM annotators)")
+        (after,) = connection.execute("SELECT count(*) FROM annotations").fetchone()
+    return lost, before - after
+
+
+def _command(made_with: object) -> str:
+    """What makes annotations again, by a row that is damaged somewhere."""
+    try:
+        command = json.loads(str(made_with))["command"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return ""
+    return command if isinstance(command, str) and command.startswith("seewhy ") else ""
 
 
 def has_marks(writer: Writer) -> bool:

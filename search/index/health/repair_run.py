@@ -14,7 +14,7 @@ from typing import NoReturn
 from search.corpus import Follows
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
-from search.errors import IndexDamaged, InputError, SearchError
+from search.errors import IndexDamaged, InputError, SearchError, quoted
 from search.index import lexicon, token_vectors
 from search.index.database import SCHEMA_VERSION, connect_to_read, connect_to_write, read_meta, translated
 from search.index.faiss_file import next_generation, sync_folder, write_file
@@ -170,12 +170,16 @@ class RepairRun:
         """Delete those that are damaged or belong to nothing: only a model can make them again."""
         if any(kind in tally for kind in ANNOTATIONS):
             singles = tally.rows_of("annotation", "orphan annotation")
-            mend.delete_annotations(self.writer, tally.rows_of("annotator"), singles)
-            names = [name for kind in ANNOTATIONS for name in tally.examples.get(kind, ())]
-            count = sum(tally.counts.get(kind, 0) for kind in ANNOTATIONS)
-            self._did(
-                "deleted damaged annotations; seewhy tag or seewhy label makes them again", count, names
-            )
+            annotators, others = mend.delete_annotations(self.writer, tally.rows_of("annotator"), singles)
+            for one in annotators:
+                many = f"{one.annotations:,} annotation{'' if one.annotations == 1 else 's'}"
+                way = f": {one.command} --index {quoted(self.index)}" if one.command else ""
+                self._did(f"deleted the annotator '{one.name}' with {many}, which has to be run again{way}")
+            if others:
+                names = [name for kind in ANNOTATIONS[1:] for name in tally.examples.get(kind, ())]
+                self._did(
+                    "deleted damaged annotations; seewhy tag or seewhy label makes them again", others, names
+                )
 
     def _settings(self, found: Examination) -> None:
         """Restore what describes the index; only the folder and the model cannot be derived."""

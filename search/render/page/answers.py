@@ -24,7 +24,7 @@ def answers(found: Answers) -> str:
 <button type="button" id="theme" hidden>Dark or light</button></div>
 <p class="faint">{text(reading_line(found))}</p></header>
 <main>{"".join(parts)}</main>{notes}{_FOOT}"""
-    return document(f"Answers: {found.question}", body, {})
+    return document(f"Answers: {found.question}", body, {}, style="answers.css")
 
 
 def _answer(one: Answer) -> str:

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 
 from search.records import CurvePoint, TrainingReport
 from search.render.page.document import document, isolated, text
-from search.render.training import base_name, chosen_by, figures_line, gap_cells, steps_line
+from search.render.training import (
+    base_name,
+    chosen_by,
+    figures_line,
+    gap_cells,
+    step_ticks,
+    steps_line,
+    tick,
+)
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 560, 220, 60, 12, 34
 _TICKS = 4
@@ -46,7 +54,7 @@ def training(done: TrainingReport) -> str:
 <h2>Data</h2><div class="scroll"><table class="matrix narrow"><thead><tr><td></td><th scope="col">for</th>
 <th scope="col">rows</th><th scope="col">sha256</th></tr></thead><tbody>{files}</tbody></table></div>
 <h2>Counts and settings</h2><dl>{listed}</dl></main>"""
-    return document("training", body, {}, style="attention.css")
+    return document("training", body, {}, style="training.css")
 
 
 def _said(value: object) -> str:
@@ -71,7 +79,8 @@ def _curve(
     def y(value: float) -> str:
         return f"{_TOP + _HEIGHT * (high - value) / (high - low):.1f}"
 
-    ticks = "".join(_tick(x, y, i, low, high, last) for i in range(_TICKS + 1))
+    ticks = "".join(_tick(x, y, low + (high - low) * i / _TICKS, high - low, last) for i in range(_TICKS + 1))
+    ticks += "".join(_step(x, step) for step in step_ticks(last, _TICKS))
     line = " ".join(f"{x(point.step)},{y(point.value)}" for point in points)
     dots = "".join(
         f'<circle cx="{x(point.step)}" cy="{y(point.value)}" r="{_radius(point, done, before)}" '
@@ -97,15 +106,16 @@ def _radius(point: CurvePoint, done: TrainingReport, before: float | None) -> in
     return 6 if before is not None and point.step == done.kept else 3
 
 
-def _tick(
-    x: Callable[[float], str], y: Callable[[float], str], i: int, low: float, high: float, last: int
-) -> str:
-    value, step = low + (high - low) * i / _TICKS, round(last * i / _TICKS)
-    digits = 2 if high - low > 0.2 else 3 if high - low > 0.02 else 4
+def _tick(x: Callable[[float], str], y: Callable[[float], str], value: float, span: float, last: int) -> str:
     return (
         f'<line x1="{x(0)}" x2="{x(last)}" y1="{y(value)}" y2="{y(value)}" stroke="currentColor" opacity="0.15"/>'
         f'<text x="{_LEFT - 6}" y="{y(value)}" text-anchor="end" dominant-baseline="middle" font-size="11" '
-        f'fill="currentColor">{value:.{digits}f}</text>'
+        f'fill="currentColor">{tick(value, span)}</text>'
+    )
+
+
+def _step(x: Callable[[float], str], step: int) -> str:
+    return (
         f'<text x="{x(step)}" y="{_TOP + _HEIGHT + 18}" text-anchor="middle" font-size="11" '
         f'fill="currentColor">{step:,}</text>'
     )

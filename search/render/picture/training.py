@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from search.records import CurvePoint, TrainingReport
 from search.render.picture.canvas import FAINT, GRID, MINUS, PLUS, Canvas, Lettering, wrapped
-from search.render.training import base_name, chosen_by, figures_line, steps_line
+from search.render.training import base_name, chosen_by, figures_line, step_ticks, steps_line, tick
 
 _MARGIN, _WIDTH, _HEIGHT, _LEFT, _GAP = 0.4, 4.2, 2.8, 0.55, 0.45
 _TICKS = 4
@@ -67,10 +67,9 @@ def _panel(
         axes.axhline(value, color=GRID, linewidth=0.6, clip_on=False)
         y = top + _HEIGHT * (1 - i / _TICKS)
         canvas.write(left - 0.08, y, tick(value, high - low), 8, ha="right", va="center", color=FAINT)
-        step = round(last * i / _TICKS)
-        canvas.write(
-            left + _WIDTH * i / _TICKS, top + _HEIGHT + 0.08, f"{step:,}", 8, ha="center", color=FAINT
-        )
+    for step in step_ticks(last, _TICKS):
+        x = left + _WIDTH * step / max(last, 1)
+        canvas.write(x, top + _HEIGHT + 0.08, f"{step:,}", 8, ha="center", color=FAINT)
     canvas.write(left + _WIDTH / 2, top + _HEIGHT + 0.26, "step", 8, ha="center", color=FAINT)
     if mark:
         axes.axhline(mark[1], color=FAINT, linewidth=1, linestyle="--")
@@ -94,8 +93,3 @@ def ends(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     air = 0.08 * (high - low) or 0.05 * abs(high) or 0.5
     return low - air, high + air
-
-
-def tick(value: float, span: float) -> str:
-    """A number with as many digits as the range needs."""
-    return f"{value:.2f}" if span > 0.2 else f"{value:.3f}" if span > 0.02 else f"{value:.4f}"
