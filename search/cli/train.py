@@ -117,7 +117,12 @@ Negatives = Annotated[
         help="Take hard negatives from this index: passages near a query that are not its own.",
     ),
 ]
-PerPair = Annotated[int, typer.Option("--negatives-per-pair", min=1, help="With --negatives: how many.")]
+PerPair = Annotated[
+    int | None,
+    typer.Option(
+        "--negatives-per-pair", min=1, help="With --negatives: how many. Default: 1.", show_default=False
+    ),
+]
 Adapt = Annotated[
     str | None,
     typer.Option(
@@ -179,7 +184,7 @@ def train(
     score_range: ScoreRange = None,
     loss: Loss = None,
     negatives: Negatives = None,
-    negatives_per_pair: PerPair = 1,
+    negatives_per_pair: PerPair = None,
     adapt: Adapt = None,
     objective: Objective = None,
     epochs: Epochs = 1,
@@ -207,10 +212,16 @@ def train(
     """
     if (data is None) == (adapt is None):
         raise typer.BadParameter("give DATA to learn from, or --adapt FOLDER|INDEX: one of the two")
+    if adapt is not None and not adapt.strip():
+        raise typer.BadParameter("--adapt is empty: name a folder or an index")
     if objective is not None and adapt is None:
         raise typer.BadParameter("--objective needs --adapt")
-    if adapt is not None and (given := _labelled(dev, split, score_range, loss, negatives)):
+    if adapt is not None and (
+        given := _labelled(dev, split, score_range, loss, negatives, negatives_per_pair)
+    ):
         raise typer.BadParameter(f"{given} is for examples: leave it out with --adapt")
+    if negatives_per_pair is not None and negatives is None:
+        raise typer.BadParameter("--negatives-per-pair needs --negatives INDEX")
     if resume and restart:
         raise typer.BadParameter("--resume and --restart exclude each other")
     check_writable(png, html)
@@ -222,7 +233,7 @@ def train(
     }  # fmt: skip
     if lr is not None:
         common["lr"] = lr
-    with _stopped(quiet), progress_bar(quiet) as progress:
+    with _stopped(out, restart, quiet), progress_bar(quiet) as progress:
         if data is None:
             done = _adapted(str(adapt), out, objective or ObjectiveName.mlm, {**common, "progress": progress})
         else:
@@ -232,7 +243,7 @@ def train(
                 "score_range": score_range,
                 "loss": loss.value if loss else None,
             }
-            named |= {**common, "progress": progress, "negatives_per_pair": negatives_per_pair}
+            named |= {**common, "progress": progress, "negatives_per_pair": negatives_per_pair or 1}
             done = _trained(data, out, negatives, named)
     _show(done, png, html, as_json, quiet, color)
 
@@ -243,6 +254,7 @@ def _labelled(
     score_range: tuple[float, float] | None,
     loss: LossName | None,
     negatives: str | None,
+    negatives_per_pair: int | None,
 ) -> str:
     """The first option that is for examples alone; "" if none is given."""
     given = {
@@ -251,6 +263,7 @@ def _labelled(
         "--score-range": score_range,
         "--loss": loss,
         "--negatives": negatives,
+        "--negatives-per-pair": negatives_per_pair,
     }
     return next((name for name, value in given.items() if value is not None), "")
 
@@ -273,13 +286,27 @@ def _adapted(source: str, out: Path, objective: ObjectiveName, named: dict[str, 
 
 
 @contextmanager
-def _stopped(quiet: bool) -> Iterator[None]:
+def _stopped(out: Path, restart: bool, quiet: bool) -> Iterator[None]:
     """Ctrl-C: say how to go on."""
     try:
         yield
     except KeyboardInterrupt:
-        note("seewhy: stopped. The same command with --resume goes on from the last checkpoint.", quiet)
+        note(f"seewhy: stopped. {_how_to_go_on(out, restart)}", quiet)
         raise
+
+
+def _how_to_go_on(out: Path, restart: bool) -> str:
+    from search.errors import InputError
+    from search.training.work import WorkFolder
+
+    try:
+        kept = WorkFolder(out).resumable
+    except InputError:
+        kept = False
+    if not kept:
+        return "Nothing was kept yet; run it again."
+    instead = ", without --restart," if restart else ""
+    return f"The same command with --resume{instead} goes on from the last checkpoint."
 
 
 def _show(

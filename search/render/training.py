@@ -131,7 +131,8 @@ def _facts(done: TrainingReport) -> Table:
         "data", Text(", ".join(dict.fromkeys(f"{one_line(f.name)} ({f.role})" for f in done.files)))
     )
     left = {
-        name: done.counts.get(name, 0) for name in ("duplicates", "also_held_out", "without_negative", "cut")
+        name: done.counts.get(name, 0)
+        for name in ("duplicates", "also_held_out", "without_negative", "query_too_long", "cut")
     }
     said = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in left.items() if count)
     table.add_row("rows", f"{done.counts['read']:,} read" + (f"; {said}" if said else ""))

@@ -9,6 +9,7 @@ passages.py    the texts of a folder or index
 losses.py      the loss by the shape            objectives.py masked words, denoising
 scoring.py     before and after                 model.py      load, save, keep quiet
 fitting.py     the steps                        work.py       checkpoints, and the result moved into place
+batches.py    no text twice in one, all examples seen
 run.py         all of it in order               card.py       the model card
 tuning.py      `train`                          adapting.py   `adapt`
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from search.records import TrainingReport
+from search.training.model import shown_name
 
 _DONE = {
     "pairs": "pairs of a query and a passage that answers it",
@@ -15,11 +16,7 @@ _DONE = {
 
 def card(report: TrainingReport) -> str:
     """Markdown with the head that model hubs read. File names stand without folders."""
-    base = (
-        report.base.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        if _is_path(report.base)
-        else report.base
-    )
+    base = shown_name(report.base)
     lines = [
         "---",
         "library_name: sentence-transformers",
@@ -81,10 +78,6 @@ def card(report: TrainingReport) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-def _is_path(name: str) -> bool:
-    return name.startswith(("/", "~", ".")) or "\\" in name or name[1:3] == ":/"
 
 
 def _sentence(text: str) -> str:

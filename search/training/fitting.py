@@ -12,6 +12,7 @@ from typing import Any
 from search.encoding.torch_engine import best_device
 from search.errors import InputError, ModelError
 from search.records import CurvePoint, Progress
+from search.training.batches import remarks, unique_batches
 from search.training.model import part_of
 from search.training.work import WorkFolder
 
@@ -78,21 +79,23 @@ class Settings:
     def on(self) -> str:
         return self.device or best_device()
 
-    def steps(self, examples: int) -> tuple[int, int]:
-        """(steps in all, steps between checkpoints)."""
-        each = math.ceil(examples / self.batch_size)
+    def steps(self, examples: int, batches: int | None = None) -> tuple[int, int]:
+        """(steps in all, steps between checkpoints), with `batches` an epoch where they are not all full."""
+        each = batches or math.ceil(examples / self.batch_size)
         return each * self.epochs, self.checkpoint_steps or max(1, math.ceil(each / 4))
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What came of it; the model holds the weights of the step `kept`."""
+    """What came of it; the model holds the weights of the step `kept`, and `between` lie between two checkpoints."""
 
     losses: tuple[CurvePoint, ...]
     scores: tuple[CurvePoint, ...]
     steps: int
     planned: int
     kept: int
+    between: int
+    notes: tuple[str, ...] = ()
 
 
 def fit(
@@ -124,23 +127,27 @@ def fit(
     from datasets import Dataset
 
     n = len(next(iter(columns.values())))
-    planned, between = settings.steps(n)
+    dataset = Dataset.from_dict({name: list(values) for name, values in columns.items()})
+    batches = unique_batches(dataset, settings.batch_size, settings.epochs, settings.seed) if unique else None
+    planned, between = settings.steps(n, len(batches) if batches else None)
     args = _arguments(settings, work, planned, between, lower_is_better, unique, prompts)
     trainer = _trainer()(
         model=model,
         args=args,
-        train_dataset=Dataset.from_dict({name: list(values) for name, values in columns.items()}),
+        train_dataset=dataset,
         loss=loss,
         evaluator=_evaluator(score),
         callbacks=[_watcher(settings, lower_is_better, n, progress)],
     )
+    trainer.own_batches = batches
     _remove_printers(trainer)
     checkpoint = work.checkpoint(resume_from) if resume_from else None
     if checkpoint is not None and _was_done(checkpoint, trainer, settings, lower_is_better, planned):
         trainer._load_best_model()
     else:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    return _fitted(trainer.state, planned)
+    notes = remarks(batches, settings.batch_size, len(columns)) if batches else ()
+    return _fitted(trainer.state, planned, between, notes)
 
 
 def _was_done(
@@ -181,7 +188,7 @@ def _arguments(
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch_size,
         learning_rate=settings.lr,
-        warmup_steps=math.ceil(settings.warmup * planned),
+        warmup_steps=math.floor(settings.warmup * planned),  # of one step none: at its first the rate is 0
         weight_decay=settings.weight_decay,
         seed=settings.seed,
         bf16=settings.precision == "bf16",
@@ -206,13 +213,18 @@ def _arguments(
     )
 
 
-def _fitted(state: Any, planned: int) -> Fitted:
+def _fitted(state: Any, planned: int, between: int, notes: tuple[str, ...]) -> Fitted:
+    if state.best_model_checkpoint is None:
+        raise ModelError(
+            "no checkpoint could be measured: what came out is no number at any of them. "
+            "Begin anew with a lower learning rate: --lr, --restart"
+        )
     losses = tuple(CurvePoint(one["step"], float(one["loss"])) for one in state.log_history if "loss" in one)
     scores = tuple(
         CurvePoint(one["step"], float(one["eval_score"])) for one in state.log_history if "eval_score" in one
     )
     kept = int(Path(state.best_model_checkpoint).name.rpartition("-")[2])
-    return Fitted(losses, scores, int(state.global_step), planned, kept)
+    return Fitted(losses, scores, int(state.global_step), planned, kept, between, notes)
 
 
 @lru_cache(maxsize=1)
@@ -224,6 +236,11 @@ def _trainer() -> Any:
     theirs: Any = SentenceTransformerTrainer
 
     class Trainer(theirs):  # type: ignore[misc]
+        own_batches: Any = None
+
+        def get_batch_sampler(self, *given: Any, **named: Any) -> Any:
+            return self.own_batches or super().get_batch_sampler(*given, **named)
+
         def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
             """The card is written once, at the end, by `search.training.card`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,6 +87,12 @@ def seeded(seed: int) -> Iterator[None]:
             np.random.set_state(before[1])
 
 
+def shown_name(name: str) -> str:
+    """A model's name for a card: of a path the last part alone."""
+    is_path = name.startswith(("/", "~", ".")) or "\\" in name or name[1:3] == ":/"
+    return name.replace("\\", "/").rstrip("/").rpartition("/")[2] if is_path else name
+
+
 def load_model(files: ModelFiles, device: str) -> Any:
     """
     Raises:
@@ -117,8 +124,11 @@ def save_model(model: Any, folder: Path) -> Encoder:
     """
     model.eval()
     model.save_pretrained(str(folder), create_model_card=False)
+    usual = stat.S_IMODE((folder / "config.json").stat().st_mode)
+    for weights in folder.rglob("*.safetensors"):  # safetensors gives them to their owner alone
+        weights.chmod(usual)
     encoder = Encoder(str(folder), engine="torch", device="cpu", offline=True)
-    gap = float(np.abs(encoder.encode(list(_SAMPLE)) - embeddings(model, list(_SAMPLE))).max())
+    gap = float(np.abs(encoder.encode(list(_SAMPLE), truncate=True) - embeddings(model, list(_SAMPLE))).max())
     if not gap <= _FARTHEST:  # NaN, too
         raise ModelError(
             f"the trained model was saved to {folder}, but read back its embeddings differ by {gap:.2g}. "

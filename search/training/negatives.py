@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from search.errors import InputError, TextTooLong
+from search.errors import InputError
 from search.evaluating.asking import OpenIndex
+from search.evaluating.whole import too_long
 from search.records import Progress, TrainingFile
 from search.training.examples import Example, Examples, key_of
 
@@ -33,12 +34,14 @@ class Mined:
     Attributes:
         own: passages that were passed over as the query's own; `near` those that were too near.
         without: examples that were left out because too few passages were left.
+        too_long: examples that were left out because the model cannot read their query whole.
     """
 
     examples: Examples
     own: int
     near: int
     without: int
+    too_long: int = 0
 
 
 def with_negatives(
@@ -59,18 +62,27 @@ def with_negatives(
     own = defaultdict(set)
     for row in examples.rows:
         own[key_of(row.texts[0])].add(key_of(row.texts[1]))
+    long = {text for text in {row.texts[0] for row in examples.rows} if _is_too_long(index, text)}
     nearness = _nearness(examples, index)
-    found, counts = [], np.zeros(3, dtype=int)  # own, near, without
+    found, counts = [], np.zeros(4, dtype=int)  # own, near, without, too long
     for number, (row, nearest) in enumerate(zip(examples.rows, nearness, strict=True), 1):
         known = {key_of(text) for text in row.texts[2:]}
+        if row.texts[0] in long:
+            counts[3] += 1
+            continue
         texts, passed = _negatives(row, index, per_pair, nearest, own[key_of(row.texts[0])], known)
         if len(texts) == per_pair:
-            counts += (*passed, 0)
+            counts += (*passed, 0, 0)
             found.append(Example((*row.texts, *texts)))
         else:
             counts[2] += 1
         if progress:
             progress(Progress("looking for negatives", number, len(examples)))
+    if len(long) and counts[3] == len(examples):
+        raise InputError(
+            f"the queries of all {len(examples):,} examples are longer than the model of the index reads, so none can "
+            "be asked. Shorten them, or leave --negatives out."
+        )
     if not found:
         raise InputError(
             f"the index holds no passage that could serve as a negative for any of the {len(examples):,} examples: "
@@ -82,6 +94,10 @@ def with_negatives(
     )
     done = replace(examples, shape="triplets", rows=tuple(found), files=(*examples.files, file))
     return Mined(done, *map(int, counts))
+
+
+def _is_too_long(index: OpenIndex, query: str) -> bool:
+    return too_long(index.encoder, [query], "query") > 0
 
 
 def _nearness(examples: Examples, index: OpenIndex) -> list[float]:
@@ -102,10 +118,7 @@ def _negatives(
 ) -> tuple[list[str], tuple[int, int]]:
     """Texts of passages, best first, and how many were passed over as the query's own, and as too near."""
     for depth in _DEPTHS:
-        try:
-            hits = index.query(row.texts[0], depth, mode="dense")
-        except TextTooLong:
-            return [], (0, 0)
+        hits = index.query(row.texts[0], depth, mode="dense")
         texts: dict[str, str] = {}
         mine = near = 0
         for hit in hits:

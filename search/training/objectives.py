@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from search.encoding.models import ModelFiles
-from search.errors import ModelError
+from search.errors import InputError, ModelError
 from search.records import Estimate
 from search.statistics import mean_of
-from search.training.model import losses, seeded
+from search.training.model import losses, seeded, shown_name
 from search.training.scoring import Figures
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MASKED = 0.15
 DELETED = 0.6
 _BATCH = 16
+_LONG = 20  # characters a word, on average; no language that parts its words has so many
 
 
 class Adapting(Protocol):
@@ -80,7 +81,7 @@ class AdaptingMeasure:
 
 
 class MaskedWords:
-    """15 % of the tokens are chosen; 80 % of those are masked, 10 % replaced by another, 10 % left.
+    """15 % of the tokens are chosen, of each text at least one; 80 % of those are masked, 10 % replaced, 10 % left.
 
     The head is the checkpoint's own where its file holds one, and else a fresh one whose last layer is the table of
     word embeddings. The encoder inside is the model that is trained.
@@ -103,8 +104,8 @@ class MaskedWords:
         fresh = sorted(name for name in missing if not name.startswith((f"{base}.", "pooler.")))
         self.notes: tuple[str, ...] = (
             (
-                f"the file of '{files.name}' holds no head for masked words, so a fresh one learns, too; part of what "
-                "the loss falls by is due to that",
+                f"the file of '{shown_name(files.name)}' holds no head for masked words, so a fresh one learns, too; "
+                "part of what the loss falls by is due to that",
             )
             if fresh
             else ()
@@ -128,12 +129,18 @@ class MaskedWords:
                     ]
                 ).bool()
                 masked, labels = collator.torch_mask_tokens(ids, special_tokens_mask=special)
+                for row in (labels < 0).all(dim=1).nonzero().flatten().tolist():
+                    places = (~special[row]).nonzero().flatten()
+                    if len(places):
+                        place = int(places[torch.randint(len(places), (1,))])
+                        labels[row, place] = masked[row, place]
+                        masked[row, place] = tokenizer.mask_token_id
                 given["input_ids"] = masked.to(features["input_ids"].device)
                 return self.whole(**given).logits, labels.to(features["input_ids"].device)
 
             def forward(self, sentence_features: Any, labels: Any = None) -> Any:
                 logits, wanted = self.logits(next(iter(sentence_features)))
-                if not (wanted >= 0).any():  # a batch of very short texts: nothing was chosen
+                if not (wanted >= 0).any():  # none of the texts has a word that the vocabulary knows
                     return logits.sum() * 0.0
                 return torch.nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
 
@@ -143,7 +150,11 @@ class MaskedWords:
         return {"text": list(texts)}
 
     def values(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Mean over the chosen tokens of each text; a text of which none is chosen has no value."""
+        """Mean over the chosen tokens of each text; a text without a word that the vocabulary knows has no value.
+
+        Raises:
+            InputError: none has.
+        """
         import torch
 
         found: list[float] = []
@@ -154,6 +165,10 @@ class MaskedWords:
                 each = torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
                 counts = (labels >= 0).sum(dim=1)
                 found += (each.sum(dim=1)[counts > 0] / counts[counts > 0]).tolist()
+        if not found:
+            raise InputError(
+                "the vocabulary of the model knows no word of the held-out passages, so there is nothing to mask."
+            )
         return np.array(found, dtype=np.float64)
 
 
@@ -179,6 +194,10 @@ class Denoising:
         )
 
     def columns(self, texts: Sequence[str]) -> dict[str, list[str]]:
+        if by_character := sum(_has_no_words(text) for text in texts):
+            self.notes += (
+                f"{by_character:,} texts are not parted by spaces: of them characters were left out, not words",
+            )
         return {"damaged": self._damaged(texts), "text": list(texts)}
 
     def values(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -194,13 +213,24 @@ class Denoising:
         return np.array(found, dtype=np.float64)
 
     def _damaged(self, texts: Sequence[str]) -> list[str]:
-        """Texts without most of their words, at least one left, by the seed and the text's place alone."""
+        """Texts without most of their words, at least one left, by the seed and the text's place alone.
+
+        Where spaces part no words, characters are left out instead.
+        """
         found = []
         for number, text in enumerate(texts):
-            chance, words = random.Random(f"{self._seed} {number}"), text.split()
+            chance, words, between = random.Random(f"{self._seed} {number}"), text.split(), " "
+            if _has_no_words(text):
+                words, between = list("".join(words)), ""
             kept = [word for word in words if chance.random() >= DELETED]
-            found.append(" ".join(kept or [chance.choice(words)]))
+            found.append(between.join(kept or [chance.choice(words)]))
         return found
+
+
+def _has_no_words(text: str) -> bool:
+    """Spaces do not part it into words, as in Chinese or Thai."""
+    words = text.split()
+    return len(words) < 2 or sum(map(len, words)) > _LONG * len(words)
 
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")

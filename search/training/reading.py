@@ -14,7 +14,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,13 +108,28 @@ def _table(path: Path) -> tuple[_Layout, list[tuple[int, Example]]]:
 
 def _json_lines(path: Path) -> tuple[_Layout, list[tuple[int, Example]]]:
     layout, numbered = None, []
+    first: set[str] = set()
+    more: dict[str, None] = {}  # that mean nothing here
     for number, record in objects(path):
         plain = {str(key).strip().lower(): value for key, value in record.items()}
-        layout = layout or _layout(path, number, list(plain))
+        known = {name for name in plain if _is_known(name)}
+        if layout is None:
+            layout, first = _layout(path, number, list(plain)), known
+        elif added := sorted(known - first):
+            raise malformed(
+                path,
+                number,
+                f'"{added[0]}" is here, but not in the first record. Give every record the same.',
+            )
+        more.update(dict.fromkeys(name for name in plain if not _is_known(name)))
         numbered += [(number, one) for one in _examples(path, number, layout, plain)]
     if layout is None:
         raise InputError(f"{path} holds no example. {KNOWN}")
-    return layout, numbered
+    return replace(layout, unused=tuple(dict.fromkeys((*layout.unused, *more)))), numbered
+
+
+def _is_known(name: str) -> bool:
+    return name in (*_QUERY, *_PASSAGE, *_FIRST, *_SECOND, *_SCORE) or bool(_NEGATIVE.fullmatch(name))
 
 
 def _layout(path: Path, line: int, names: Sequence[str]) -> _Layout:
@@ -190,7 +205,14 @@ def _texts(path: Path, line: int, record: Mapping[str, Any], name: str, *, lists
             )
         if not one.strip():
             raise malformed(path, line, f'"{name}" is empty.')
+        if _is_broken(one):
+            raise malformed(path, line, f'"{name}" holds half a character (a lone surrogate).')
     return list(values)
+
+
+def _is_broken(text: str) -> bool:
+    """It holds a surrogate without its other half, as JSON can, and is no Unicode text."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _score(path: Path, line: int, value: Any, name: str) -> float:
@@ -260,6 +282,10 @@ def _of_beir(folder: Path, role: str, split: str | None) -> Examples:
                 missing.add(document)
             elif not data.entries[document].whole:
                 empty += 1
+            elif _is_broken(query.text + data.entries[document].whole):
+                raise InputError(
+                    f"{folder}: query {query.id} or document {document} holds half a character (a lone surrogate)."
+                )
             else:
                 pairs.append(Example((query.text, data.entries[document].whole)))
     if missing:

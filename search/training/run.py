@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from search.encoding import Encoder
+from search.errors import InputError, ModelError
 from search.records import CurvePoint, Objective, Progress, TrainingFile, TrainingReport
 from search.training.card import card
 from search.training.fitting import Fitted, Settings, fit
@@ -78,6 +80,9 @@ def run(
         "weights": job.base.files.weights_sha256,
         "tokenizer": job.base.files.tokenizer_sha256,
         "objective": job.objective,
+        "pooling": job.base.pooling,
+        "max_tokens": job.base.max_tokens,
+        "prompts": dict(job.base.files.prompts),
         **job.data,
         **{name: value for name, value in asdict(job.settings).items() if name != "device"},
     }
@@ -87,14 +92,37 @@ def run(
             model = load_model(job.base.files, job.settings.on)
             learning = job.learn(model)
             before = learning.measure.figures(model)
+            _require_numbers(before, learning.measure.primary)
             first = (learning.choose or learning.measure).score(model)
+            _require_number(first, learning.measure.primary)
             fitted, seconds = _fitted(job, model, learning, started_at, progress)
             after = learning.measure.figures(model)
+            if not all(math.isfinite(one.mean) for one in after.metrics.values()):
+                raise ModelError(
+                    f"{learning.measure.primary} of the trained model is no number: the training has gone astray. "
+                    "Begin anew with a lower learning rate: --lr, --restart"
+                )
             saved = save_model(model, job.work.result)
         report = _report(job, learning, saved, before, after, first, fitted, started_at, seconds)
         (job.work.path / "result" / "README.md").write_text(card(report), encoding="utf-8")
         job.work.finish()
     return report
+
+
+def _require_numbers(figures: Figures, primary: str) -> None:
+    for one in figures.metrics.values():
+        _require_number(one.mean, primary)
+
+
+def _require_number(value: float, primary: str) -> None:
+    if math.isfinite(value):
+        return
+    if primary == "spearman":
+        raise InputError(
+            "the model gives all held-out pairs the same cosine, so there is no correlation to measure. "
+            "Hold out other examples: --dev FILE"
+        )
+    raise InputError(f"{primary} of the held-out data is no number, so nothing can be measured with it.")
 
 
 def _fitted(
@@ -137,7 +165,7 @@ def _report(
         "pooling": job.base.pooling,
     }
     settings["device"] = job.settings.on
-    settings["checkpoint_steps"] = job.settings.steps(len(next(iter(learning.columns.values()))))[1]
+    settings["checkpoint_steps"] = fitted.between
     report = TrainingReport(
         out=str(job.work.out),
         base=job.base.model,
@@ -162,7 +190,7 @@ def _report(
         device=_device_name(job.settings.on),
         versions=_versions(),
     )
-    notes = (*job.notes, *learning.notes, *_remarks(report))
+    notes = (*job.notes, *learning.notes, *fitted.notes, *_remarks(report))
     return TrainingReport(**{**vars(report), "notes": notes})
 
 

@@ -102,14 +102,33 @@ def train(
         raise InputError(f"negatives_per_pair is {negatives_per_pair}, but must be at least 1.")
     base = Encoder(model or DEFAULT_MODEL, offline=offline, engine="torch", device="cpu")
     examples = _Read.of(Path(data).expanduser(), dev, dev_share, split, score_range, seed)
-    chosen = loss_for(examples.train, loss) if negatives is None else None
+    chosen = _loss(examples.train, loss, settings, negatives_per_pair if negatives is not None else 0)
     _ = base.engine  # refuses what is no encoder, before anything long is done
     if negatives is not None:
         examples = examples.with_negatives(negatives, negatives_per_pair, progress)
-        chosen = loss_for(examples.train, loss)
-    assert chosen is not None
     job = _job(examples, base, work, settings, chosen)
     return run(job, resume=resume, restart=restart, progress=progress)
+
+
+def _loss(examples: Examples, asked: str | None, settings: Settings, negatives: int) -> Loss:
+    """The loss, before anything long is done, with so many negatives that are yet to be found."""
+    if negatives and examples.shape == "graded":
+        raise InputError("graded sentences have no negatives. Leave --negatives out.")
+    if negatives:
+        rows = tuple(replace(row, texts=(*row.texts, *[""] * negatives)) for row in examples.rows)
+        examples = replace(examples, shape="triplets", rows=rows)
+    loss = loss_for(examples, asked)
+    if loss.unique and examples.shape == "pairs":
+        if settings.batch_size < 2:
+            raise InputError(
+                f"the loss '{loss.name}' compares the passages of a batch, and batch_size is 1. Take 2 or more."
+            )
+        if len({row.texts[1] for row in examples.rows}) < 2:
+            raise InputError(
+                f"the loss '{loss.name}' compares the passages of a batch, and all examples have the same one. "
+                "Give other passages, or negatives."
+            )
+    return loss
 
 
 @dataclass(frozen=True)
@@ -117,11 +136,14 @@ class _Read:
     """Examples to train on and to measure with, and how they came about.
 
     Attributes:
+        pool: what is trained on as it was read, whose passages are ranked beside the held-out ones, so that the
+            figures are of the same passages with mined negatives and without.
         choice: to choose a checkpoint by; None chooses by those that are measured with.
     """
 
     train: Examples
     dev: Examples
+    pool: Examples
     choice: Examples | None
     counts: dict[str, int]
     choices: dict[str, Any]
@@ -159,7 +181,7 @@ class _Read:
                 train, choice = held_out(train, share, seed)
                 counts["chosen_by"] = len(choice)
             train = replace(train, files=(*every.files, *held.files))
-        return cls(train, held, choice, counts, {"dev_share": share}, notes)
+        return cls(train, held, train, choice, counts, {"dev_share": share}, notes)
 
     def with_negatives(
         self, index: OpenIndex, per_pair: int, progress: Callable[[Progress], None] | None
@@ -172,6 +194,7 @@ class _Read:
             "passed_over_as_own": found.own,
             "passed_over_as_too_near": found.near,
             "without_negative": found.without,
+            "query_too_long": found.too_long,
         }
         note = (
             f"negatives are the passages of the index nearest to a query that are not its own; {found.own:,} were "
@@ -180,6 +203,8 @@ class _Read:
         )
         if found.without:
             note += f"; {found.without:,} examples were left out for want of negatives"
+        if found.too_long:
+            note += f"; {found.too_long:,} were left out because their query is too long to be asked"
         return replace(self, train=found.examples, counts=counts, notes=(*self.notes, note))
 
 
@@ -196,10 +221,10 @@ def _job(read: _Read, base: Encoder, work: WorkFolder, settings: Settings, loss:
         roles: list[tuple[Role | None, Sequence[str]]] = [(None, _texts(train, slice(None)))]
         measured = len(dev)
     else:
-        ranking = Ranking(dev, train, prompts, settings.seed)
+        ranking = Ranking(dev, read.pool, prompts, settings.seed)
         counts |= {"queries": ranking.queries, "ranked_passages": ranking.passages}
         measure, measured = ranking, ranking.queries
-        choose = Ranking(read.choice, train, prompts, settings.seed) if read.choice else None
+        choose = Ranking(read.choice, read.pool, prompts, settings.seed) if read.choice else None
         roles = [("query", _texts(train, slice(1))), ("document", _texts(train, slice(1, None)))]
         notes.append(
             f"{ranking.queries:,} held-out queries rank the {ranking.passages:,} passages that the data names, not a "

@@ -35,14 +35,15 @@ class WorkFolder:
         self.out = Path(os.path.abspath(Path(out).expanduser()))  # noqa: PTH100 (resolve() would follow links)
         if not self.out.name:
             raise InputError(f"'{out}' cannot hold a model. Name a folder that is not there yet.")
-        if self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
-            what = "is not empty" if self.out.is_dir() else "is a file"
-            raise InputError(
-                f"'{out}' {what}, and nothing is overwritten. Name a folder that is not there yet."
-            )
+        self._named = str(out)
+        self._require_free()
         if not self.out.parent.is_dir():
             raise InputError(
                 f"'{out}' cannot be made: there is no folder '{self.out.parent}'. Make it first."
+            )
+        if not os.access(self.out.parent, os.W_OK | os.X_OK):
+            raise InputError(
+                f"'{out}' cannot be made: nothing may be written to '{self.out.parent}'. Name another folder."
             )
         self.path = self.out.parent / f".{self.out.name}.training"
 
@@ -63,6 +64,10 @@ class WorkFolder:
             raise InputError(
                 f"another process is training into '{self.out}'. Wait for it, or name another folder."
             ) from None
+        except OSError as error:
+            raise InputError(
+                f"nothing can be written beside '{self.out}' ({error.strerror or error}). Name another folder."
+            ) from None
         try:
             yield
         finally:
@@ -82,17 +87,15 @@ class WorkFolder:
 
         Raises:
             InputError: there is an unfinished training and neither is asked for, there is none to resume, or its plan
-                differs.
+                differs; something else is in the place of the folder, or by now in that of the result.
         """
+        self._require_free()
         there = bool(self._checkpoints())
-        if self.path.is_dir() and (restart or not there):
-            shutil.rmtree(self.path)
-            there = False
         if resume and not there:
             raise InputError(
                 f"there is no checkpoint of an unfinished training of '{self.out}'. Leave --resume out."
             )
-        if there and not resume:
+        if there and not resume and not restart:
             raise InputError(
                 f"an unfinished training lies in {quoted(self.path)}. "
                 "Go on with it: --resume. Throw it away: --restart"
@@ -101,11 +104,17 @@ class WorkFolder:
             self._require_same(plan)
             self._drop_unfinished()
         else:
+            self._clear()
             self.path.mkdir()
             part = self.path / f"{_PLAN}.part"
             part.write_text(json.dumps(plan, indent=2), encoding="utf-8")
             part.replace(self.path / _PLAN)
         return max(self._checkpoints(), default=0)
+
+    @property
+    def resumable(self) -> bool:
+        """A checkpoint is there to go on from."""
+        return bool(self._checkpoints())
 
     def checkpoint(self, step: int) -> Path:
         return self.path / f"checkpoint-{step}"
@@ -119,11 +128,60 @@ class WorkFolder:
         return place
 
     def finish(self) -> None:
-        """Move the result into place and delete the rest."""
-        if self.out.is_dir():
-            self.out.rmdir()  # it is empty
-        (self.path / _RESULT).replace(self.out)
+        """Move the result into place and delete the rest.
+
+        Raises:
+            InputError: something has come to be there since the start; the result stays where it is.
+        """
+        try:
+            if self.out.is_dir() and not self.out.is_symlink():
+                self.out.rmdir()  # refused unless it is empty
+            (self.path / _RESULT).replace(self.out)
+        except OSError as error:
+            raise InputError(
+                f"the training is done, but its result cannot be moved to '{self.out}' "
+                f"({error.strerror or error}). It lies in {quoted(self.path / _RESULT)}: move it where it shall be, "
+                f"then delete {quoted(self.path)}."
+            ) from None
         shutil.rmtree(self.path, ignore_errors=True)
+
+    def _require_free(self) -> None:
+        if self.out.is_symlink():
+            what = "is a link"
+        elif not self.out.exists():
+            return
+        elif not self.out.is_dir():
+            what = "is a file"
+        elif any(self.out.iterdir()):
+            what = "is not empty"
+        else:
+            return
+        raise InputError(
+            f"'{self._named}' {what}, and nothing is overwritten. Name a folder that is not there yet."
+        )
+
+    def _clear(self) -> None:
+        """Delete what an earlier training left. What is none stays."""
+        if not self.path.exists() and not self.path.is_symlink():
+            return
+        if self.path.is_symlink() or not self.path.is_dir() or not self._is_ours():
+            raise InputError(
+                f"{quoted(self.path)} is in the way, and no training left it. Move it, or name another folder."
+            )
+        shutil.rmtree(self.path)
+
+    def _is_ours(self) -> bool:
+        """The folder has a plan of ours, or nothing that a training does not write."""
+        try:
+            plan = json.loads((self.path / _PLAN).read_text(encoding="utf-8"))
+            if isinstance(plan, dict) and {"format", "objective"} <= plan.keys():
+                return True
+        except (OSError, ValueError):
+            pass
+        return all(
+            place.name in (_PLAN, f"{_PLAN}.part", "eval", _RESULT) or _CHECKPOINT.fullmatch(place.name)
+            for place in self.path.iterdir()
+        )
 
     def _require_same(self, plan: Mapping[str, Any]) -> None:
         try:

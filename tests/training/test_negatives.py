@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from search import Encoder, Index
-from search.errors import InputError, TextTooLong
+from search.errors import InputError
+from search.evaluating.whole import too_long
 from search.training import train
 from search.training.examples import Example, Examples, key_of
 from search.training.negatives import NEAREST, with_negatives
@@ -47,10 +48,19 @@ class _Index:
 
     def query(self, text: str, k: int, *, mode: str) -> list[_Hit]:
         assert mode == "dense"
-        if text == "too long":
-            raise TextTooLong(0, 99, 64)
+        assert text != "too long"
         self.asked.append(k)
         return self.hits[:k]
+
+
+@pytest.fixture(autouse=True)
+def _known_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The length of a query of the fake index is in what it says."""
+
+    def length(encoder: Any, texts: list[str], role: str) -> int:
+        return texts.count("too long") if isinstance(encoder, _Index) else too_long(encoder, texts, role)
+
+    monkeypatch.setattr("search.training.negatives.too_long", length)
 
 
 def mined(index: Any, *rows: tuple[str, ...], per_pair: int = 1) -> Any:
@@ -76,7 +86,9 @@ def test_it_looks_deeper_where_the_first_are_too_near_and_counts_what_finds_none
     index = _Index(*((f"near {i}", 0.7) for i in range(60)), ("far", 0.1))
     found = mined(index, ("q", "a =0.5"), ("r", "b =0.1"), ("too long", "c =0.5"))
     assert [row.texts for row in found.examples.rows] == [("q", "a =0.5", "far")]
-    assert (found.without, index.asked[:2]) == (2, [50, 1000])
+    assert (found.without, found.too_long, index.asked[:2]) == (1, 1, [50, 1000])
+    with pytest.raises(InputError, match="longer than the model of the index reads"):
+        mined(index, ("too long", "c =0.5"))
     with pytest.raises(
         InputError, match="no passage that could serve as a negative for any of the 1 examples"
     ):

@@ -1,0 +1,271 @@
+"""What a training refuses before it costs anything, and what it must not lose or leave unsaid."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import stat
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search import Encoder
+from search.errors import InputError
+from search.training import adapt, train
+from search.training.batches import parted, unique_batches
+from search.training.examples import Example
+from search.training.fitting import Settings
+from search.training.reading import read_examples
+from search.training.run import _require_number
+from search.training.work import WorkFolder
+from tests.conftest import save_tiny_bert
+from tests.training.conftest import trainable, write_graded, write_lines, write_pairs
+
+QUICK = {"lr": 1e-3, "batch_size": 8}
+PLAN = {"format": 1, "objective": "pairs"}
+
+
+@pytest.mark.parametrize("asked", [{}, {"restart": True}, {"resume": True}])
+def test_a_folder_that_no_training_left_is_never_deleted(tmp_path: Path, asked: dict[str, bool]) -> None:
+    theirs = tmp_path / ".out.training"
+    theirs.mkdir()
+    (theirs / "diary.txt").write_text("kept")
+    work = WorkFolder(tmp_path / "out")
+    with pytest.raises(InputError, match=r"Leave --resume out|is in the way, and no training left it"):
+        work.begin(PLAN, **{"resume": False, "restart": False, **asked})
+    assert (theirs / "diary.txt").read_text() == "kept"
+
+
+def test_what_a_training_left_makes_room(tmp_path: Path) -> None:
+    work = WorkFolder(tmp_path / "out")
+    assert work.begin(PLAN, resume=False, restart=False) == 0
+    (work.path / "more.bin").write_text("")  # with its plan there the folder is known
+    assert work.begin(PLAN, resume=False, restart=False) == 0
+    assert [path.name for path in work.path.iterdir()] == ["plan.json"]
+    (work.path / "plan.json").rename(work.path / "plan.json.part")
+    assert work.begin(PLAN, resume=False, restart=False) == 0
+    with pytest.raises(InputError, match="Leave --resume out"):
+        work.begin(PLAN, resume=True, restart=False)
+    assert (work.path / "plan.json").is_file()
+
+
+def test_a_result_that_cannot_be_moved_is_kept_and_named(tmp_path: Path) -> None:
+    work = WorkFolder(tmp_path / "out")
+    work.begin(PLAN, resume=False, restart=False)
+    (work.result).mkdir()
+    (work.path / "result" / "model").write_text("kept")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.txt").write_text("another's")
+    with pytest.raises(InputError, match=r"the training is done.*It lies in .*result"):
+        work.finish()
+    assert (work.path / "result" / "model").read_text() == "kept"
+    with pytest.raises(InputError, match="is not empty"):
+        work.begin(PLAN, resume=False, restart=True)
+    assert (work.path / "result" / "model").read_text() == "kept"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_link_is_no_place(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="is a link"):
+        WorkFolder(tmp_path / "out")
+
+
+def test_a_place_that_may_not_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(InputError, match="nothing may be written to"):
+        WorkFolder(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (
+            [{"query": "a", "passage": "b"}, {"query": "c", "passage": "d", "negative": "e"}],
+            ':2: "negative" is here, but not in the first record',
+        ),
+        (
+            [{"sentence1": "a", "sentence2": "b"}, {"sentence1": "c", "sentence2": "d", "score": 1}],
+            ':2: "score" is here, but not in the first record',
+        ),
+        ([{"query": "a", "passage": "b\ud800"}], ':1: "passage" holds half a character'),
+    ],
+)
+def test_records_that_differ_or_are_no_text(tmp_path: Path, records: list[object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_examples(write_lines(tmp_path / "a.jsonl", *records))
+
+
+def test_columns_that_come_later_and_mean_nothing_are_named(tmp_path: Path) -> None:
+    found = read_examples(
+        write_lines(
+            tmp_path / "a.jsonl",
+            {"query": "a", "passage": "b", "id": 1},
+            {"query": "c", "passage": "d", "at": 2},
+        )
+    )
+    assert found.notes == ("not used of a.jsonl: id, at",)
+
+
+def test_no_number_is_refused_before_the_training() -> None:
+    with pytest.raises(InputError, match="all held-out pairs the same cosine"):
+        _require_number(float("nan"), "spearman")
+    _require_number(0.0, "spearman")
+
+
+def test_warmup_leaves_a_single_step_its_rate(tmp_path: Path) -> None:
+    from search.training.fitting import _arguments
+
+    pytest.importorskip("accelerate")
+    work = WorkFolder(tmp_path / "out")
+    for planned, wanted in ((1, 0), (10, 1), (19, 1), (20, 2)):
+        assert _arguments(Settings(), work, planned, 1, False, False, None).warmup_steps == wanted
+
+
+def test_batches_are_parted_from_the_largest_on() -> None:
+    assert parted([[1, 2, 3], [4]], 4) == [[1], [2], [3], [4]]
+    assert parted([[1, 2], [3]], 2) == [[1, 2], [3]]
+
+
+@trainable
+def test_every_example_is_in_one_batch_of_each_epoch() -> None:
+    """90 questions to 9 answers: a batch has 9 at most, so there are 10 batches, not 6."""
+    from datasets import Dataset
+
+    rows = [(f"q{i}", f"answer {i % 9}") for i in range(90)]
+    data = Dataset.from_dict({"anchor": [a for a, _ in rows], "positive": [b for _, b in rows]})
+    batches = unique_batches(data, 16, 3, 0)
+    assert len(batches) >= 10
+    for epoch in range(3):
+        batches.set_epoch(epoch)
+        found = list(batches)
+        assert len(found) == len(batches)
+        assert sorted(i for batch in found for i in batch) == list(range(90))
+        assert all(len({rows[i][1] for i in batch}) == len(batch) for batch in found)
+    assert batches.plan[0] != batches.plan[1]
+
+
+def _questions(path: Path, rows: int = 30, answers: int = 5) -> Path:
+    lines = [
+        {"query": f"key number {i} turn", "passage": f"the door {i % answers} opens"} for i in range(rows)
+    ]
+    return write_lines(path, *lines)
+
+
+class _Stop(Exception):
+    pass
+
+
+@trainable
+def test_answers_that_repeat_are_all_seen_and_a_stopped_run_goes_on(tiny_model: Path, tmp_path: Path) -> None:
+    data = _questions(tmp_path / "faq.jsonl", 20)
+    given = {"model": str(tiny_model), "epochs": 2, "checkpoint_steps": 5, **QUICK}
+
+    def kill(state: object) -> None:
+        if state.done == 6:  # type: ignore[attr-defined]
+            raise _Stop
+
+    whole = train(data, tmp_path / "whole", **given)
+    assert whole.steps == whole.planned > 2 * -(-whole.counts["train"] // 8)
+    assert any("none may stand twice in a batch" in note for note in whole.notes)
+    with pytest.raises(_Stop):
+        train(data, tmp_path / "out", progress=kill, **given)
+    found = train(data, tmp_path / "out", resume=True, **given)
+    assert (found.resumed, found.sha256, found.steps) == (5, whole.sha256, whole.steps)
+
+
+@trainable
+@pytest.mark.parametrize(
+    ("passages", "batch", "message"),
+    [(6, 1, "batch_size is 1"), (1, 8, "all examples have the same one")],
+)
+def test_nothing_to_compare_in_a_batch(
+    passages: int, batch: int, message: str, tiny_model: Path, tmp_path: Path
+) -> None:
+    data = _questions(tmp_path / "a.jsonl", 12, passages)
+    with pytest.raises(InputError, match=message):
+        train(data, tmp_path / "out", model=str(tiny_model), batch_size=batch)
+    assert not (tmp_path / ".out.training").exists()
+
+
+class _Untouchable:
+    def __getattr__(self, name: str) -> object:
+        raise AssertionError(f"the index was asked for {name}")
+
+
+@trainable
+def test_the_loss_is_looked_at_before_the_index(tiny_model: Path, tmp_path: Path) -> None:
+    given = {"model": str(tiny_model), "negatives": _Untouchable()}
+    with pytest.raises(InputError, match="does not fit pairs|does not fit triplets"):
+        train(write_pairs(tmp_path / "a.csv"), tmp_path / "out", loss="cosine", **given)
+    with pytest.raises(InputError, match="needs one negative for each pair, not 2"):
+        train(
+            write_pairs(tmp_path / "a.csv"), tmp_path / "out", loss="triplet", negatives_per_pair=2, **given
+        )
+    with pytest.raises(InputError, match="graded sentences have no negatives"):
+        train(write_graded(tmp_path / "b.tsv"), tmp_path / "out", **given)
+
+
+@trainable
+def test_the_pool_is_that_without_mined_negatives(tmp_path: Path) -> None:
+    from search.training.tuning import _Read
+
+    read = _Read.of(write_pairs(tmp_path / "a.csv"), None, 0.2, None, None, 0)
+    assert read.pool == read.train and all(isinstance(row, Example) for row in read.pool.rows)
+
+
+@trainable
+def test_held_out_sentences_that_are_all_alike(tiny_model: Path, tmp_path: Path) -> None:
+    lines = [{"sentence1": f"key {i}", "sentence2": f"door {i}", "score": i / 20} for i in range(20)]
+    data = write_lines(tmp_path / "a.jsonl", *lines)
+    same = [{"sentence1": "a key", "sentence2": "a key", "score": i / 4} for i in range(4)]
+    with pytest.raises(InputError, match="the same cosine"):
+        train(
+            data,
+            tmp_path / "out",
+            model=str(tiny_model),
+            dev=write_lines(tmp_path / "d.jsonl", *same),
+            **QUICK,
+        )
+
+
+@trainable
+def test_a_model_of_few_tokens_and_the_rights_of_its_files(graded: Path, tmp_path: Path) -> None:
+    """The sample that the saved model is checked with is longer than it reads; the umask decides who reads it."""
+    model = save_tiny_bert(tmp_path / "short")
+    place = model / "sentence_bert_config.json"
+    place.write_text(json.dumps({**json.loads(place.read_text()), "max_seq_length": 8}))
+    out = Path(train(graded, tmp_path / "out", model=str(model), **QUICK).out)
+    assert Encoder(str(out), engine="torch", device="cpu").max_tokens == 8
+    modes = {stat.S_IMODE((out / name).stat().st_mode) for name in ("model.safetensors", "config.json")}
+    assert len(modes) == 1
+
+
+@trainable
+@pytest.mark.parametrize("objective", ["mlm", "denoising"])
+def test_adapting_to_very_short_texts(objective: str, tiny_model: Path, tmp_path: Path) -> None:
+    """One word each: a token is masked all the same; characters are left out where there is one word."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for word in "key door lock open turn water people time say long".split():
+        (corpus / f"{word}.txt").write_text(word)
+    found = adapt(corpus, tmp_path / "out", model=str(tiny_model), objective=objective, **QUICK)
+    assert np.isfinite(found.before["loss"].mean) and np.isfinite(found.after["loss"].mean)
+    said = any("8 texts are not parted by spaces" in note for note in found.notes)
+    assert said == (objective == "denoising")
+    assert not any(str(tmp_path) in note for note in found.notes)
+
+
+def test_characters_are_left_out_where_there_are_no_words() -> None:
+    from search.training.objectives import Denoising
+
+    one = Denoising.__new__(Denoising)
+    one._seed = 0
+    text = "".join(map(chr, range(0x4E00, 0x4E28)))
+    damaged = one._damaged([text])[0]
+    chance = random.Random("0 0")
+    assert damaged == "".join(sign for sign in text if chance.random() >= 0.6)
+    assert 1 <= len(damaged) < 30
