@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, check_writable, write_file
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
 from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
@@ -22,6 +22,9 @@ from search.cli.options import (
     note,
     page_width,
 )
+
+if TYPE_CHECKING:
+    from search.render.bars import Chart
 
 
 class TagTaskName(str, Enum):
@@ -84,6 +87,7 @@ def tag(
     remove: Remove = False,
     device: Device = None,
     offline: OfflineOption = False,
+    png: PngOption = None,
     html: HtmlOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -92,28 +96,30 @@ def tag(
     """Find entities or parts of speech in an index, for filters such as --where "person='Ada Lovelace'".
 
     Only passages that were not tagged yet are read: a run that is stopped goes on where it was, and after an update
-    of the index only new passages are read. With --text nothing is stored, and every word is shown.
+    of the index only new passages are read. With --text nothing is stored, and every word is shown. --html and --png
+    draw the most frequent finds of the index, with --text the entities of the text.
     """
     if remove and (text is not None or model or replace or prefix):
         raise typer.BadParameter("--remove goes with --index, --name and --task alone")
     if text is not None and (index or name or prefix or replace):
         raise typer.BadParameter("--text asks no index: leave --index, --name, --prefix and --replace out")
-    if html and text is None:
-        raise typer.BadParameter("--html goes with --text")
     if remove:
+        if png or html:
+            raise typer.BadParameter("--remove leaves nothing to draw: leave --png and --html out")
         take_away(index, name or task.value, as_json)
         return
     if not model:
         raise typer.BadParameter(
             "--model is needed: a checkpoint that was trained to classify tokens, such as dslim/bert-base-NER"
         )
-    check_writable(html)
+    check_writable(png, html)
+    check_pictures(png)
     if text is not None:
-        show_text(text, model, task, device, offline, html, as_json, quiet, color)
+        show_text(text, model, task, device, offline, png, html, as_json, quiet, color)
         return
     from search.cli.progress import progress_bar
     from search.library import Index
-    from search.render import json
+    from search.render import json, page
     from search.render import tags as draw
 
     opened = Index.open(index, offline=offline)
@@ -127,6 +133,8 @@ def tag(
             device=device,
             progress=progress,
         )
+    chart = draw.report_chart(done)
+    write_files(png, chart, html, page.bars(chart), quiet)
     if as_json:
         echo(json.document(done))
     else:
@@ -139,6 +147,7 @@ def show_text(
     task: TagTaskName,
     device: str | None,
     offline: bool,
+    png: Path | None,
     html: Path | None,
     as_json: bool,
     quiet: bool,
@@ -150,13 +159,27 @@ def show_text(
     from search.render import tags as draw
 
     found = tagged(text, model=model, task=task.value, offline=offline, device=device)
-    if html:
-        write_file(html, page.tags(found))
-        note(f"wrote {html}", quiet)
+    write_files(png, draw.mentions_chart(found), html, page.tags(found), quiet)
     if as_json:
         echo(json.document(found))
-    elif not html:
+    elif not (png or html):
         echo(draw.tagged(found, width=page_width(), colour=colour_on(color)))
+
+
+def write_files(png: Path | None, chart: Chart, html: Path | None, content: str, quiet: bool) -> None:
+    """The chart as a picture, and a page, where they are asked for."""
+    from search.errors import InputError
+    from search.render import picture
+
+    if png:
+        try:
+            write_file(png, picture.bars(chart))
+        except ValueError as error:
+            raise InputError(f"{error}. Take --html or --json.") from None
+        note(f"wrote {png}", quiet)
+    if html:
+        write_file(html, content)
+        note(f"wrote {html}", quiet)
 
 
 def take_away(index: str | None, name: str, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from search.records import Annotator, FieldCount, Mention, Tagged, TagReport
 from search.records.filters import filter_argument, in_filter
+from search.render.bars import Bar, Chart, Group
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, duration
 
@@ -86,6 +87,42 @@ def _draw_mentions(console: Console, found: Tagged) -> None:
 def mention_line(one: Mention) -> str:
     """An entity in one line."""
     return f"{one.field}: {one_line(one.text)}  ({one.start}-{one.end}, {one.score:.4f})"
+
+
+def mentions_chart(found: Tagged) -> Chart:
+    """Every entity of a text with its probability, by field."""
+    groups = [
+        Group(
+            field,
+            ("found", "characters", "probability"),
+            tuple(
+                Bar(one.text, one.score, (f"{one.start}-{one.end}", f"{one.score:.3f}"))
+                for one in found.mentions
+                if one.field == field
+            ),
+        )
+        for field in dict.fromkeys(one.field for one in found.mentions)
+    ]
+    about = (("text", found.text), ("model", found.model))
+    notes = tuple(said_of(found))
+    return Chart(f"Tagged: {found.task}", about, tuple(groups), notes)
+
+
+def report_chart(done: TagReport) -> Chart:
+    """The most frequent values of each field, beside the most frequent of all."""
+    most = max((count for field in done.fields for _, count in field.frequent), default=1)
+    groups = [
+        Group(
+            f"{field.field}: {field.mentions:,} in {field.passages:,} passages",
+            (f"of {field.values:,} different", "mentions"),
+            tuple(Bar(value, count / most, (f"{count:,}",)) for value, count in field.frequent),
+        )
+        for field in done.fields
+        if field.frequent
+    ]
+    about = (("index", done.index), ("name", done.name), ("model", done.model))
+    notes = (head_line(done), f"A bar of 1 stands for {most:,} mentions, the most of any.", *done.notes)
+    return Chart("What the passages name", about, tuple(groups), notes)
 
 
 def report(done: TagReport, *, width: int = 80, colour: bool = False) -> str:
