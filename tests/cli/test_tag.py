@@ -237,7 +237,7 @@ def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Pa
         (),
         ("--remove", "--text", "a"),
         ("--model", tagger, "--text", "a", "--name", "b"),
-        ("--model", tagger, "--html", "x.html"),
+        ("--remove", "--html", "x.html"),
     ):
         code, out, err = run("tag", *options)
         assert (code, out) == (2, "") and err, options
