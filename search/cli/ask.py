@@ -137,6 +137,11 @@ def ask(
             "--in reads one text and asks no index: leave out --index, --where, --rerank, --expand, --weight and "
             "--reader-weight"
         )
+    plain = (mode, k, phrases, per_document, engine) == (Mode.hybrid, 10, False, HITS_OF_A_DOCUMENT, "auto")
+    if inside is not None and not plain:
+        raise typer.BadParameter(
+            "--in reads one text and asks no index: leave out --mode, -k, --phrases, --per-document and --engine"
+        )
     check_writable(png, html)
     check_pictures(png)
     reading: dict[str, Any] = {

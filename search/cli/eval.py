@@ -62,7 +62,13 @@ Compare = Annotated[
     typer.Option("--compare", metavar="A B", help="Two ways to ask, B compared with A."),
 ]
 TopK = Annotated[
-    int, typer.Option("--top-k", "-k", min=1, help="The depth that figures such as nDCG@10 look at.")
+    int,
+    typer.Option(
+        "--top-k",
+        "-k",
+        min=1,
+        help="The depth that figures such as nDCG@10 look at; qa: passages that are read.",
+    ),
 ]
 Split = Annotated[str, typer.Option("--split", help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")]
 Task = Annotated[

@@ -72,9 +72,9 @@ class Asked:
 
         if not self.model:
             raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
-        if (self.modes or self.index or self.encoder) and not self.retrieve:
+        if (self.modes or self.index or self.encoder or self.k != 10) and not self.retrieve:
             raise typer.BadParameter(
-                "for qa, --mode, --index and --encoder say how to retrieve: add --retrieve"
+                "for qa, -k, --mode, --index and --encoder say how to retrieve: add --retrieve"
             )
         return evaluate_answers(
             self.dataset,

@@ -30,6 +30,9 @@ def check_writable(*paths: Path | None) -> None:
     """
     from search.errors import InputError
 
+    named = [path.resolve() for path in paths if path]
+    if len(set(named)) < len(named):
+        raise InputError(f"'{named[0].name}' is named twice. Give each file a name of its own.")
     for path in filter(None, paths):
         if path.is_dir():
             raise InputError(f"'{path}' is a folder. Name a file to write to.")

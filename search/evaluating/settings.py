@@ -10,6 +10,8 @@ from search.errors import InputError
 from search.records import Setting
 
 _TAKEN = ("self", "text", "k", "per_document")
+_NUMBERS = ("weight", "reader_weight", "min_score", "diversity", "offset")
+_SWITCHES = ("phrases", "group")
 
 
 def settings_of(asked: Sequence[str | Setting], keywords: Mapping[str, Any]) -> tuple[Setting, ...]:
@@ -32,12 +34,27 @@ def settings_of(asked: Sequence[str | Setting], keywords: Mapping[str, Any]) -> 
         for name in setting.options:
             if name not in known:
                 raise InputError(
-                    f"'{name}' in the setting '{setting.name}' is no keyword of Index.query; "
+                    f"'{name}' in the setting '{setting.name}' is no keyword that counts here; "
                     f"there are: {', '.join(known) or 'none'}."
                 )
+            _check(setting, name, setting.options[name])
     if not found:
         found = [Setting(str(known["mode"]))]
     return tuple({setting.name: setting for setting in found}.values())
+
+
+def _check(setting: Setting, name: str, value: Any) -> None:
+    """Raise InputError for a value of another kind than the keyword takes; null is as if it were not there."""
+    if value is None:
+        return
+    if name in _SWITCHES:
+        fits, kind = isinstance(value, bool), "true or false"
+    elif name in _NUMBERS:
+        fits, kind = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
+    else:
+        fits, kind = isinstance(value, str), "a text"
+    if not fits:
+        raise InputError(f"'{name}' in the setting '{setting.name}' takes {kind}, not {value!r}.")
 
 
 def _parsed(text: str) -> Setting:

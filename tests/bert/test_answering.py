@@ -224,6 +224,17 @@ def test_what_repeats_is_merged_and_kept() -> None:
         ("the  key", "b.md", 1.0),
     ]
     assert (made.more, made.shown[1].also) == (1, ())
+    windows = [  # an answer, a longer span read twice, and one that only the longer one touches
+        candidate("1998", 0, 5.0),
+        candidate("1998 and 2003", 0, 4.0),
+        candidate("1998 and 2003", 0, 3.9),
+        candidate("2003", 9, 3.0),
+    ]
+    made = merged(windows, 2, lambda one: one)
+    assert [(one.text, [place.text for place in one.also]) for one in made.shown] == [
+        ("1998", ["1998 and 2003"]),
+        ("2003", []),
+    ]
     sure = [candidate("one", 0, 50.0), candidate("two", 9, 60.0)]  # both have a probability of 1.0
     assert [one.text for one in merged(sure, 2, lambda one: one).shown] == ["two", "one"]
 

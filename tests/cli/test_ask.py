@@ -87,6 +87,9 @@ def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path, tm
     assert "deepset/roberta-base-squad2" in err
     assert run("ask", QUESTION, "--model", reader, "--logits")[0] == 2
     assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "--where", "path:b")[0] == 2
+    assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "-k", 3)[0] == 2
+    code, _, err = run("ask", QUESTION, "--model", reader, "--png", "same", "--html", "same")
+    assert code == 1 and "named twice" in err
     code, out, err = run("ask", QUESTION, "--model", tiny_model)
     assert (code, out) == (1, "")
     assert "has no head for answer spans" in err and err.count("\n") == 1

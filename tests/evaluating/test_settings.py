@@ -40,7 +40,7 @@ def test_a_setting_is_asked_once() -> None:
     [
         (
             "dense,wieght=1",
-            "'wieght' in the setting 'dense,wieght=1' is no keyword of Index.query; there are: mode",
+            "'wieght' in the setting 'dense,wieght=1' is no keyword that counts here; there are: mode",
         ),
         ("dense,k=5", "'k' in the setting"),
         ("dense,per_document=1", "'per_document' in the setting"),
@@ -52,3 +52,18 @@ def test_a_setting_is_asked_once() -> None:
 def test_what_cannot_be_asked(asked: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
         settings_of([asked], KEYWORDS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "what"),
+    [
+        ("dense,weight=foo", "'weight' in the setting 'dense,weight=foo' takes a number, not 'foo'"),
+        ("dense,weight=true", "takes a number, not True"),
+        ("dense,rerank=5", "takes a text, not 5"),
+        ("dense,phrases=7", "takes true or false, not 7"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(asked: str, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        settings_of([asked], KEYWORDS | {"phrases": False})
+    assert settings_of(["dense,weight=null"], KEYWORDS)[0].options["weight"] is None
