@@ -131,7 +131,7 @@ def test_status_and_list(run: Run, indexed: Path, tiny_model: Path) -> None:
     code, out, _ = run("status")
     assert code == 0
     for expected in (str(indexed), str(tiny_model), "mean pooling", "32 dimensions"):
-        assert expected in out.replace("\n             ", "")
+        assert "".join(expected.split()) in "".join(out.split())
     assert json.loads(run("status", "--json")[1])["passages"] == 5
     assert json.loads(run("list", "--json")[1])[0]["name"] == "notes"
     assert "notes" in run("list")[1]
@@ -231,6 +231,8 @@ def test_a_damaged_vector_file_is_mentioned_once(run: Run, indexed: Path, own_ho
 
 
 def test_models_are_listed_and_removed(run: Run, indexed: Path, tiny_model: Path) -> None:
+    run("models", "--remove", "all")  # a copy of the model in another folder may have been converted first
+    assert run("query", "key")[0] == 0
     names = [entry["name"] for entry in json.loads(run("models", "--json")[1])]
     assert str(tiny_model) in names
     code, out, err = run("models", "--remove", tiny_model)
@@ -240,7 +242,7 @@ def test_models_are_listed_and_removed(run: Run, indexed: Path, tiny_model: Path
     code, _, err = run("models", "--remove", "nope")
     assert (code, "no converted model is called 'nope'" in err) == (1, True)
     assert run("query", "key")[0] == 0  # converted again
-    assert str(tiny_model) in "".join(run("models")[1].split())
+    assert tiny_model.name in run("models")[1]
 
 
 def test_timing_goes_to_stderr(run: Run, indexed: Path) -> None:
