@@ -134,7 +134,7 @@ def test_stopped_while_the_model_is_loaded(
     first = Command(home, *arguments)
     first.wait_for((index / "writer.json").exists)  # the lock is held, nothing has been encoded
     code, out, err = first.interrupt()
-    assert (code, out) == (130, "")
+    assert (code, out) == (130, ""), err
     assert "the same command goes on from there" in err
     assert "Traceback" not in err
     assert failures.all_failures() == []
@@ -142,3 +142,23 @@ def test_stopped_while_the_model_is_loaded(
     second = Command(home, *arguments)
     second.wait_for(lambda: stored(index) > 0)
     assert second.interrupt()[0] == 130
+
+
+def test_stopped_while_python_makes_a_class_from_a_string(
+    tmp_path: Path, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does for every dataclass: under -m, CPython dies by a signal that was handled if it met exec()."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'search.encoding.encoder':\n"
+        "            exec('raise KeyboardInterrupt')\n"
+        "sys.meta_path.insert(0, Interrupted())\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    command = Command(tmp_path / "home", "index", notes, "--model", tiny_model, "--offline")
+    out, err = command.process.communicate(timeout=120)
+    assert (command.process.returncode, out) == (130, ""), err
+    assert "Traceback" not in err
