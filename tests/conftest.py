@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from search.encoding import Encoder
+
+Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code, stdout, stderr
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DATA = REPOSITORY.parent / "shared" / "data"
@@ -164,3 +167,30 @@ def notes(tmp_path: Path) -> Path:
         "name,text\nfirst,the first side of the door\nsecond,a long sound\n", encoding="utf-8"
     )
     return folder
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
+    from search.cli.app import main
+
+    def command(*args: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return command
+
+
+@pytest.fixture
+def indexed(run: Run, notes: Path, tiny_model: Path) -> Path:
+    """The folder of `notes`, indexed by the command."""
+    code, out, _ = run("index", notes, "--model", tiny_model)
+    assert code == 0
+    assert "3 files added" in out
+    return notes

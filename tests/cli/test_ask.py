@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-# ruff: noqa: F811 (fixtures are imported)
 from tests.bert.conftest import save_tiny_head
-from tests.cli.test_cli import Run, indexed, run  # noqa: F401
+from tests.conftest import Run
 from tests.evaluating.test_qa import written
 
 drawing = pytest.mark.skipif(

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import Run, indexed, run  # noqa: F401 (fixtures)
+from tests.conftest import Run
 from tests.index import damage
 
 
 @pytest.fixture
-def place(indexed: Path, own_home: Path) -> Path:  # noqa: F811
+def place(indexed: Path, own_home: Path) -> Path:
     return own_home / "indexes" / "notes"
 
 
-def test_a_sound_index(run: Run, place: Path) -> None:  # noqa: F811
+def test_a_sound_index(run: Run, place: Path) -> None:
     code, out, err = run("check")
     assert (code, err) == (0, "")
     assert "The index is sound and up to date (4 documents, 5 passages" in out
@@ -25,7 +25,7 @@ def test_a_sound_index(run: Run, place: Path) -> None:  # noqa: F811
     assert (code, out.splitlines()[0]) == (0, "There was nothing to repair.")
 
 
-def test_damage_is_exit_code_1_and_repair_makes_it_0(run: Run, place: Path) -> None:  # noqa: F811
+def test_damage_is_exit_code_1_and_repair_makes_it_0(run: Run, place: Path) -> None:
     damage.execute(place, "UPDATE passages SET text = upper(text) WHERE id = 1")
     damage.flip_faiss(place)
     code, out, _ = run("query", "key")
@@ -50,7 +50,7 @@ def test_damage_is_exit_code_1_and_repair_makes_it_0(run: Run, place: Path) -> N
     assert run("check")[0] == 0
 
 
-def test_stale_is_exit_code_0(run: Run, indexed: Path, place: Path) -> None:  # noqa: F811
+def test_stale_is_exit_code_0(run: Run, indexed: Path, place: Path) -> None:
     (indexed / "new.txt").write_text("new")
     code, out, _ = run("check")
     assert code == 0
@@ -58,7 +58,7 @@ def test_stale_is_exit_code_0(run: Run, indexed: Path, place: Path) -> None:  # 
     assert run("check", "--no-sources", "-q") == (0, "", "")
 
 
-def test_an_index_that_no_other_command_opens(run: Run, place: Path) -> None:  # noqa: F811
+def test_an_index_that_no_other_command_opens(run: Run, place: Path) -> None:
     (place / "index.db").write_bytes(b"no database" * 400)
     assert run("status")[0] == 1
     code, out, err = run("check", "--index", "notes")
@@ -71,7 +71,7 @@ def test_an_index_that_no_other_command_opens(run: Run, place: Path) -> None:  #
     assert "Traceback" not in err
 
 
-def test_a_broken_database_is_kept_and_named(run: Run, place: Path) -> None:  # noqa: F811
+def test_a_broken_database_is_kept_and_named(run: Run, place: Path) -> None:
     damage.zero_page_of("passages")(place)
     code, out, _ = run("repair")
     assert code == 0
@@ -82,7 +82,7 @@ def test_a_broken_database_is_kept_and_named(run: Run, place: Path) -> None:  # 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such file names there")
-def test_names_from_files_are_harmless(run: Run, notes: Path, tiny_model: Path) -> None:  # noqa: F811
+def test_names_from_files_are_harmless(run: Run, notes: Path, tiny_model: Path) -> None:
     (notes / "a\x1b[31m\nb.txt").write_text("water")
     run("index", notes, "--model", tiny_model)
     (notes / "a\x1b[31m\nb.txt").write_text("other water")
@@ -93,7 +93,7 @@ def test_names_from_files_are_harmless(run: Run, notes: Path, tiny_model: Path) 
     assert "\x1b[" in run("check", "--color", "always")[1]
 
 
-def test_lost_documents_are_listed(run: Run, indexed: Path, place: Path) -> None:  # noqa: F811
+def test_lost_documents_are_listed(run: Run, indexed: Path, place: Path) -> None:
     damage.execute(place, "UPDATE passages SET text = upper(text) WHERE id = 1")
     indexed.rename(indexed.with_name("away"))
     code, out, _ = run("repair", "--index", "notes")
@@ -102,6 +102,6 @@ def test_lost_documents_are_listed(run: Run, indexed: Path, place: Path) -> None
     assert "deep/time.txt" in out
 
 
-def test_help_says_what_the_exit_codes_mean(run: Run) -> None:  # noqa: F811
+def test_help_says_what_the_exit_codes_mean(run: Run) -> None:
     for command in ("check", "repair"):
         assert "exit code" in " ".join(run(command, "--help")[1].lower().split())

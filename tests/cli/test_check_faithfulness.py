@@ -8,7 +8,7 @@ import pytest
 
 from search.records import Faithfulness, Removal, Word
 from search.render.faithfulness import faithfulness
-from tests.cli.test_cli import Run, indexed, run  # noqa: F401 (fixtures)
+from tests.conftest import Run
 
 QUERY = "find the key, turn the lock"
 
@@ -60,7 +60,7 @@ def test_widths(width: int) -> None:
     assert "\x1b[1;32mfalls by 0.210" in faithfulness(found, width=width, colour=True)
 
 
-def test_the_command(run: Run, indexed: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command(run: Run, indexed: Path, tmp_path: Path) -> None:
     code, plain, err = run("explain", QUERY, 1)
     assert (code, err, "cut out" in plain) == (0, "", False)
     code, out, err = run("explain", QUERY, 1, "--check")
@@ -73,7 +73,7 @@ def test_the_command(run: Run, indexed: Path, tmp_path: Path) -> None:  # noqa: 
     assert (code, out.splitlines()[0]) == (0, "Does the cosine need the words that count most?")
 
 
-def test_json(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_json(run: Run, indexed: Path) -> None:
     plain = json.loads(run("explain", QUERY, 1, "--json")[1])
     found = json.loads(run("explain", QUERY, 1, "--check", "--json")[1])
     check = found.pop("faithfulness")
@@ -97,7 +97,7 @@ def test_json(run: Run, indexed: Path) -> None:  # noqa: F811
     assert [len(removal["words"]) for removal in found["removals"]] == [2]
 
 
-def test_wrong_usage(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_wrong_usage(run: Run, indexed: Path) -> None:
     assert run("explain", QUERY, 1, "--check", "--cut", 0)[0] == 2
     code, out, err = run("explain", QUERY, 1, "--check", "--mode", "lexical")
     assert (code, out) == (1, "")

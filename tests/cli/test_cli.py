@@ -2,41 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from search.cli.app import app, main
-from tests.conftest import save_tiny_bert
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
-
-    def command(*args: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
-
-
-@pytest.fixture
-def indexed(run: Run, notes: Path, tiny_model: Path) -> Path:
-    code, out, _ = run("index", notes, "--model", tiny_model)
-    assert code == 0
-    assert "3 files added" in out
-    return notes
+from search.cli.app import app
+from tests.conftest import Run, save_tiny_bert
 
 
 def test_index_says_what_it_did_and_then_that_nothing_changed(run: Run, indexed: Path) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import Run, indexed, run  # noqa: F401 (fixtures)
+from tests.conftest import Run
 
 QUERY = "find the key, turn the lock"
 
 
-def test_two_ranks(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_two_ranks(run: Run, indexed: Path) -> None:
     code, out, err = run("contrast", QUERY, 1, 3, "--json")
     found = json.loads(out)
     assert (code, err) == (0, "")
@@ -36,7 +36,7 @@ def test_two_ranks(run: Run, indexed: Path) -> None:  # noqa: F811
     assert "equal scores" in run("contrast", QUERY, 3, 3)[1]
 
 
-def test_narrow_and_wide(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_narrow_and_wide(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in (40, 65, 66, 100):
         monkeypatch.setenv("COLUMNS", str(columns))
         lines = run("contrast", QUERY, 1, 3)[1].splitlines()
@@ -49,7 +49,7 @@ def test_narrow_and_wide(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatc
     assert "\x1b[" in run("contrast", QUERY, 1, 3, "--color", "always")[1]
 
 
-def test_ids_and_paths(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_ids_and_paths(run: Run, indexed: Path) -> None:
     found = json.loads(run("contrast", QUERY, "p1", indexed / "keys.md", "--json")[1])
     assert found["a"]["passage_id"] == 1
     assert found["b"]["document"] == "keys.md"
@@ -68,7 +68,7 @@ def test_ids_and_paths(run: Run, indexed: Path) -> None:  # noqa: F811
         (["1"], 2, "Missing argument 'B'"),
     ],
 )
-def test_failures(run: Run, indexed: Path, args: list[str], code: int, message: str) -> None:  # noqa: F811
+def test_failures(run: Run, indexed: Path, args: list[str], code: int, message: str) -> None:
     found, out, err = run("contrast", QUERY, *args)
     assert (found, out) == (code, "")
     assert message in " ".join(err.split())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 # ruff: noqa: F811 (fixtures are imported)
-from tests.cli.test_cli import Run, indexed, run  # noqa: F401
+from tests.conftest import Run
 from tests.evaluating.conftest import beir, gold  # noqa: F401
 
 

@@ -2,20 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable
 from importlib import util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from search.bert import fill, next_sentences
-from search.cli.app import main
 from search.render import bars, page
 from tests.bert.conftest import save_tiny_head
+from tests.conftest import Run
 from tests.render.test_page import EVIL, Parsed
 
-Run = Callable[..., tuple[int, str, str]]
 drawing = pytest.mark.skipif(
     util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
 )
@@ -30,23 +27,6 @@ def filler(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def follower(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(save_tiny_head(tmp_path_factory.mktemp("next"), "next"))
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
-
-    def command(*args: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
 
 
 def test_fill(run: Run, filler: str) -> None:

@@ -1,7 +1,6 @@
 """`seewhy inspect`."""
 
 import json
-from collections.abc import Callable
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -10,29 +9,20 @@ import numpy as np
 import pytest
 
 from search.bert import attention
-from search.cli.app import main
 from tests.bert.conftest import save_tiny
-from tests.conftest import save_tiny_bert, save_tokenizer
+from tests.conftest import Run, save_tiny_bert, save_tokenizer
 
-Run = Callable[..., tuple[int, str, str]]
 drawing = pytest.mark.skipif(
     util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
 )
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> Run:
+def run(run: Run, tiny_model: Path) -> Run:
     """Run `seewhy inspect ARGS...` in this process with a tiny model: exit code, stdout, stderr."""
 
     def command(*args: Any, model: Path = tiny_model) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["seewhy", "inspect", "--model", str(model), *map(str, args)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
+        return run("inspect", "--model", model, *args)
 
     return command
 

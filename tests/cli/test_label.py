@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib import util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import search
 from search.bert import label, load_linear_head
-from search.cli.app import main
 from tests.bert.conftest import save_tiny_head
 from tests.bert.test_label_training import texts_of
+from tests.conftest import Run
 
-Run = Callable[..., tuple[int, str, str]]
 MOODS = ("bad", "good")
 drawing = pytest.mark.skipif(
     util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
 )
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
-
-    def command(*args: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
 
 
 @pytest.fixture(scope="module")

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_cli import Run, indexed, run  # noqa: F401 (fixtures)
+from tests.conftest import Run
 
 KEY = "find the key"
 
 
-def hits(run: Run, *args: Any) -> list[dict[str, Any]]:  # noqa: F811
+def hits(run: Run, *args: Any) -> list[dict[str, Any]]:
     code, out, err = run(*args, "--json")
     assert (code, err) == (0, "")
     found: list[dict[str, Any]] = json.loads(out)
     return found
 
 
-def test_pages_and_least_scores(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_pages_and_least_scores(run: Run, indexed: Path) -> None:
     everything = hits(run, "query", KEY)
     assert hits(run, "query", KEY, "-k", 2, "--offset", 2) == everything[2:4]
     least = everything[2]["score"]
@@ -35,7 +35,7 @@ def test_pages_and_least_scores(run: Run, indexed: Path) -> None:  # noqa: F811
     assert "random pairs" not in out
 
 
-def test_groups(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_groups(run: Run, indexed: Path) -> None:
     found = hits(run, "query", KEY, "--group", "-k", 2)
     documents = [hit["document"] for hit in found]
     assert sorted(set(documents), key=documents.index) == list(dict.fromkeys(documents))
@@ -45,7 +45,7 @@ def test_groups(run: Run, indexed: Path) -> None:  # noqa: F811
     assert len(re.findall(r"^keys\.md", out, re.MULTILINE)) == 1
 
 
-def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None:
     for options in (
         ["--offset", "1"],
         ["--diversity", "0.7", "--offset", "2"],
@@ -63,7 +63,7 @@ def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None: 
         assert abs(why["residual"]) < 1e-5
 
 
-def test_several_parts(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_several_parts(run: Run, indexed: Path) -> None:
     plain = hits(run, "query", KEY)
     options = ["--and", "water^2", "--unlike", "table.csv^0.3"]
     assert hits(run, "query", KEY, *options) != plain
@@ -78,7 +78,7 @@ def test_several_parts(run: Run, indexed: Path) -> None:  # noqa: F811
     assert (code, "--check takes a query of one text" in err) == (1, True)
 
 
-def test_what_stands_around(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_what_stands_around(run: Run, indexed: Path) -> None:
     out = run("query", KEY, "--around", 1, "--context", 2)[1]
     assert re.search(r"^ +6- $|^ +6-$", out, re.MULTILINE)
     assert re.search(r"^ +\[p\d+\] ", out, re.MULTILINE)
@@ -89,7 +89,7 @@ def test_what_stands_around(run: Run, indexed: Path) -> None:  # noqa: F811
     assert "keys.md has changed since it was indexed" in run("query", KEY, "--context", 1)[1]
 
 
-def test_formats(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_formats(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(indexed)
     found = hits(run, "query", KEY)
     assert json.loads(run("query", KEY, "--format", "json")[1]) == found
@@ -109,7 +109,7 @@ def test_formats(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert run("query", KEY, "-f", "csv", "-0")[0] == 2
 
 
-def test_nothing_in_any_format(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_nothing_in_any_format(run: Run, indexed: Path) -> None:
     nothing = ("query", KEY, "--min-score", 5)
     assert run(*nothing, "--json")[1] == "[]\n"
     assert [run(*nothing, "-f", form)[1] for form in ("jsonl", "md", "paths")] == ["", "", ""]
@@ -117,7 +117,7 @@ def test_nothing_in_any_format(run: Run, indexed: Path) -> None:  # noqa: F811
     assert run(*nothing, "-f", "csv")[1].startswith("rank,score,")
 
 
-def test_similar(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_similar(run: Run, indexed: Path) -> None:
     found = hits(run, "similar", "p1")
     assert found
     assert "keys.md" not in {hit["document"] for hit in found} or found[0]["passage_id"] != 1
@@ -133,7 +133,7 @@ def test_similar(run: Run, indexed: Path) -> None:  # noqa: F811
     assert run("similar", "keys.md", "-f", "paths")[1].splitlines()
 
 
-def test_duplicates(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_duplicates(run: Run, indexed: Path) -> None:
     assert run("duplicates", "-t", 1)[1] == "No two passages have a cosine of 1 or more.\n"
     assert run("duplicates", "-t", 1, "--json")[1] == "[]\n"
     text = (indexed / "deep" / "time.txt").read_text()
@@ -162,8 +162,8 @@ def test_duplicates(run: Run, indexed: Path) -> None:  # noqa: F811
     ],
 )
 def test_what_a_format_has_no_room_for_is_refused(
-    run: Run,  # noqa: F811
-    indexed: Path,  # noqa: F811
+    run: Run,
+    indexed: Path,
     options: tuple[Any, ...],
     complaint: str,
 ) -> None:
@@ -172,7 +172,7 @@ def test_what_a_format_has_no_room_for_is_refused(
     assert complaint in " ".join(err.replace("│", " ").split())
 
 
-def test_similar_explains_in_text_and_json_alone(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_similar_explains_in_text_and_json_alone(run: Run, indexed: Path) -> None:
     assert run("similar", "keys.md", "--explain", 1, "--format", "csv")[0] == 2
     assert run("similar", "keys.md", "--explain", 1, "--around", 1)[0] == 2
     assert run("similar", "keys.md", "--explain", 1, "--json")[0] == 0

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ import numpy as np
 import pytest
 
 import search
-from search.cli.app import main
 from search.cli.files import write_file
 from search.errors import InputError
+from tests.conftest import Run
 
-Run = Callable[..., tuple[int, str, str]]
 TEXTS = ["find the key", "turn the lock", "many people say that time is long"]
 drawing = pytest.mark.skipif(
     util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
@@ -24,20 +22,13 @@ drawing = pytest.mark.skipif(
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> Run:
+def run(run: Run, monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> Run:
     """Run `seewhy similarity ARGS...` in this process with a tiny model: exit code, stdout, stderr."""
 
     def command(*args: Any, stdin: bytes = b"", command: str = "similarity") -> tuple[int, str, str]:
-        model = ["--model", str(tiny_model)] if command == "similarity" else []
-        monkeypatch.setattr("sys.argv", ["seewhy", command, *map(str, args), *model])
+        model = ["--model", tiny_model] if command == "similarity" else []
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
+        return run(command, *args, *model)
 
     return command
 

@@ -3,44 +3,23 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import search
 from search.bert import tag
 from search.bert.tagging import load_tagger
-from search.cli.app import main
 from search.corpus import SourceFile, read, walk
 from search.records import Document
 from tests.bert.conftest import BIO, save_tagger
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.conftest import Run
 
 
 @pytest.fixture(scope="module")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tagger(tmp_path_factory.mktemp("models") / "ner", BIO)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
-
-    def command(*args: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
 
 
 @pytest.fixture

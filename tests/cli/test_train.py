@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from search import Index
-from search.cli.app import main
 from search.cli.train import LossName, ObjectiveName, PrecisionName
 from search.records import CurvePoint, Estimate, TrainingFile, TrainingReport
 from search.render import page
@@ -18,28 +16,18 @@ from search.render import training as draw
 from search.training.adapting import OBJECTIVES
 from search.training.fitting import PRECISIONS
 from search.training.losses import LOSSES
+from tests.conftest import Run
 from tests.training.conftest import trainable, write_graded, write_pairs
 
-Run = Callable[..., tuple[int, str, str]]
 QUICK = ("--lr", "0.001", "--batch-size", "8")
 
 
 @pytest.fixture
-def run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_model: Path, tmp_path: Path
-) -> Run:
+def run(run: Run, tiny_model: Path, tmp_path: Path) -> Run:
     """Run `seewhy train ARGS... --out out` in this process with a tiny model: exit code, stdout, stderr."""
 
     def command(*args: Any, out: Any = tmp_path / "out") -> tuple[int, str, str]:
-        given = ["--model", str(tiny_model), "--out", str(out)]
-        monkeypatch.setattr("sys.argv", ["seewhy", "train", *map(str, args), *given])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
+        return run("train", *args, "--model", tiny_model, "--out", out)
 
     return command
 

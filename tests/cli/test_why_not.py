@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_cli import Run, run  # noqa: F401 (fixture)
+from tests.conftest import Run
 
 QUERY = "turn the key in the lock"
 
@@ -42,12 +42,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def indexed(run: Run, folder: Path, tiny_model: Path) -> Path:  # noqa: F811
+def indexed(run: Run, folder: Path, tiny_model: Path) -> Path:
     assert run("index", folder, "--model", tiny_model, "--exclude", "excluded.md", "-q")[0] == 0
     return folder
 
 
-def why_not(run: Run, what: Any, *more: Any) -> tuple[dict[str, Any], str]:  # noqa: F811
+def why_not(run: Run, what: Any, *more: Any) -> tuple[dict[str, Any], str]:
     """The answer as JSON, and as it is drawn, in one line."""
     code, out, err = run("why-not", QUERY, what, *more, "--json")
     assert (code, err) == (0, "")
@@ -57,7 +57,7 @@ def why_not(run: Run, what: Any, *more: Any) -> tuple[dict[str, Any], str]:  # n
     return json.loads(out), " ".join(drawn.split())
 
 
-def ranking(run: Run) -> list[dict[str, Any]]:  # noqa: F811
+def ranking(run: Run) -> list[dict[str, Any]]:
     """Every passage of the index, best first."""
     return json.loads(run("query", QUERY, "-k", 1000, "--per-document", 0, "--json")[1])
 
@@ -89,7 +89,7 @@ def lowest(ranked: list[dict[str, Any]]) -> dict[str, Any]:
         ("../outside.md", "outside the folder", "the index is of"),
     ],
 )
-def test_not_indexed_and_why(run: Run, indexed: Path, path: str, reason: str, said: str) -> None:  # noqa: F811
+def test_not_indexed_and_why(run: Run, indexed: Path, path: str, reason: str, said: str) -> None:
     found, drawn = why_not(run, indexed / path)
     assert (found["cause"], found["reason"]) == ("not indexed", reason)
     assert (found["hit"], found["rank"], found["gap"], found["contrast"]) == (None, None, None, None)
@@ -98,13 +98,13 @@ def test_not_indexed_and_why(run: Run, indexed: Path, path: str, reason: str, sa
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_is_not_followed(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_a_link_is_not_followed(run: Run, indexed: Path) -> None:
     (indexed / "link.md").symlink_to(indexed / "far.md")
     found, _ = why_not(run, indexed / "link.md")
     assert (found["cause"], found["reason"]) == ("not indexed", "symbolic link")
 
 
-def test_a_new_file_is_not_indexed_yet(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_a_new_file_is_not_indexed_yet(run: Run, indexed: Path) -> None:
     (indexed / "new.md").write_text("Turn the key in the lock.")
     found, drawn = why_not(run, indexed / "new.md")
     assert (found["cause"], found["reason"]) == ("not indexed", "new")
@@ -113,7 +113,7 @@ def test_a_new_file_is_not_indexed_yet(run: Run, indexed: Path) -> None:  # noqa
     assert why_not(run, indexed / "new.md")[0]["cause"] == "found"
 
 
-def test_others_score_higher(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_others_score_higher(run: Run, indexed: Path) -> None:
     ranked = ranking(run)
     mine = lowest(ranked)
     shown = json.loads(run("query", QUERY, "-k", 5, "--json")[1])
@@ -135,14 +135,14 @@ def test_others_score_higher(run: Run, indexed: Path) -> None:  # noqa: F811
     assert "What it was matched on" in drawn
 
 
-def test_it_is_among_the_hits(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_it_is_among_the_hits(run: Run, indexed: Path) -> None:
     best = ranking(run)[0]
     found, drawn = why_not(run, best["path"])
     assert (found["cause"], found["rank"], found["contrast"]) == ("found", 1, None)
     assert "It is among the first 10 hits" in drawn
 
 
-def test_the_limit_of_a_document_hides_it(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_the_limit_of_a_document_hides_it(run: Run, indexed: Path) -> None:
     """The second passage of a document, where one of each is shown and it would have been among the hits."""
     ranked = ranking(run)
     of_long = [hit for hit in ranked if hit["document"] == "long.md"]
@@ -160,7 +160,7 @@ def test_the_limit_of_a_document_hides_it(run: Run, indexed: Path) -> None:  # n
     assert why_not(run, indexed / "long.md", *options)[0]["hit"]["passage_id"] == of_long[0]["passage_id"]
 
 
-def test_the_file_has_changed_or_gone_since(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_the_file_has_changed_or_gone_since(run: Run, indexed: Path) -> None:
     mine = lowest(ranking(run))
     far = Path(mine["path"])
     before = far.read_bytes()
@@ -187,13 +187,13 @@ def test_the_file_has_changed_or_gone_since(run: Run, indexed: Path) -> None:  #
         ([], 2, "Missing argument 'PATH'"),
     ],
 )
-def test_failures(run: Run, indexed: Path, args: list[str], code: int, message: str) -> None:  # noqa: F811
+def test_failures(run: Run, indexed: Path, args: list[str], code: int, message: str) -> None:
     found, out, err = run("why-not", QUERY, *args)
     assert (found, out) == (code, "")
     assert message in " ".join(err.split())
 
 
-def test_a_document_of_which_another_passage_passes_the_filter(run: Run, indexed: Path) -> None:  # noqa: F811
+def test_a_document_of_which_another_passage_passes_the_filter(run: Run, indexed: Path) -> None:
     found = json.loads(run("why-not", QUERY, indexed / "table.csv", "--where", "id=3", "--json")[1])
     assert found["cause"] == "found"
     assert found["hit"]["document"] == "table.csv#3"

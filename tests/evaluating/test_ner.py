@@ -2,19 +2,17 @@
 
 import importlib.util
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from search import InputError, OptionalDependency
-from search.cli.app import main
 from search.evaluating.formats.conll import as_conll, read_conll
 from search.evaluating.ner import evaluate_entities
 from tests.bert.conftest import BIO, save_tagger
-from tests.conftest import DATA
+from tests.conftest import DATA, Run
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("seqeval") is None, reason="the extra 'entities' is not installed"
@@ -53,24 +51,10 @@ Paris\tI-location
 """
 
 
-Run = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(run: Run) -> Run:
     """Run `seewhy eval ARGS...` in this process: exit code, stdout, stderr."""
-
-    def command(*args: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["seewhy", "eval", *map(str, args)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return command
+    return partial(run, "eval")
 
 
 def files(folder: Path, **contents: str) -> list[Path]:

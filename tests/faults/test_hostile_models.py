@@ -16,30 +16,20 @@ import numpy as np
 import pytest
 
 from search import Index, IndexDamaged, SearchError
-from search.cli.app import main
 from search.encoding import Encoder
 from search.index.checksums import row_checksum
 from search.index.faiss_file import has_frame
 from search.index.vectors import read_ann
-from tests.conftest import save_tiny_bert
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.conftest import Run, save_tiny_bert
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""
+def run(run: Run, capsys: pytest.CaptureFixture[str]) -> Run:
+    """As everywhere, without what was printed before."""
 
     def command(*args: Any) -> tuple[int, str, str]:
         capsys.readouterr()
-        monkeypatch.setattr("sys.argv", ["seewhy", *map(str, args)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out, err
+        return run(*args)
 
     return command
 
