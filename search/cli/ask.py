@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     Colour,
@@ -20,7 +20,6 @@ from search.cli.options import (
     QuietOption,
     colour_on,
     echo,
-    note,
     page_width,
     remarks,
 )
@@ -171,23 +170,12 @@ def ask(
                 **reading,
                 **chosen(mode, weight, phrases, expand, rerank),
             )
-    _show(found, png, html, quiet)
+    from search.render import page, picture
+
+    write_asked(quiet, (png, lambda: picture.answers(found)), (html, lambda: page.answers(found)))
     _print(found, as_json=as_json, logits=logits, color=color, files=bool(png or html))
     if inside is None:
         remarks(opened.notes, quiet)
-
-
-def _show(found: Answers, png: Path | None, html: Path | None, quiet: bool) -> None:
-    """Write what is to be looked at."""
-    from search.render import page, picture
-
-    for path, content in (
-        (png, picture.answers(found) if png else b""),
-        (html, page.answers(found) if html else ""),
-    ):
-        if path:
-            write_file(path, content)
-            note(f"wrote {path}", quiet)
 
 
 def _print(found: Answers, *, as_json: bool, logits: bool, color: Colour, files: bool) -> None:

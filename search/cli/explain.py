@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
 from search.cli.hits import QueryArgument, ranked
 from search.cli.options import (
     Colour,
@@ -19,7 +19,6 @@ from search.cli.options import (
     QuietOption,
     colour_on,
     echo,
-    note,
     page_width,
     remarks,
 )
@@ -105,12 +104,11 @@ def explain(
         else ranked(opened, asked, [number], k, where, **ranking)[number]
     )
     found = opened.explain(asked, hit)
-    if png:
-        write_file(png, picture.explanation(found, units(found), hit))
-        note(f"wrote {png}", quiet)
-    if html:
-        write_file(html, page.explanation(found, units(found), hit))
-        note(f"wrote {html}", quiet)
+    write_asked(
+        quiet,
+        (png, lambda: picture.explanation(found, units(found), hit)),
+        (html, lambda: page.explanation(found, units(found), hit)),
+    )
     tested = opened.faithfulness(found, counts=cut or COUNTS) if check or cut else None
     if as_json:
         echo(checked.as_json(found, hit, tested) if tested else json.explanation(found, hit))

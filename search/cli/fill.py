@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
 from search.cli.inspect import ManyAgainst
 from search.cli.options import (
     Colour,
@@ -17,7 +17,6 @@ from search.cli.options import (
     QuietOption,
     colour_on,
     echo,
-    note,
     page_width,
 )
 
@@ -110,19 +109,9 @@ def show(
     found: Chart, png: Path | None, html: Path | None, as_json: str | None, quiet: bool, color: Colour
 ) -> None:
     """Print a chart, or the JSON in its place; text only where no file was asked for."""
-    from search.errors import InputError
     from search.render import bars, page, picture
 
-    try:
-        drawn = picture.bars(found) if png else b""
-    except ValueError as error:
-        raise InputError(f"{error}. Take a smaller -k, fewer masks or texts, or --json or --html.") from None
-    if png:
-        write_file(png, drawn)
-        note(f"wrote {png}", quiet)
-    if html:
-        write_file(html, page.bars(found))
-        note(f"wrote {html}", quiet)
+    write_asked(quiet, (png, lambda: picture.bars(found)), (html, lambda: page.bars(found)))
     if as_json is not None:
         echo(as_json)
     elif not (png or html):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
 from search.cli.options import (
     Colour,
     ColourOption,
@@ -18,7 +18,6 @@ from search.cli.options import (
     QuietOption,
     colour_on,
     echo,
-    note,
     page_width,
 )
 
@@ -227,11 +226,11 @@ class _Shown:
                 f"{weights.weights.size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
                 "Take a shorter text, or --png or --json with --layer."
             )
-        if weights and self.png:
-            self._write(self.png, picture.attention(weights, view.layer, view.head, rollout=view.rollout))
-        if weights and inspection and self.html:
-            opened = page.attention(weights, inspection, view.layer, view.head, rollout=view.rollout)
-            self._write(self.html, opened)
+        if weights:
+            part: dict[str, Any] = {"layer": view.layer, "head": view.head, "rollout": view.rollout}
+            write_asked(self.quiet, (self.png, lambda: picture.attention(weights, **part)))
+            if inspection:
+                write_asked(self.quiet, (self.html, lambda: page.attention(weights, inspection, **part)))
         if attention and weights:
             if self.json:
                 echo(json.attention(weights, view.layer, view.head, rollout=view.rollout))
@@ -257,10 +256,9 @@ class _Shown:
         from search.render import inspection_json as json
         from search.render import page, picture
 
-        if self.png:
-            self._write(self.png, picture.contexts(found))
-        if self.html:
-            self._write(self.html, page.contexts(found))
+        write_asked(
+            self.quiet, (self.png, lambda: picture.contexts(found)), (self.html, lambda: page.contexts(found))
+        )
         if self.json:
             echo(json.contexts(found))
         elif self._prints:
@@ -279,7 +277,3 @@ class _Shown:
     def _prints(self) -> bool:
         """Text is printed only where no file was asked for."""
         return not (self.png or self.html)
-
-    def _write(self, path: Path, content: str | bytes) -> None:
-        write_file(path, content)
-        note(f"wrote {path}", self.quiet)

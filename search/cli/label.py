@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
 from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
@@ -296,10 +296,9 @@ class _Shown:
     def training(self, found: LabelTraining, kept: Path | None) -> None:
         from search.render import labels, page, picture
 
-        if self._png:
-            self._write(self._png, picture.labels(found))
-        if self._html:
-            self._write(self._html, page.labels(found))
+        write_asked(
+            self._quiet, (self._png, lambda: picture.labels(found)), (self._html, lambda: page.labels(found))
+        )
         if self._json:
             echo(labels.as_json(found, head=None if kept is None else str(kept)))
         elif not (self._png or self._html):
@@ -312,15 +311,10 @@ class _Shown:
     def explanations(self, found: list[LabelExplanation]) -> None:
         from search.render import labels, page
 
-        if self._html:
-            self._write(self._html, page.label_explanation(found))
+        write_asked(self._quiet, (self._html, lambda: page.label_explanation(found)))
         if self._json:
             echo(labels.explanations_json(found))
         elif not self._html:
             echo(
                 "\n\n".join(labels.explanation(one, width=self._width, colour=self._colour) for one in found)
             )
-
-    def _write(self, path: Path, content: str | bytes) -> None:
-        write_file(path, content)
-        note(f"wrote {path}", self._quiet)

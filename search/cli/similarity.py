@@ -14,7 +14,7 @@ from search.cli.files import (
     check_pictures,
     check_writable,
     lines_of,
-    write_file,
+    write_asked,
 )
 from search.cli.options import (
     Colour,
@@ -26,7 +26,6 @@ from search.cli.options import (
     QuietOption,
     colour_on,
     echo,
-    note,
     page_width,
 )
 
@@ -144,10 +143,11 @@ class _Shown:
             ) from None
         others = tuple(rows if columns is None else columns)
         found = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
-        if self.png:
-            self._write(self.png, picture.sentences(found))
-        if self.html:
-            self._write(self.html, page.sentences(found))
+        write_asked(
+            self.quiet,
+            (self.png, lambda: picture.sentences(found)),
+            (self.html, lambda: page.sentences(found)),
+        )
         if self.csv:
             echo(csv.sentences(found))
         elif self.json:
@@ -162,20 +162,17 @@ class _Shown:
 
         why = explain(first, second, model=encoder)
         drawn = units(why, by)
-        if self.png:
-            self._write(self.png, picture.explanation(why, drawn))
-        if self.html:
-            self._write(self.html, page.explanation(why, drawn))
+        write_asked(
+            self.quiet,
+            (self.png, lambda: picture.explanation(why, drawn)),
+            (self.html, lambda: page.explanation(why, drawn)),
+        )
         if self.csv:
             echo(csv.pairs(drawn))
         elif self.json:
             echo(json.explanation(why))
         elif not (self.png or self.html):
             echo(heatmap.pairs(why, drawn, width=self.width, colour=self.colour))
-
-    def _write(self, path: Path, content: str | bytes) -> None:
-        write_file(path, content)
-        note(f"wrote {path}", self.quiet)
 
 
 def _encoder(model: str | None, pooling: str | None, offline: bool, engine: str) -> Encoder:

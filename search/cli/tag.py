@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
 from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
@@ -19,12 +19,11 @@ from search.cli.options import (
     QuietOption,
     colour_on,
     echo,
-    note,
     page_width,
 )
 
 if TYPE_CHECKING:
-    from search.render.bars import Chart
+    pass
 
 
 class TagTaskName(str, Enum):
@@ -119,7 +118,7 @@ def tag(
         return
     from search.cli.progress import progress_bar
     from search.library import Index
-    from search.render import json, page
+    from search.render import json, page, picture
     from search.render import tags as draw
 
     opened = Index.open(index, offline=offline)
@@ -134,7 +133,7 @@ def tag(
             progress=progress,
         )
     chart = draw.report_chart(done)
-    write_files(png, chart, html, page.bars(chart), quiet)
+    write_asked(quiet, (png, lambda: picture.bars(chart)), (html, lambda: page.bars(chart)))
     if as_json:
         echo(json.document(done))
     else:
@@ -155,31 +154,17 @@ def show_text(
 ) -> None:
     """A text that is in no index."""
     from search.bert import tag as tagged
-    from search.render import json, page
+    from search.render import json, page, picture
     from search.render import tags as draw
 
     found = tagged(text, model=model, task=task.value, offline=offline, device=device)
-    write_files(png, draw.mentions_chart(found), html, page.tags(found), quiet)
+    write_asked(
+        quiet, (png, lambda: picture.bars(draw.mentions_chart(found))), (html, lambda: page.tags(found))
+    )
     if as_json:
         echo(json.document(found))
     elif not (png or html):
         echo(draw.tagged(found, width=page_width(), colour=colour_on(color)))
-
-
-def write_files(png: Path | None, chart: Chart, html: Path | None, content: str, quiet: bool) -> None:
-    """The chart as a picture, and a page, where they are asked for."""
-    from search.errors import InputError
-    from search.render import picture
-
-    if png:
-        try:
-            write_file(png, picture.bars(chart))
-        except ValueError as error:
-            raise InputError(f"{error}. Take --html or --json.") from None
-        note(f"wrote {png}", quiet)
-    if html:
-        write_file(html, content)
-        note(f"wrote {html}", quiet)
 
 
 def take_away(index: str | None, name: str, as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_file
+from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
 from search.cli.options import (
     Colour,
     ColourOption,
@@ -315,12 +314,5 @@ def _show(
     from search.render import page, picture
     from search.render import training as draw
 
-    drawings: list[tuple[Path | None, Callable[[TrainingReport], str | bytes]]] = [
-        (png, picture.training),
-        (html, page.training),
-    ]
-    for path, drawing in drawings:
-        if path is not None:
-            write_file(path, drawing(done))
-            note(f"wrote {path}", quiet)
+    write_asked(quiet, (png, lambda: picture.training(done)), (html, lambda: page.training(done)))
     echo(draw.as_json(done) if as_json else draw.training(done, width=page_width(), colour=colour_on(color)))

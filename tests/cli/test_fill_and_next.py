@@ -97,8 +97,12 @@ def test_files(run: Run, filler: str, follower: str, tmp_path: Path) -> None:
         assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
     code, out, err = run("fill", "the [MASK]", "--model", filler, "--png", png, "--json", "-q")
     assert (code, err, json.loads(out)["text"]) == (0, "", "the [MASK]")
-    code, out, err = run("fill", "the [MASK] [MASK]", "-k", 400, "--model", filler, "--png", png, "-q")
-    assert code == 1 and "are more than a picture can hold. Take a smaller -k" in err
+    html.unlink()
+    code, out, err = run(
+        "fill", "the [MASK] [MASK]", "-k", 400, "--model", filler, "--png", png, "--html", html
+    )
+    assert (code, out) == (1, "") and "800 bars are more than a picture can hold. Take fewer at once" in err
+    assert not html.exists()
 
 
 def test_pages_are_inert_and_hold_the_numbers(filler: str, follower: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from search.errors import InputError
 from search.render.bars import Chart, Group
 from search.render.picture.canvas import (
     FAINT,
@@ -24,7 +25,7 @@ def bars(found: Chart) -> bytes:
     """The groups of a chart below each other, as the bytes of a PNG; a full bar is a probability of 1.
 
     Raises:
-        ValueError: there are more bars than a picture can hold.
+        InputError: there are more bars than a picture can hold.
     """
     every = [bar for group in found.groups for bar in group.bars]
     lettering = Lettering(
@@ -50,7 +51,9 @@ def bars(found: Chart) -> bytes:
         for title, group in zip(titles, found.groups, strict=True)
     )
     if height > _MOST_INCHES:
-        raise ValueError(f"{len(every)} bars are more than a picture can hold")
+        raise InputError(
+            f"{len(every):,} bars are more than a picture can hold. Take fewer at once, or --html or --json."
+        )
     canvas = Canvas(width, height, lettering)
     canvas.write(_MARGIN, _MARGIN - 0.1, found.title, 12, weight="bold")
     y = _MARGIN + 0.3
