@@ -90,7 +90,14 @@ def write_asked(quiet: bool, *files: tuple[Path | None, Callable[[], str | bytes
     Raises:
         InputError: one cannot be drawn or written.
     """
-    for path, drawn in [(path, draw()) for path, draw in files if path is not None]:
+    from search.errors import InputError
+    from search.render.picture import PictureTooLarge
+
+    try:
+        drawings = [(path, draw()) for path, draw in files if path is not None]
+    except PictureTooLarge as error:
+        raise InputError(f"{error}. Take fewer at once, or --html or --json.") from None
+    for path, drawn in drawings:
         write_file(path, drawn)
         note(f"wrote {path}", quiet)
 

@@ -18,6 +18,7 @@ No global state of matplotlib is read or changed: no pyplot, no style, no rcPara
 from search.render.picture.answers import answers
 from search.render.picture.attention import attention
 from search.render.picture.bars import bars
+from search.render.picture.canvas import PictureTooLarge
 from search.render.picture.contexts import contexts
 from search.render.picture.labels import labels
 from search.render.picture.matrices import explanation
@@ -29,6 +30,7 @@ EXTRA, PACKAGE = "pictures", "matplotlib"
 __all__ = [
     "EXTRA",
     "PACKAGE",
+    "PictureTooLarge",
     "answers",
     "attention",
     "bars",

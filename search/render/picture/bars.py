@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from search.errors import InputError
 from search.render.bars import Chart, Group
 from search.render.picture.canvas import (
     FAINT,
@@ -11,6 +10,7 @@ from search.render.picture.canvas import (
     PLUS,
     Canvas,
     Lettering,
+    PictureTooLarge,
     shortened,
     text_width,
     wrapped,
@@ -25,7 +25,7 @@ def bars(found: Chart) -> bytes:
     """The groups of a chart below each other, as the bytes of a PNG; a full bar is a probability of 1.
 
     Raises:
-        InputError: there are more bars than a picture can hold.
+        PictureTooLarge: there are more bars than a picture can hold.
     """
     every = [bar for group in found.groups for bar in group.bars]
     lettering = Lettering(
@@ -51,9 +51,7 @@ def bars(found: Chart) -> bytes:
         for title, group in zip(titles, found.groups, strict=True)
     )
     if height > _MOST_INCHES:
-        raise InputError(
-            f"{len(every):,} bars are more than a picture can hold. Take fewer at once, or --html or --json."
-        )
+        raise PictureTooLarge(f"{len(every):,} bars are more than a picture can hold")
     canvas = Canvas(width, height, lettering)
     canvas.write(_MARGIN, _MARGIN - 0.1, found.title, 12, weight="bold")
     y = _MARGIN + 0.3

@@ -31,6 +31,10 @@ _OTHERS = """
 """
 
 
+class PictureTooLarge(ValueError):
+    """What is to be drawn has no room in a picture."""
+
+
 class Lettering:
     """Fonts for a set of texts: the own one, and others of this machine for characters that it lacks.
 
