@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
+from search.cli.files import HtmlOption, PngOption
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     Colour,
@@ -18,9 +18,6 @@ from search.cli.options import (
     JsonOption,
     OfflineOption,
     QuietOption,
-    colour_on,
-    echo,
-    page_width,
     remarks,
 )
 from search.cli.progress import progress_bar
@@ -34,9 +31,10 @@ from search.cli.ranking import (
     WhereOption,
     chosen,
 )
+from search.cli.shown import Shown
 
 if TYPE_CHECKING:
-    from search.records import Answers
+    pass
 
 Question = Annotated[
     str, typer.Argument(metavar="QUESTION", help="What you want to know.", show_default=False)
@@ -141,8 +139,7 @@ def ask(
         raise typer.BadParameter(
             "--in reads one text and asks no index: leave out --mode, -k, --phrases, --per-document and --engine"
         )
-    check_writable(png, html)
-    check_pictures(png)
+    shown = Shown.asked(png, html, as_json, quiet, color)
     reading: dict[str, Any] = {
         "answers": number,
         "no_answer_margin": no_answer_margin,
@@ -170,22 +167,17 @@ def ask(
                 **reading,
                 **chosen(mode, weight, phrases, expand, rerank),
             )
+    from search.render import answers as draw
     from search.render import page, picture
 
-    write_asked(quiet, (png, lambda: picture.answers(found)), (html, lambda: page.answers(found)))
-    _print(found, as_json=as_json, logits=logits, color=color, files=bool(png or html))
+    shown.result(
+        text=lambda: draw.answers(found, **shown.style),
+        data=lambda: draw.as_json(found, logits=logits),
+        png=lambda: picture.answers(found),
+        html=lambda: page.answers(found),
+    )
     if inside is None:
         remarks(opened.notes, quiet)
-
-
-def _print(found: Answers, *, as_json: bool, logits: bool, color: Colour, files: bool) -> None:
-    """Text is printed only where no file was asked for."""
-    from search.render import answers as draw
-
-    if as_json:
-        echo(draw.as_json(found, logits=logits))
-    elif not files:
-        echo(draw.answers(found, width=page_width(), colour=colour_on(color)))
 
 
 def _text(name: str) -> str:

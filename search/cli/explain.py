@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
+from search.cli.files import HtmlOption, PngOption
 from search.cli.hits import QueryArgument, ranked
 from search.cli.options import (
     Colour,
@@ -17,9 +17,7 @@ from search.cli.options import (
     JsonOption,
     OfflineOption,
     QuietOption,
-    colour_on,
     echo,
-    page_width,
     remarks,
 )
 from search.cli.questions import AndOption, LikeOption, UnlikeOption, question
@@ -33,6 +31,7 @@ from search.cli.ranking import (
     WhereOption,
     chosen,
 )
+from search.cli.shown import Shown
 
 Which = Annotated[
     str, typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812).")
@@ -85,8 +84,7 @@ def explain(
     from search.render import json, page, picture, why
     from search.render.units import units
 
-    check_writable(png, html)
-    check_pictures(png)
+    shown = Shown.asked(png, html, as_json, quiet, color)
     wanted = re.fullmatch(r"(p?)(\d+)", which.strip())
     if wanted is None or int(wanted[2]) < 1:
         raise InputError(
@@ -104,19 +102,13 @@ def explain(
         else ranked(opened, asked, [number], k, where, **ranking)[number]
     )
     found = opened.explain(asked, hit)
-    write_asked(
-        quiet,
-        (png, lambda: picture.explanation(found, units(found), hit)),
-        (html, lambda: page.explanation(found, units(found), hit)),
-    )
     tested = opened.faithfulness(found, counts=cut or COUNTS) if check or cut else None
-    if as_json:
-        echo(checked.as_json(found, hit, tested) if tested else json.explanation(found, hit))
-    elif not (png or html):
-        echo(why.explanation(found, hit, width=page_width(), colour=colour_on(color)))
+    shown.result(
+        text=lambda: why.explanation(found, hit, **shown.style),
+        data=lambda: checked.as_json(found, hit, tested) if tested else json.explanation(found, hit),
+        png=lambda: picture.explanation(found, units(found), hit),
+        html=lambda: page.explanation(found, units(found), hit),
+    )
     if tested and not as_json:
-        echo(
-            ("" if png or html else "\n")
-            + checked.faithfulness(tested, width=page_width(), colour=colour_on(color))
-        )
+        echo(("" if shown.files else "\n") + checked.faithfulness(tested, **shown.style))
     remarks(opened.notes, quiet)

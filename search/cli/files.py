@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from search.cli.options import note
 
 PngOption = Annotated[
     Path | None,
@@ -80,26 +77,6 @@ def write_file(path: Path, content: str | bytes) -> None:
         raise InputError(
             f"'{path}' cannot be written: {error.strerror or error}. Name another file."
         ) from None
-
-
-def write_asked(quiet: bool, *files: tuple[Path | None, Callable[[], str | bytes]]) -> None:
-    """Write the files that were asked for, each drawn by its function, and say so.
-
-    All are drawn before the first is written, so that one that cannot be drawn leaves none behind.
-
-    Raises:
-        InputError: one cannot be drawn or written.
-    """
-    from search.errors import InputError
-    from search.render.picture import PictureTooLarge
-
-    try:
-        drawings = [(path, draw()) for path, draw in files if path is not None]
-    except PictureTooLarge as error:
-        raise InputError(f"{error}. Take fewer at once, or --html or --json.") from None
-    for path, drawn in drawings:
-        write_file(path, drawn)
-        note(f"wrote {path}", quiet)
 
 
 def lines_of(name: str) -> list[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
+from search.cli.files import HtmlOption, PngOption
 from search.cli.inspect import ManyAgainst
 from search.cli.options import (
     Colour,
@@ -15,10 +14,8 @@ from search.cli.options import (
     JsonOption,
     OfflineOption,
     QuietOption,
-    colour_on,
-    echo,
-    page_width,
 )
+from search.cli.shown import Shown
 
 if TYPE_CHECKING:
     from search.render.bars import Chart
@@ -81,14 +78,13 @@ def fill(
     That is what BERT was pre-trained to do. Several masks are masked all at once, and each is guessed by itself.
     The default model of the other commands cannot do it, as sentence encoders have lost the head.
     """
-    check_writable(png, html)
-    check_pictures(png)
+    shown = Shown.asked(png, html, as_json, quiet, color)
     named = needed(model, "masked words")
     from search.bert import fill as fill_masks
-    from search.render import bars, json
+    from search.render import bars
 
     found = fill_masks(text, model=named, k=k, among=among or [], word=word, offline=offline)
-    show(bars.filled(found), png, html, None if not as_json else json.document(found), quiet, color)
+    show_bars(shown, bars.filled(found), found)
 
 
 def needed(model: str | None, what: str) -> str:
@@ -105,14 +101,13 @@ def needed(model: str | None, what: str) -> str:
     return model
 
 
-def show(
-    found: Chart, png: Path | None, html: Path | None, as_json: str | None, quiet: bool, color: Colour
-) -> None:
-    """Print a chart, or the JSON in its place; text only where no file was asked for."""
-    from search.render import bars, page, picture
+def show_bars(shown: Shown, chart: Chart, found: object) -> None:
+    """A chart, or its record where data is asked for."""
+    from search.render import bars, json, page, picture
 
-    write_asked(quiet, (png, lambda: picture.bars(found)), (html, lambda: page.bars(found)))
-    if as_json is not None:
-        echo(as_json)
-    elif not (png or html):
-        echo(bars.chart(found, width=page_width(), colour=colour_on(color)))
+    shown.result(
+        text=lambda: bars.chart(chart, **shown.style),
+        data=lambda: json.document(found),
+        png=lambda: picture.bars(chart),
+        html=lambda: page.bars(chart),
+    )

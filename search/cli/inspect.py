@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
+from search.cli.files import HtmlOption, PngOption
 from search.cli.options import (
     Colour,
     ColourOption,
     JsonOption,
     OfflineOption,
     QuietOption,
-    colour_on,
-    echo,
-    page_width,
 )
+from search.cli.shown import Shown
 
 if TYPE_CHECKING:
     from search.records import Attention, ContextualCosines, Inspection, TokenizerComparison
@@ -115,8 +112,8 @@ def inspect(
     """Look inside a BERT-like model while it reads a text, or a pair of texts.
 
     Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
-    --head or --rollout who reads whom; with --word one word in two contexts. --html writes a page with all heads
-    to choose from, --png a picture of attention, or of the word's cosines.
+    --head or --rollout who reads whom; with --word one word in two contexts. --png draws what would be printed;
+    --html writes a page, with all heads to choose from.
     """
     from search.encoding.models import DEFAULT_MODEL
 
@@ -131,32 +128,26 @@ def inspect(
         raise typer.BadParameter("--against needs --word")
     if vectors and (not as_json or looks or word is not None or against_tokenizer is not None):
         raise typer.BadParameter("--vectors goes with --json alone")
-    if against_tokenizer is not None and (png or html):
-        raise typer.BadParameter(
-            "--against-tokenizer has no picture: leave --png and --html out, or take --json"
-        )
-    check_writable(png, html)
-    check_pictures(png)
+    shown = Shown.asked(png, html, as_json, quiet, color)
     asked = _Asked(text, text2, model or DEFAULT_MODEL, offline)
-    shown = _Shown(png, html, as_json, quiet, page_width(), colour_on(color))
     if against_tokenizer is not None:
-        shown.comparison(asked.comparison(against_tokenizer))
+        _show_comparison(shown, asked.comparison(against_tokenizer))
     elif word is not None:
-        shown.contexts(asked.contexts(word, against or []))
-    else:
+        _show_contexts(shown, asked.contexts(word, against or []))
+    elif looks:
         view = _View(layer, head, rollout)
-        inspection = None if looks and not html else asked.inspection()
-        weights = asked.attention(view) if looks or png or html else None
-        shown.inside(inspection, weights, view, attention=looks, vectors=vectors)
+        _show_attention(shown, asked, asked.attention(view), view)
+    else:
+        _show_inspection(shown, asked, asked.inspection(), vectors)
 
 
 @dataclass(frozen=True)
 class _View:
     """Which part of the attention is meant."""
 
-    layer: int | None
-    head: int | None
-    rollout: bool
+    layer: int | None = None
+    head: int | None = None
+    rollout: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,85 +186,72 @@ class _Asked:
         return compare_tokenizers(self.text, other, self.text2, model=self.model, offline=self.offline)
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """Where the result goes, and in which form."""
+def _show_inspection(shown: Shown, asked: _Asked, found: Inspection, vectors: bool) -> None:
+    from search.render import inspection as tables
+    from search.render import inspection_json as json
+    from search.render import picture
+    from search.render.inside_sheets import inspection_sheet
 
-    png: Path | None
-    html: Path | None
-    json: bool
-    quiet: bool
-    width: int
-    colour: bool
+    shown.result(
+        text=lambda: tables.inspection(found, **shown.style),
+        data=lambda: json.inspection(found, vectors=vectors),
+        png=lambda: picture.sheet(inspection_sheet(found)),
+        html=lambda: _page(asked.attention(_View()), found, _View()),
+    )
 
-    def inside(
-        self,
-        inspection: Inspection | None,
-        weights: Attention | None,
-        view: _View,
-        *,
-        attention: bool,
-        vectors: bool,
-    ) -> None:
-        from search.errors import InputError
-        from search.render import attention as drawing
-        from search.render import inspection as tables
-        from search.render import inspection_json as json
-        from search.render import page, picture
 
-        if weights and self.html and weights.weights.size > page.MOST_WEIGHTS:
-            raise InputError(
-                f"{weights.weights.size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
-                "Take a shorter text, or --png or --json with --layer."
-            )
-        if weights:
-            part: dict[str, Any] = {"layer": view.layer, "head": view.head, "rollout": view.rollout}
-            write_asked(self.quiet, (self.png, lambda: picture.attention(weights, **part)))
-            if inspection:
-                write_asked(self.quiet, (self.html, lambda: page.attention(weights, inspection, **part)))
-        if attention and weights:
-            if self.json:
-                echo(json.attention(weights, view.layer, view.head, rollout=view.rollout))
-            elif self._prints:
-                echo(
-                    drawing.attention(
-                        weights,
-                        view.layer,
-                        view.head,
-                        rollout=view.rollout,
-                        width=self.width,
-                        colour=self.colour,
-                    )
-                )
-        elif inspection:
-            if self.json:
-                echo(json.inspection(inspection, vectors=vectors))
-            elif self._prints:
-                echo(tables.inspection(inspection, width=self.width, colour=self.colour))
+def _show_attention(shown: Shown, asked: _Asked, found: Attention, view: _View) -> None:
+    from search.render import attention as drawing
+    from search.render import inspection_json as json
+    from search.render import picture
 
-    def contexts(self, found: ContextualCosines) -> None:
-        from search.render import inspection as tables
-        from search.render import inspection_json as json
-        from search.render import page, picture
+    shown.result(
+        text=lambda: drawing.attention(found, view.layer, view.head, rollout=view.rollout, **shown.style),
+        data=lambda: json.attention(found, view.layer, view.head, rollout=view.rollout),
+        png=lambda: picture.attention(found, view.layer, view.head, rollout=view.rollout),
+        html=lambda: _page(found, asked.inspection(), view),
+    )
 
-        write_asked(
-            self.quiet, (self.png, lambda: picture.contexts(found)), (self.html, lambda: page.contexts(found))
+
+def _page(weights: Attention, inspection: Inspection, view: _View) -> str:
+    """All that there is to see of a text, opened at what was asked for.
+
+    Raises:
+        InputError: it would be too large for a browser.
+    """
+    from search.errors import InputError
+    from search.render import page
+
+    if weights.weights.size > page.MOST_WEIGHTS:
+        raise InputError(
+            f"{weights.weights.size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
+            "Take a shorter text, or --png or --json with --layer."
         )
-        if self.json:
-            echo(json.contexts(found))
-        elif self._prints:
-            echo(tables.contexts(found, width=self.width, colour=self.colour))
+    return page.attention(weights, inspection, view.layer, view.head, rollout=view.rollout)
 
-    def comparison(self, found: TokenizerComparison) -> None:
-        from search.render import inspection as tables
-        from search.render import inspection_json as json
 
-        if self.json:
-            echo(json.comparison(found))
-        else:
-            echo(tables.comparison(found, width=self.width, colour=self.colour))
+def _show_contexts(shown: Shown, found: ContextualCosines) -> None:
+    from search.render import inspection as tables
+    from search.render import inspection_json as json
+    from search.render import page, picture
 
-    @property
-    def _prints(self) -> bool:
-        """Text is printed only where no file was asked for."""
-        return not (self.png or self.html)
+    shown.result(
+        text=lambda: tables.contexts(found, **shown.style),
+        data=lambda: json.contexts(found),
+        png=lambda: picture.contexts(found),
+        html=lambda: page.contexts(found),
+    )
+
+
+def _show_comparison(shown: Shown, found: TokenizerComparison) -> None:
+    from search.render import inspection as tables
+    from search.render import inspection_json as json
+    from search.render import page, picture
+    from search.render.inside_sheets import comparison_sheet
+
+    shown.result(
+        text=lambda: tables.comparison(found, **shown.style),
+        data=lambda: json.comparison(found),
+        png=lambda: picture.sheet(comparison_sheet(found)),
+        html=lambda: page.sheet(comparison_sheet(found)),
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
+from search.cli.files import HtmlOption, PngOption
 from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
@@ -18,12 +18,11 @@ from search.cli.options import (
     JsonOption,
     OfflineOption,
     QuietOption,
-    colour_on,
     echo,
     note,
-    page_width,
     remarks,
 )
+from search.cli.shown import Shown
 
 if TYPE_CHECKING:
     from search.records import LabelExplanation, LabelledIndex, Labelling, LabelTraining
@@ -173,13 +172,11 @@ def label(
         raise typer.BadParameter("--remove needs --name: which labels")
     if replace and (train or remove):
         raise typer.BadParameter("--replace goes with --model or --head")
-    if (png and not train) or (html and not (train or explain)):
-        raise typer.BadParameter("--png goes with --train, --html with --train or --explain")
+    if remove and (png or html):
+        raise typer.BadParameter("--remove leaves nothing to draw: leave --png and --html out")
     if train and index and encoder:
         raise typer.BadParameter("an index has its own encoder: leave --encoder or --index out")
-    check_writable(png, html)
-    check_pictures(png)
-    shown = _Shown(png, html, as_json, quiet, page_width(), colour_on(color))
+    shown = Shown.asked(png, html, as_json, quiet, color)
     if train:
         from search.bert.label_training import train_labels
         from search.cli.eval import bars
@@ -201,7 +198,7 @@ def label(
                 progress=progress,
             )
         kept = made.head.save(out) if out else None
-        shown.training(made.training, kept)
+        _show_training(shown, made.training, kept)
     elif remove:
         _remove(index, str(name), as_json)
     elif text and explain:
@@ -209,11 +206,13 @@ def label(
         from search.bert.linear_head import load_linear_head
 
         loaded = load_linear_head(str(head))
-        shown.explanations([explain_label(one, loaded, offline=offline, engine=engine) for one in text])
+        _show_explanations(
+            shown, [explain_label(one, loaded, offline=offline, engine=engine) for one in text]
+        )
     elif text:
         from search.bert.labelling import label as labels_of
 
-        shown.texts(labels_of(text, model=model, head=head, offline=offline, engine=engine))
+        _show_texts(shown, labels_of(text, model=model, head=head, offline=offline, engine=engine))
     else:
         from search.bert.label_index import label_index
         from search.cli.progress import progress_bar
@@ -228,7 +227,7 @@ def label(
                 offline=offline,
                 progress=progress,
             )
-        shown.index(done)
+        _show_index(shown, done)
 
 
 def _check_one(**asked: object) -> None:
@@ -265,56 +264,51 @@ def _remove(index: str | None, name: str, as_json: bool) -> None:
         echo(draw.removed(gone))
 
 
-class _Shown:
-    """Where the result goes, and in which form."""
+def _show_texts(shown: Shown, found: Labelling) -> None:
+    from search.render import labels, page, picture
 
-    def __init__(
-        self, png: Path | None, html: Path | None, as_json: bool, quiet: bool, width: int, colour: bool
-    ) -> None:
-        self._png, self._html, self._json, self._quiet = png, html, as_json, quiet
-        self._width, self._colour = width, colour
+    shown.result(
+        text=lambda: labels.labelling(found, **shown.style),
+        data=lambda: labels.as_json(found),
+        png=lambda: picture.bars(labels.labelling_chart(found)),
+        html=lambda: page.bars(labels.labelling_chart(found)),
+    )
 
-    def texts(self, found: Labelling) -> None:
-        from search.render import labels
 
-        echo(
-            labels.as_json(found)
-            if self._json
-            else labels.labelling(found, width=self._width, colour=self._colour)
-        )
+def _show_index(shown: Shown, found: LabelledIndex) -> None:
+    from search.render import labels, page, picture
 
-    def index(self, found: LabelledIndex) -> None:
-        from search.render import labels
+    shown.result(
+        text=lambda: labels.labelled_index(found, **shown.style),
+        data=lambda: labels.as_json(found),
+        png=lambda: picture.bars(labels.labelled_index_chart(found)),
+        html=lambda: page.bars(labels.labelled_index_chart(found)),
+        text_anyway=True,
+    )
+    remarks(found.notes, shown.quiet)
 
-        echo(
-            labels.as_json(found)
-            if self._json
-            else labels.labelled_index(found, width=self._width, colour=self._colour)
-        )
-        remarks(found.notes, self._quiet)
 
-    def training(self, found: LabelTraining, kept: Path | None) -> None:
-        from search.render import labels, page, picture
+def _show_training(shown: Shown, found: LabelTraining, kept: Path | None) -> None:
+    from search.render import label_report, labels, page, picture
 
-        write_asked(
-            self._quiet, (self._png, lambda: picture.labels(found)), (self._html, lambda: page.labels(found))
-        )
-        if self._json:
-            echo(labels.as_json(found, head=None if kept is None else str(kept)))
-        elif not (self._png or self._html):
-            echo(labels.training(found, width=self._width, colour=self._colour))
-        if kept is None:
-            note("note: the head was not kept; name a folder for it with --out", self._quiet)
-        else:
-            note(f"wrote {kept}; label with it: seewhy label --head {kept}", self._quiet)
+    shown.result(
+        text=lambda: label_report.training(found, **shown.style),
+        data=lambda: labels.as_json(found, head=None if kept is None else str(kept)),
+        png=lambda: picture.labels(found),
+        html=lambda: page.labels(found),
+    )
+    if kept is None:
+        note("note: the head was not kept; name a folder for it with --out", shown.quiet)
+    else:
+        note(f"wrote {kept}; label with it: seewhy label --head {kept}", shown.quiet)
 
-    def explanations(self, found: list[LabelExplanation]) -> None:
-        from search.render import labels, page
 
-        write_asked(self._quiet, (self._html, lambda: page.label_explanation(found)))
-        if self._json:
-            echo(labels.explanations_json(found))
-        elif not self._html:
-            echo(
-                "\n\n".join(labels.explanation(one, width=self._width, colour=self._colour) for one in found)
-            )
+def _show_explanations(shown: Shown, found: list[LabelExplanation]) -> None:
+    from search.render import labels, page, picture
+
+    shown.result(
+        text=lambda: "\n\n".join(labels.explanation(one, **shown.style) for one in found),
+        data=lambda: labels.explanations_json(found),
+        png=lambda: picture.sheet(labels.explanation_sheet(found)),
+        html=lambda: page.label_explanation(found),
+    )

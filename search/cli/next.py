@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable
-from search.cli.fill import HeadModel, needed, show
+from search.cli.files import HtmlOption, PngOption
+from search.cli.fill import HeadModel, needed, show_bars
 from search.cli.options import Colour, ColourOption, JsonOption, OfflineOption, QuietOption
+from search.cli.shown import Shown
 
 Texts = Annotated[
     list[str],
@@ -33,12 +34,11 @@ def follows(
     """
     if len(texts) < 2:
         raise typer.BadParameter("give at least two texts.", param_hint="TEXT")
-    check_writable(png, html)
-    check_pictures(png)
+    shown = Shown.asked(png, html, as_json, quiet, color)
     named = needed(model, "the next sentence")
     from search.bert import next_sentences
-    from search.render import bars, json
+    from search.render import bars
 
     found = next_sentences(texts, model=named, offline=offline)
-    said = {"model": found[0].model, "texts": texts, "pairs": found} if as_json else None
-    show(bars.next_sentences(found), png, html, json.document(said) if said else None, quiet, color)
+    record = {"model": found[0].model, "texts": texts, "pairs": found}
+    show_bars(shown, bars.next_sentences(found), record)

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import (
-    HtmlOption,
-    PngOption,
-    check_pictures,
-    check_writable,
-    lines_of,
-    write_asked,
-)
+from search.cli.files import HtmlOption, PngOption, lines_of
 from search.cli.options import (
     Colour,
     ColourOption,
@@ -24,10 +16,8 @@ from search.cli.options import (
     OfflineOption,
     PoolingOption,
     QuietOption,
-    colour_on,
-    echo,
-    page_width,
 )
+from search.cli.shown import Shown
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
@@ -92,87 +82,62 @@ def similarity(
         raise typer.BadParameter("--tokens and --words exclude each other")
     if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
         raise typer.BadParameter("give the sentences once: as arguments, with --file, or on standard input")
-    check_writable(png, html)
-    check_pictures(png)
+    shown = Shown.asked(png, html, as_csv or as_json, quiet, color)
     rows = lines_of(file or "-") if file or texts == ["-"] else _checked(texts or [])
     columns = lines_of(against) if against else None
-    shown = _Shown(png, html, as_csv, as_json, quiet, page_width(), colour_on(color))
     by: By | None = "token" if tokens else "word" if words else None
     if by:
         pair = [*rows, *(columns or [])]
         _check_pair(pair, "--tokens" if tokens else "--words")
-        shown.pair(pair[0], pair[1], by, _encoder(model, pooling, offline, engine))
+        _show_pair(shown, pair[0], pair[1], by, _encoder(model, pooling, offline, engine), as_csv)
     else:
         _check_count(rows, columns)
-        shown.sentences(rows, columns, _encoder(model, pooling, offline, engine))
+        _show_sentences(shown, rows, columns, _encoder(model, pooling, offline, engine), as_csv)
 
 
-class _Shown:
-    """Where the result goes, and in which form."""
+def _show_sentences(
+    shown: Shown, rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder, as_csv: bool
+) -> None:
+    from search.errors import InputError, TextTooLong
+    from search.pairs import similarity as cosines
+    from search.records import Similarities
+    from search.render import csv, heatmap, json, page, picture
 
-    def __init__(
-        self,
-        png: Path | None,
-        html: Path | None,
-        as_csv: bool,
-        as_json: bool,
-        quiet: bool,
-        width: int,
-        colour: bool,
-    ) -> None:
-        self.png, self.html, self.csv, self.json = png, html, as_csv, as_json
-        self.quiet, self.width, self.colour = quiet, width, colour
-
-    def sentences(self, rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder) -> None:
-        from search.errors import InputError, TextTooLong
-        from search.pairs import similarity as cosines
-        from search.records import Similarities
-        from search.render import csv, heatmap, json, page, picture
-
-        size = len(rows) * len(columns or rows)
-        if self.html and size > page.MOST_CELLS:
-            raise InputError(
-                f"{size:,} cosines are more than the {page.MOST_CELLS:,} that a page can hold. Take fewer sentences, "
-                "or --png, --csv or --json."
-            )
-        try:
-            matrix = cosines(rows, columns, model=encoder)
-        except TextTooLong as error:
-            raise InputError(
-                f"a sentence has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
-            ) from None
-        others = tuple(rows if columns is None else columns)
-        found = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
-        write_asked(
-            self.quiet,
-            (self.png, lambda: picture.sentences(found)),
-            (self.html, lambda: page.sentences(found)),
+    size = len(rows) * len(columns or rows)
+    if shown.html and size > page.MOST_CELLS:
+        raise InputError(
+            f"{size:,} cosines are more than the {page.MOST_CELLS:,} that a page can hold. Take fewer sentences, "
+            "or --png, --csv or --json."
         )
-        if self.csv:
-            echo(csv.sentences(found))
-        elif self.json:
-            echo(json.document(found))
-        elif not (self.png or self.html):
-            echo(heatmap.sentences(found, width=self.width, colour=self.colour))
+    try:
+        matrix = cosines(rows, columns, model=encoder)
+    except TextTooLong as error:
+        raise InputError(
+            f"a sentence has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+        ) from None
+    others = tuple(rows if columns is None else columns)
+    found = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
+    shown.result(
+        text=lambda: heatmap.sentences(found, **shown.style),
+        data=lambda: csv.sentences(found) if as_csv else json.document(found),
+        png=lambda: picture.sentences(found),
+        html=lambda: page.sentences(found),
+    )
 
-    def pair(self, first: str, second: str, by: By, encoder: Encoder) -> None:
-        from search.pairs import explain
-        from search.render import csv, heatmap, json, page, picture
-        from search.render.units import units
 
-        why = explain(first, second, model=encoder)
-        drawn = units(why, by)
-        write_asked(
-            self.quiet,
-            (self.png, lambda: picture.explanation(why, drawn)),
-            (self.html, lambda: page.explanation(why, drawn)),
-        )
-        if self.csv:
-            echo(csv.pairs(drawn))
-        elif self.json:
-            echo(json.explanation(why))
-        elif not (self.png or self.html):
-            echo(heatmap.pairs(why, drawn, width=self.width, colour=self.colour))
+def _show_pair(shown: Shown, first: str, second: str, by: By, encoder: Encoder, as_csv: bool) -> None:
+    from search.pairs import explain
+    from search.render import csv, heatmap, json, page, picture
+    from search.render.units import units
+
+    why = explain(first, second, model=encoder)
+    drawn = units(why, by)
+    shown.result(
+        text=lambda: heatmap.pairs(why, drawn, **shown.style),
+        data=lambda: csv.pairs(drawn) if as_csv else json.explanation(why),
+        png=lambda: picture.explanation(why, drawn),
+        html=lambda: page.explanation(why, drawn),
+    )
 
 
 def _encoder(model: str | None, pooling: str | None, offline: bool, engine: str) -> Encoder:

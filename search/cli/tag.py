@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
+from search.cli.files import HtmlOption, PngOption
 from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
@@ -17,10 +16,9 @@ from search.cli.options import (
     JsonOption,
     OfflineOption,
     QuietOption,
-    colour_on,
     echo,
-    page_width,
 )
+from search.cli.shown import Shown
 
 if TYPE_CHECKING:
     pass
@@ -111,10 +109,9 @@ def tag(
         raise typer.BadParameter(
             "--model is needed: a checkpoint that was trained to classify tokens, such as dslim/bert-base-NER"
         )
-    check_writable(png, html)
-    check_pictures(png)
+    shown = Shown.asked(png, html, as_json, quiet, color)
     if text is not None:
-        show_text(text, model, task, device, offline, png, html, as_json, quiet, color)
+        _tag_text(text, model, task, device, offline, shown)
         return
     from search.cli.progress import progress_bar
     from search.library import Index
@@ -133,24 +130,17 @@ def tag(
             progress=progress,
         )
     chart = draw.report_chart(done)
-    write_asked(quiet, (png, lambda: picture.bars(chart)), (html, lambda: page.bars(chart)))
-    if as_json:
-        echo(json.document(done))
-    else:
-        echo(draw.report(done, width=page_width(), colour=colour_on(color)))
+    shown.result(
+        text=lambda: draw.report(done, **shown.style),
+        data=lambda: json.document(done),
+        png=lambda: picture.bars(chart),
+        html=lambda: page.bars(chart),
+        text_anyway=True,
+    )
 
 
-def show_text(
-    text: str,
-    model: str,
-    task: TagTaskName,
-    device: str | None,
-    offline: bool,
-    png: Path | None,
-    html: Path | None,
-    as_json: bool,
-    quiet: bool,
-    color: Colour,
+def _tag_text(
+    text: str, model: str, task: TagTaskName, device: str | None, offline: bool, shown: Shown
 ) -> None:
     """A text that is in no index."""
     from search.bert import tag as tagged
@@ -158,13 +148,12 @@ def show_text(
     from search.render import tags as draw
 
     found = tagged(text, model=model, task=task.value, offline=offline, device=device)
-    write_asked(
-        quiet, (png, lambda: picture.bars(draw.mentions_chart(found))), (html, lambda: page.tags(found))
+    shown.result(
+        text=lambda: draw.tagged(found, **shown.style),
+        data=lambda: json.document(found),
+        png=lambda: picture.bars(draw.mentions_chart(found)),
+        html=lambda: page.tags(found),
     )
-    if as_json:
-        echo(json.document(found))
-    elif not (png or html):
-        echo(draw.tagged(found, width=page_width(), colour=colour_on(color)))
 
 
 def take_away(index: str | None, name: str, as_json: bool) -> None:

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, check_pictures, check_writable, write_asked
+from search.cli.files import HtmlOption, PngOption
 from search.cli.options import (
     Colour,
     ColourOption,
     JsonOption,
     OfflineOption,
     QuietOption,
-    colour_on,
-    echo,
     note,
-    page_width,
 )
 from search.cli.progress import progress_bar
+from search.cli.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -223,8 +221,7 @@ def train(
         raise typer.BadParameter("--negatives-per-pair needs --negatives INDEX")
     if resume and restart:
         raise typer.BadParameter("--resume and --restart exclude each other")
-    check_writable(png, html)
-    check_pictures(png)
+    shown = Shown.asked(png, html, as_json, quiet, color)
     common: dict[str, Any] = {
         "model": model, "dev_share": dev_share, "epochs": epochs, "batch_size": batch_size, "warmup": warmup,
         "weight_decay": weight_decay, "checkpoint_steps": checkpoint_steps, "patience": patience,
@@ -244,7 +241,7 @@ def train(
             }
             named |= {**common, "progress": progress, "negatives_per_pair": negatives_per_pair or 1}
             done = _trained(data, out, negatives, named)
-    _show(done, png, html, as_json, quiet, color)
+    _show(done, shown)
 
 
 def _labelled(
@@ -308,11 +305,14 @@ def _how_to_go_on(out: Path, restart: bool) -> str:
     return f"The same command with --resume{instead} goes on from the last checkpoint."
 
 
-def _show(
-    done: TrainingReport, png: Path | None, html: Path | None, as_json: bool, quiet: bool, color: Colour
-) -> None:
+def _show(done: TrainingReport, shown: Shown) -> None:
     from search.render import page, picture
     from search.render import training as draw
 
-    write_asked(quiet, (png, lambda: picture.training(done)), (html, lambda: page.training(done)))
-    echo(draw.as_json(done) if as_json else draw.training(done, width=page_width(), colour=colour_on(color)))
+    shown.result(
+        text=lambda: draw.training(done, **shown.style),
+        data=lambda: draw.as_json(done),
+        png=lambda: picture.training(done),
+        html=lambda: page.training(done),
+        text_anyway=True,
+    )

@@ -14,6 +14,8 @@ from search.records import (
 )
 from search.render.escape import one_line
 
+STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "cosine of two tokens")
+
 
 def model_line(model: ModelShape) -> str:
     segments = f", {model.segments} segments" if model.segments else ", no segments"
@@ -104,6 +106,24 @@ def state_rows(found: Inspection) -> list[tuple[int, float, float, float | None,
         rows.append((number, float(lengths[0]), float(lengths.mean()), moved, alike))
         before = unit
     return rows
+
+
+def turned_rows(found: Inspection) -> list[list[float]]:
+    """For each token its vector's cosine with itself one layer before, at every layer from 1."""
+    import numpy as np
+
+    states = found.states.astype(np.float64)
+    unit = states / np.linalg.norm(states, axis=2, keepdims=True)
+    rows: list[list[float]] = (unit[1:] * unit[:-1]).sum(axis=2).T.tolist()
+    return rows
+
+
+def words_line(found: Inspection) -> str:
+    """How many words are no entries, and which are unknown."""
+    unknown = list(dict.fromkeys(one_line(word.text) for word in found.words if word.unknown))
+    split = sum(word.split for word in found.words)
+    named = f"unknown: {', '.join(unknown)}" if unknown else "none is unknown"
+    return f"{split} of {len(found.words)} words are spelled with several tokens; {named}."
 
 
 def offsets(token: InputToken) -> str:

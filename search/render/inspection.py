@@ -10,6 +10,7 @@ from rich.text import Text
 from search.records import ContextualCosines, Inspection, ModelShape, TokenizerComparison
 from search.render.escape import one_line
 from search.render.inside import (
+    STATE_HEADERS,
     comparison_line,
     context_columns,
     context_name,
@@ -142,7 +143,7 @@ def _draw_embedding(console: Console, found: Inspection) -> None:
 
 
 def _draw_states(console: Console, found: Inspection) -> None:
-    table = _numbers("layer", "|[CLS]|", "mean length", "cosine to layer before", "cosine of two tokens")
+    table = _numbers(*STATE_HEADERS)
     for number, cls, mean, moved, alike in state_rows(found):
         table.add_row(str(number), f"{cls:.3f}", f"{mean:.3f}", _number(moved), _number(alike))
     console.print(table)

@@ -7,7 +7,7 @@ from typing import Any
 
 from search.records import Attention, ContextualCosines, Inspection, TokenizerComparison
 from search.render import json
-from search.render.inside import context_columns, embedding_rows, state_rows
+from search.render.inside import context_columns, embedding_rows, state_rows, turned_rows
 
 _STATE_NAMES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosine_of_two_tokens")
 
@@ -32,6 +32,7 @@ def inspection(found: Inspection, *, vectors: bool = False) -> str:
             "difference": layer.difference,
         },
         "states": [dict(zip(_STATE_NAMES, row, strict=True)) for row in state_rows(found)],
+        "cosines_to_layer_before": turned_rows(found),
         "pooler": {"difference": found.pooler.difference} if found.pooler else None,
         "no_pooler": found.no_pooler,
     }

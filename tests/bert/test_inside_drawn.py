@@ -16,6 +16,8 @@ from search.records import Attention, ContextualCosines, Inspection, TokenizerCo
 from search.render import attention as drawing
 from search.render import inspection as tables
 from search.render import inspection_json, page
+from search.render.inside import state_rows, turned_rows
+from search.render.inside_sheets import comparison_sheet, inspection_sheet
 from search.render.page.attention import encoded
 from tests.bert.test_attention import by_hand
 from tests.render.test_page import Parsed, data_of
@@ -76,8 +78,6 @@ def test_an_inspection_in_the_terminal(looked: Inspection) -> None:
 
 
 def test_cosines_of_states_by_hand(looked: Inspection) -> None:
-    from search.render.inside import state_rows
-
     states = np.array([[[1, 0], [0, 1], [1, 1]], [[2, 0], [3, 0], [0, 1]]], dtype=np.float32)
     rows = state_rows(replace(looked, states=states))
     root = 1 / np.sqrt(2)
@@ -86,6 +86,8 @@ def test_cosines_of_states_by_hand(looked: Inspection) -> None:
     assert rows[0][4] == pytest.approx((0 + root + root) / 3)
     assert rows[1][3] == pytest.approx((1 + 0 + root) / 3)
     assert rows[1][4] == pytest.approx((1 + 0 + 0) / 3)
+    turned = turned_rows(replace(looked, states=states))
+    assert turned == [[pytest.approx(1)], [pytest.approx(0)], [pytest.approx(root)]]
 
 
 def test_json_of_an_inspection(looked: Inspection) -> None:
@@ -95,6 +97,7 @@ def test_json_of_an_inspection(looked: Inspection) -> None:
     assert found["pooler"]["difference"] < 1e-6
     assert found["model"]["parameters"] == looked.model.parameters
     assert len(found["states"]) == 4
+    assert np.shape(found["cosines_to_layer_before"]) == (10, 3)
     assert "hidden_states" not in found
     whole = json.loads(inspection_json.inspection(looked, vectors=True))
     np.testing.assert_allclose(whole["hidden_states"], looked.states, atol=1e-7)
@@ -156,6 +159,36 @@ def test_comparison_in_the_terminal(tiny_model: Path, cased_model: Path) -> None
     assert "* Keys key ##s [UNK]" in lines
     assert lines[-1].startswith("1 of 2 differ; 5 and 4 tokens")
     assert [s["same"] for s in json.loads(inspection_json.comparison(found))["stretches"]] == [True, False]
+
+
+def test_an_inspection_as_tables(looked: Inspection) -> None:
+    tokens, embedding, turned, states, parameters = inspection_sheet(looked).grids
+    assert all(
+        len(row) == len(grid.headers) for grid in (tokens, embedding, turned, states) for row in grid.rows
+    )
+    key = looked.tokens[3]
+    assert [cell.text for cell in tokens.rows[3]] == ["3", "key", str(key.id), "9-12", "2", "0", "1"]
+    assert tokens.notes == ("1 of 6 words are spelled with several tokens; unknown: ☃.",)
+    word = np.linalg.norm(looked.embedding.words[3])
+    assert embedding.rows[3][2].text == f"{word:.3f}"
+    shares = [cell.share for row in embedding.rows for cell in row[2:6]]
+    assert max(shares) == 1.0 and min(shares) > 0
+    cosines = [cell for row in turned.rows for cell in row[2:]]
+    assert float(max(cosines, key=lambda cell: cell.share).text) == min(float(cell.text) for cell in cosines)
+    assert len(states.rows) == 4 and "Computed here, it differs" in states.notes[1]
+    assert sum(cell.share for _, _, _, cell in parameters.rows) == pytest.approx(1)
+    folded = re.sub(r"<[^>]+>", " ", page.attention(attention("a", model=looked.model.name), looked))
+    assert "How far each layer turns each token" in folded and turned.rows[3][2].text in folded
+
+
+def test_a_comparison_as_a_page(tiny_model: Path, cased_model: Path) -> None:
+    found = compare_tokenizers("the Keys", str(cased_model), model=str(tiny_model))
+    same, other = comparison_sheet(found).grids[0].rows
+    assert [cell.text for cell in same] == ["", "the", "the", "the"]
+    assert [cell.text for cell in other] == ["*", "Keys", "key ##s", "[UNK]"]
+    assert other[2].strong and not same[2].strong
+    said = " ".join(re.sub(r"<[^>]+>", " ", page.sheet(comparison_sheet(found))).split())
+    assert "* Keys key ##s [UNK] 1 of 2 differ; 5 and 4 tokens" in said
 
 
 @pytest.mark.parametrize("colour", [False, True])
@@ -221,8 +254,13 @@ def test_twelve_by_twelve_heads_and_sixty_tokens_are_a_page_of_reasonable_size(l
 
 
 def test_pages_are_inert(evil: Any) -> None:
-    weights, inspection, contexts, _ = evil
-    for source, scripts in ((page.attention(weights, inspection), 3), (page.contexts(contexts), 2)):
+    weights, inspection, contexts, comparison = evil
+    for source, scripts in (
+        (page.attention(weights, inspection), 3),
+        (page.contexts(contexts), 2),
+        (page.sheet(inspection_sheet(inspection)), 2),
+        (page.sheet(comparison_sheet(comparison)), 2),
+    ):
         source.encode()
         parsed = Parsed(source)
         assert parsed.count("script") == scripts
@@ -247,7 +285,7 @@ def test_pictures(evil: Any, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) 
         write(self, x, y, text, *args, **style)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Canvas, "write", noted)
-    weights, _, contexts, _ = evil
+    weights, inspection, contexts, comparison = evil
     long = attention("key " * 62, model=str(tiny_model))
     for png in (
         picture.attention(by_hand()),
@@ -256,6 +294,8 @@ def test_pictures(evil: Any, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) 
         picture.attention(weights, rollout=True),
         picture.attention(long),
         picture.attention(long, 2),
+        picture.sheet(inspection_sheet(inspection)),
+        picture.sheet(comparison_sheet(comparison)),
         picture.contexts(contexts),
         picture.contexts(
             in_contexts("a", ["a", "a", "a key", "the a", "a a"], list("bcdefg"), model=str(tiny_model))

@@ -81,13 +81,14 @@ def test_two_tokenizers(run: Run, tmp_path: Path) -> None:
 
 
 @drawing
-def test_files(run: Run, tmp_path: Path) -> None:
+def test_files(run: Run, tiny_model: Path, tmp_path: Path) -> None:
     png, html = tmp_path / "a.png", tmp_path / "a.html"
     for args in (
         ["turn the key"],
         ["turn the key", "--layer", "2"],
         ["turn the key", "--rollout"],
         ["--word", "key", "turn the key", "a key"],
+        ["turn the Key", "--against-tokenizer", tiny_model],
     ):
         code, out, err = run(*args, "--png", png, "--html", html)
         assert (code, out, err) == (0, "", f"wrote {png}\nwrote {html}\n")
@@ -118,7 +119,6 @@ def test_files(run: Run, tmp_path: Path) -> None:
         (["--word", "key", "a key", "--against"], 2, "--against needs a word at least"),
         (["--word", "key", "a key", "the key", "--against", "--json"], 2, "--against needs a word at least"),
         (["key", "--vectors"], 2, "--vectors goes with --json alone"),
-        (["key", "--against-tokenizer", "x", "--png", "x.png"], 2, "has no picture"),
         (["key", "--against-tokenizer", "/no/such/folder"], 1, "/no/such/folder"),
         (["key", "--html", "no/folder/x.html"], 1, "there is no folder"),
     ],

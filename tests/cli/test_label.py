@@ -127,6 +127,28 @@ def test_explain(run: Run, head: Path, tmp_path: Path) -> None:
     assert "&lt;</span>" in page and "<i>door" not in page
 
 
+@drawing
+def test_labels_as_pictures_and_pages(
+    run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    index = search.Index.build(notes, model=str(tiny_model))
+    png, html = tmp_path / "a.png", tmp_path / "a.html"
+    text = ("--text", "open the <i>door", "--head", head)
+    for args, printed, number in (
+        (text, "", f"{max(label(['open the <i>door'], head=head).texts[0].scores):.4f}"),
+        ((*text, "--explain"), "", "intercept"),
+        (("-i", index.path, "--head", head), "topic: ", f"{index.status().passages}"),
+    ):
+        code, out, err = run("label", *args, "--png", png, "--html", html, "-q")
+        assert (code, err, out[: len(printed)]) == (0, "", printed)
+        assert bool(out) == bool(printed)
+        assert png.read_bytes().startswith(b"\x89PNG")
+        page = html.read_text(encoding="utf-8")
+        assert number in page and "<i>door" not in page
+        png.unlink()
+        html.unlink()
+
+
 def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     index = search.Index.build(notes, model=str(tiny_model))
     passages = index.status().passages
@@ -174,8 +196,8 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
         ("--head", head, "--label-column", "x"),
         ("--head", head, "--text", "a", "-i", "x"),
         ("--model", "x", "--text", "a", "--explain"),
-        ("--head", head, "--png", "a.png"),
-        ("--head", head, "--text", "a", "--html", "a.html"),
+        ("--remove", "--name", "topic", "--png", "a.png"),
+        ("--remove", "--name", "topic", "--html", "a.html"),
         ("--train", examples, "--text", "a"),
         ("--train", examples, "--replace"),
         ("--train", examples, "-i", "x", "--encoder", "y"),

@@ -6,7 +6,8 @@ document.py     the frame: head, security policy, styles and scripts inside
 explanation.py  a score and its addends, to be walked through word by word
 texts.py        its two texts, their words as things to point at
 sentences.py    a matrix of sentences
-attention.py    every head of every layer, to choose from; inside.py what else a look inside finds, as tables
+attention.py    every head of every layer, to choose from
+sheet.py        tables: what else a look inside finds
 contexts.py     one word in several contexts          answers.py  answers, each marked in its passage
 bars.py         probabilities as bars
 labels.py       how good a trained head is; what the logits of a text are made of
@@ -23,6 +24,7 @@ from search.render.page.contexts import contexts
 from search.render.page.explanation import explanation
 from search.render.page.labels import label_explanation, labels
 from search.render.page.sentences import MOST_CELLS, sentences
+from search.render.page.sheet import sheet
 from search.render.page.tags import tags
 from search.render.page.training import training
 
@@ -37,6 +39,7 @@ __all__ = [
     "label_explanation",
     "labels",
     "sentences",
+    "sheet",
     "tags",
     "training",
 ]

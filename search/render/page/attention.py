@@ -11,8 +11,9 @@ import numpy as np
 
 from search.records import Attention, Inspection
 from search.render.attention import CAVEATS, rows_line
+from search.render.inside_sheets import inspection_sheet
 from search.render.page.document import document, isolated, text
-from search.render.page.inside import tables
+from search.render.page.sheet import folded
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
@@ -72,7 +73,7 @@ def attention(
             _strongest(found),
             f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(one)}</p>' for one in CAVEATS)}"
             f"{_MORE}</section>",
-            tables(inspection),
+            *map(folded, inspection_sheet(inspection).grids),
         )
     )
     data = {

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from search.records import LabelExplanation, LabelReport, LabelTraining
-from search.render.labels import (
+from search.render.label_report import (
     calibration_line,
     comparison_line,
     confusion_title,
     count,
     examples_line,
-    explained_line,
     figure_rows,
     judged_line,
-    sum_rows,
 )
+from search.render.labels import explained_line, sum_rows
 from search.render.page.document import bar, document, isolated, shade, signed, text
 
 _BUTTON = '<button type="button" id="theme" hidden>Dark or light</button>'

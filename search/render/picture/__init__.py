@@ -11,6 +11,7 @@ bars.py       probabilities as bars
 labels.py     how good a trained head is: confusion matrix and calibration
 answers.py    where an answer may begin and end
 training.py   a learning curve
+sheet.py      tables with coloured cells
 
 No global state of matplotlib is read or changed: no pyplot, no style, no rcParams.
 """
@@ -23,6 +24,7 @@ from search.render.picture.contexts import contexts
 from search.render.picture.labels import labels
 from search.render.picture.matrices import explanation
 from search.render.picture.sentences import sentences
+from search.render.picture.sheet import sheet
 from search.render.picture.training import training
 
 EXTRA, PACKAGE = "pictures", "matplotlib"
@@ -38,5 +40,6 @@ __all__ = [
     "explanation",
     "labels",
     "sentences",
+    "sheet",
     "training",
 ]

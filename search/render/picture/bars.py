@@ -7,6 +7,7 @@ from search.render.picture.canvas import (
     FAINT,
     GRID,
     INK,
+    MOST_INCHES,
     PLUS,
     Canvas,
     Lettering,
@@ -18,7 +19,6 @@ from search.render.picture.canvas import (
 
 _MARGIN, _LINE, _LONG, _NUMBER = 0.35, 0.25, 3.2, 0.95
 _LONGEST = 40
-_MOST_INCHES = 100.0  # of height: 16,000 pixels
 
 
 def bars(found: Chart) -> bytes:
@@ -50,7 +50,7 @@ def bars(found: Chart) -> bytes:
         0.45 + 0.22 * len(title) + _LINE * len(group.bars)
         for title, group in zip(titles, found.groups, strict=True)
     )
-    if height > _MOST_INCHES:
+    if height > MOST_INCHES:
         raise PictureTooLarge(f"{len(every):,} bars are more than a picture can hold")
     canvas = Canvas(width, height, lettering)
     canvas.write(_MARGIN, _MARGIN - 0.1, found.title, 12, weight="bold")

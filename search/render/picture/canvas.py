@@ -18,6 +18,7 @@ INK, FAINT, GRID = "#1f2430", "#5d6575", "#d9dde5"
 PLUS, MINUS = "#1b62a5", "#b3540a"
 BOX = "\u25a1"  # stands for a character that no font at hand has
 
+MOST_INCHES = 100.0  # of a side: 16,000 pixels
 _DPI = 160
 _OWN_FONT = "DejaVu Sans"  # comes with matplotlib
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from search.records import LabelReport, LabelTraining
-from search.render.labels import count, examples_line, judged_line
+from search.render.label_report import count, examples_line, judged_line
 from search.render.picture.canvas import (
     FAINT,
     GRID,
