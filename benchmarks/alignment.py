@@ -35,7 +35,8 @@ from machine import headline
 
 import search
 from search.explaining.matrices import similarity_matrix
-from search.records import Explanation, Word
+from search.records.explanations import Explanation
+from search.records.words import Word
 
 Pairs = set[tuple[int, int]]
 

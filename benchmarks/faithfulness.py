@@ -47,7 +47,9 @@ from search.encoding.torch_engine import TorchEngine
 from search.explaining.faithfulness import without
 from search.explaining.gradients import Differentiable
 from search.explaining.matrices import similarity_matrix
-from search.records import Explanation, TokenVectors, Word
+from search.records.explanations import Explanation
+from search.records.tokens import TokenVectors
+from search.records.words import Word
 
 COUNTS = (1, 3, 5)
 STEPS = 16  # of integration

@@ -25,7 +25,8 @@ from machine import headline
 import search
 from search.bert import train_labels
 from search.evaluating.formats.labels import read_examples
-from search.records import Estimate, Example
+from search.records.evaluations import Estimate
+from search.records.labels import Example
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ from search.index import lexicon
 from search.index.database import put_meta
 from search.index.schema import migrate
 from search.query import WEIGHT
-from search.records import Document
+from search.records.documents import Document
 
 K = 10
 RANKINGS = {"dense": 1.0, "hybrid": WEIGHT}  # and what the cosine counts

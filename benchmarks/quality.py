@@ -29,7 +29,7 @@ from search.evaluating.coverage import span_values
 from search.evaluating.dataset import Retrieval, Span, Spans
 from search.evaluating.formats import read_dataset
 from search.evaluating.metrics import ranking_values
-from search.records import Evaluation
+from search.records.evaluations import Evaluation
 
 K = 10
 MOST_DIFFERENT = 1e-4

@@ -16,7 +16,7 @@ from pathlib import Path
 from machine import headline
 
 from search import bert
-from search.records import Progress
+from search.records.reports import Progress
 
 
 def main() -> None:

@@ -50,71 +50,33 @@ if TYPE_CHECKING:
     from search.library import Index
     from search.pairs import explain, similarity
     from search.query.question import Question
-    from search.records import (
-        Audit,
-        Changes,
-        CheckReport,
-        Cluster,
-        Contrast,
-        Evaluation,
-        Explanation,
-        Finding,
-        Hit,
-        Progress,
-        RepairReport,
-        Report,
-        Status,
-        Surroundings,
-        Token,
-        TokenVectors,
-        WhyNot,
-    )
+    from search.records.checks import CheckReport, Finding, RepairReport
+    from search.records.comparisons import Contrast, WhyNot
+    from search.records.evaluations import Evaluation
+    from search.records.explanations import Audit, Explanation
+    from search.records.hits import Hit
+    from search.records.reports import Changes, Progress, Report, Status
+    from search.records.results import Cluster, Surroundings
+    from search.records.tokens import Token, TokenVectors
 
-_HOME = {
-    "Index": "search.library",
-    "evaluate": "search.evaluation",
-    "Question": "search.query.question",
-    **dict.fromkeys(("explain", "similarity"), "search.pairs"),
-    **dict.fromkeys(("Encoder", "Fingerprint"), "search.encoding"),
-    **dict.fromkeys(
-        (
-            "Audit",
-            "Changes",
-            "CheckReport",
-            "Cluster",
-            "Contrast",
-            "Evaluation",
-            "Explanation",
-            "Finding",
-            "Hit",
-            "Progress",
-            "RepairReport",
-            "Report",
-            "Status",
-            "Surroundings",
-            "Token",
-            "TokenVectors",
-            "WhyNot",
-        ),
-        "search.records",
-    ),
-    **dict.fromkeys(
-        (
-            "FingerprintMismatch",
-            "IndexDamaged",
-            "IndexLocked",
-            "IndexNotFound",
-            "IndexOutdated",
-            "InputError",
-            "ModelError",
-            "OptionalDependency",
-            "ReadError",
-            "SearchError",
-            "TextTooLong",
-        ),
-        "search.errors",
-    ),
+_HOLDS = {
+    "library": "Index",
+    "evaluation": "evaluate",
+    "pairs": "explain similarity",
+    "query.question": "Question",
+    "encoding": "Encoder Fingerprint",
+    "errors": "FingerprintMismatch IndexDamaged IndexLocked IndexNotFound IndexOutdated InputError ModelError "
+    "OptionalDependency ReadError SearchError TextTooLong",
+    "records.checks": "CheckReport Finding RepairReport",
+    "records.comparisons": "Contrast WhyNot",
+    "records.evaluations": "Evaluation",
+    "records.explanations": "Audit Explanation",
+    "records.hits": "Hit",
+    "records.reports": "Changes Progress Report Status",
+    "records.results": "Cluster Surroundings",
+    "records.tokens": "Token TokenVectors",
 }
+_HOME = {name: f"search.{module}" for module, names in _HOLDS.items() for name in names.split()}
 
 __version__ = "0.1.0"
 __all__ = [

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.asking import Asking
 from search.index.database import reading
 from search.index.layout import DATABASE
-from search.records import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
     from search.bert.linear_head import LinearHead
-    from search.records import Annotation, Annotator, Answers, LabelledIndex, TagReport, TagTask
+    from search.records.annotations import Annotation, Annotator
+    from search.records.answers import Answers
+    from search.records.labels import LabelledIndex
+    from search.records.reports import Progress
+    from search.records.tags import TagReport, TagTask
 
 
 class Applying(Asking):

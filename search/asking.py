@@ -10,25 +10,21 @@ from typing import TYPE_CHECKING
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import quoted
-from search.explaining.explainer import Explainer, query_fits
 from search.index.database import read_meta
 from search.index.layout import DATABASE
 from search.index.vectors import LoadedVectors
 from search.query import Asked, Ranking, Selection, ranked, scored
 from search.query.question import Example, Query, Question, asked_of, one_or_more
-from search.query.rank import Allowed, Reranker
+from search.query.ranking import query_fits
 from search.query.similar import one_taken_apart, others_than, similar_to
-from search.records import (
-    Cluster,
-    Contrast,
-    Explanation,
-    Faithfulness,
-    Hit,
-    Surroundings,
-    WhyNot,
-)
+from search.records.comparisons import Contrast, WhyNot
+from search.records.explanations import Explanation
+from search.records.faithfulness import Faithfulness
+from search.records.hits import Hit
+from search.records.results import Cluster, Surroundings
 
 if TYPE_CHECKING:
+    from search.explaining.explainer import Explainer
     from search.query.cross import CrossEncoder
     from search.query.rank import Allowed, Reranker
     from search.query.where_sql import Filters
@@ -311,6 +307,8 @@ class Asking:
         return faithfulness(why, self.encoder, counts=counts, draws=draws, seed=seed)
 
     def _explainer(self, query: Query, ranking: Ranking) -> Explainer:
+        from search.explaining.explainer import Explainer
+
         asked: str | Question | Asked = one_or_more(query)
         if isinstance(asked, Question):
             with query_fits():
@@ -376,6 +374,8 @@ class Asking:
         Raises:
             InputError: one of them is not in the index.
         """
+        from search.explaining.explainer import Explainer
+
         asked, _ = similar_to(self._vectors, what)
         ranking = Ranking.of("dense")
         hit = scored(self._vectors, asked, ranking, hit) if isinstance(hit, int) else hit

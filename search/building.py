@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from search.corpus import Follows
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import IndexDamaged, IndexNotFound, InputError
 from search.index.database import read_meta
 from search.index.layout import DATABASE, is_index
 from search.index.settings import PassageSettings, Source
+
+if TYPE_CHECKING:
+    from search.corpus import Follows
 
 NEXT_SENTENCE = "next-sentence"
 Selected: TypeAlias = tuple[Sequence[str] | None, Sequence[str] | None, str | None, str | None, bool | None]

@@ -24,7 +24,9 @@ from search.evaluating.settings import settings_of
 from search.evaluating.spans import evaluate_spans
 from search.evaluating.whole import evaluate_whole
 from search.library import Index
-from search.records import Answers, Evaluation, Progress, Setting, Task
+from search.records.answers import Answers
+from search.records.evaluations import Evaluation, Setting, Task
+from search.records.reports import Progress
 
 
 def evaluate(

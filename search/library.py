@@ -16,14 +16,8 @@ from search.index.settings import PassageSettings
 from search.index.snapshot import status
 from search.index.vectors import LoadedVectors
 from search.query import WEIGHT
-from search.records import (
-    Changes,
-    CheckReport,
-    Progress,
-    RepairReport,
-    Report,
-    Status,
-)
+from search.records.checks import CheckReport, RepairReport
+from search.records.reports import Changes, Progress, Report, Status
 
 
 class Index(Applying):

@@ -10,7 +10,7 @@ from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.explaining import explain_pair, similarity_layer
-from search.records import Explanation
+from search.records.explanations import Explanation
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.records import Comparison, Estimate
+from search.records.evaluations import Comparison, Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,7 +16,7 @@ from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.tokenizer import load_tokenizer
 from search.encoding.torch_engine import quiet
 from search.errors import ModelError
-from search.records import Tokenization
+from search.records.inspections import Tokenization
 
 if TYPE_CHECKING:
     import tokenizers

@@ -15,7 +15,7 @@ import numpy as np
 from search.bert.checkpoint import Checkpoint, load_checkpoint
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.records import ContextualCosines
+from search.records.inspections import ContextualCosines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.records import EmbeddingLayer, Tokenization
+from search.records.inspections import EmbeddingLayer, Tokenization
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

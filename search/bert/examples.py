@@ -24,7 +24,8 @@ from search.index.layout import DATABASE
 from search.index.place_of import place_of
 from search.index.snapshot import stored_passages
 from search.index.vectors import LoadedVectors, one_embedding
-from search.records import Example, Progress
+from search.records.labels import Example
+from search.records.reports import Progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,7 @@ from search.index.lexicon import Lexicon
 from search.index.terms import Term
 from search.index.vectors import LoadedVectors
 from search.query.ranking import EXPANSION_SHARE, Ranking
-from search.records import Expansion
+from search.records.hits import Expansion
 
 RARE = 1000  # a word is rare that is in no passage, or in one in so many
 GUESSES = 30  # of the head for each place, which are looked through

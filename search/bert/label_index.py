@@ -24,8 +24,9 @@ from search.index.annotations import CALLED, annotators
 from search.index.database import read_meta, reading
 from search.index.layout import DATABASE, find_index
 from search.index.vectors import embeddings_of
-from search.records import LabelledIndex, LabelledText, Progress
 from search.records.annotations import Annotation
+from search.records.labels import LabelledIndex, LabelledText
+from search.records.reports import Progress
 
 _HEAD_AT_ONCE, _MODEL_AT_ONCE = 1024, 64
 

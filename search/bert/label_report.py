@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records import Calibration, CalibrationBin, ClassFigures, Comparison
+from search.records.evaluations import Comparison
+from search.records.labels import Calibration, CalibrationBin, ClassFigures
 from search.statistics import compared_counts
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from search.encoding.pooling import check_pooling
 from search.errors import InputError
 from search.index.database import read_meta
 from search.index.layout import DATABASE, find_index
-from search.records import Example, LabelReport, LabelTraining, Progress
+from search.records.labels import Example, LabelReport, LabelTraining
+from search.records.reports import Progress
 from search.statistics import of_counts
 
 if TYPE_CHECKING:

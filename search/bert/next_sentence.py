@@ -16,7 +16,7 @@ import numpy as np
 
 from search.bert.heads import Head, load_head
 from search.errors import InputError, ModelError
-from search.records import NextSentence
+from search.records.filling import NextSentence
 
 if TYPE_CHECKING:
     import tokenizers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from search.records import ParameterPart
+from search.records.inspections import ParameterPart
 
 # Beginnings of parameter names, or parts of them, in the order they are tried in.
 _PARTS = (

@@ -17,8 +17,8 @@ from search.index.annotations import CALLED, COMMAND, each_annotation
 from search.index.database import reading
 from search.index.layout import DATABASE
 from search.index.snapshot import StoredPassage
-from search.records import Progress
 from search.records.annotations import Annotation, Mention
+from search.records.reports import Progress
 from search.records.tags import FieldCount, TagReport, TagTask
 
 _RULES = 1  # raised when the same checkpoint would make other annotations

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.encoding.tokenizer import load_tokenizer
 from search.errors import InputError
-from search.records import InputToken, InputWord, Tokenization, TokenizedStretch, TokenizerComparison
+from search.records.inspections import (
+    InputToken,
+    InputWord,
+    Tokenization,
+    TokenizedStretch,
+    TokenizerComparison,
+)
 
 if TYPE_CHECKING:
     import tokenizers

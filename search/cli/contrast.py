@@ -33,7 +33,7 @@ from search.cli.ranking import (
 )
 
 if TYPE_CHECKING:
-    from search.records import Hit
+    from search.records.hits import Hit
 
 _WHICH = "A rank of that query (3), a passage as it is listed (p812), or a path, whose best passage is meant."
 First = Annotated[str, typer.Argument(metavar="A", help=_WHICH, show_default=False)]

@@ -28,7 +28,8 @@ from search.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from search.records import Evaluation, Progress
+    from search.records.evaluations import Evaluation
+    from search.records.reports import Progress
 
 
 class TaskName(str, Enum):
@@ -240,7 +241,7 @@ def evaluate(
 def bars(quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """A progress bar for indexing, and one for the queries of each setting."""
     from search.cli.progress import progress_bar
-    from search.records import Progress
+    from search.records.reports import Progress
 
     with ExitStack() as bar:
         before = Progress("", 0, 0)

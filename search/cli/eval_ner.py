@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from search.records import Progress
     from search.records.entities import EntityEvaluation
+    from search.records.reports import Progress
 
 Map = Annotated[
     list[str] | None,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from search.records import Evaluation, Progress
+    from search.records.evaluations import Evaluation
+    from search.records.reports import Progress
 
 Retrieve = Annotated[
     bool,

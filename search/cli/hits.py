@@ -13,7 +13,7 @@ from search.cli.options import HITS_OF_A_DOCUMENT
 if TYPE_CHECKING:
     from search.library import Index
     from search.query.question import Question
-    from search.records import Hit
+    from search.records.hits import Hit
 
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]
 

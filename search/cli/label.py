@@ -25,7 +25,7 @@ from search.cli.options import (
 from search.cli.shown import Shown
 
 if TYPE_CHECKING:
-    from search.records import LabelExplanation, LabelledIndex, Labelling, LabelTraining
+    from search.records.labels import LabelExplanation, LabelledIndex, Labelling, LabelTraining
 
 Text = Annotated[
     list[str] | None,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from search.records import Progress
+from search.records.reports import Progress
 
 _SECONDS_BETWEEN_LINES = 15.0
 

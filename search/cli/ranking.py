@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from search.records import Expansion
+    from search.records.hits import Expansion
 
 
 class Mode(str, Enum):

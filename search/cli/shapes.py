@@ -14,7 +14,8 @@ from search.cli.options import echo
 
 if TYPE_CHECKING:
     from search.library import Index
-    from search.records import Hit, Surroundings
+    from search.records.hits import Hit
+    from search.records.results import Surroundings
 
 
 class Format(str, Enum):

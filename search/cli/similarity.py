@@ -100,7 +100,7 @@ def _show_sentences(
 ) -> None:
     from search.errors import InputError, TextTooLong
     from search.pairs import similarity as cosines
-    from search.records import Similarities
+    from search.records.sentences import Similarities
     from search.render import csv, heatmap, json, page, picture
 
     size = len(rows) * len(columns or rows)

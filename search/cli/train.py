@@ -24,7 +24,7 @@ from search.cli.shown import Shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from search.records import TrainingReport
+    from search.records.training import TrainingReport
 
 
 class LossName(str, Enum):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from search.corpus.suffixes import DOCUMENT_KINDS
-from search.records import Document, Section
+from search.records.documents import Document, Section
 
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8

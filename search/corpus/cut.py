@@ -19,7 +19,7 @@ from search.corpus.context import Contexts
 from search.corpus.source import file_name, file_stem
 from search.corpus.windows import Splitter, evened, safe_stop, spans, without_scraps
 from search.errors import InputError, ReadError
-from search.records import Document, Passage
+from search.records.documents import Document, Passage
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -13,7 +13,7 @@ from search.corpus.lines import unix_lines
 from search.corpus.outline import Heading, one_line, sections
 from search.corpus.source import file_stem
 from search.errors import ReadError
-from search.records import Document, LineMap
+from search.records.documents import Document, LineMap
 
 if TYPE_CHECKING:
     from justhtml import Node, Text

@@ -13,7 +13,7 @@ from search.corpus.lines import kept_lines
 from search.corpus.outline import one_line
 from search.corpus.source import Skipped, file_stem
 from search.corpus.values import json_values, whole_characters
-from search.records import Document, LineMap, Section
+from search.records.documents import Document, LineMap, Section
 
 
 def documents(

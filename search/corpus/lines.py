@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from search.records import LineMap
+from search.records.documents import LineMap
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 

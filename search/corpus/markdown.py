@@ -12,7 +12,7 @@ from search.corpus.lines import line_map, line_starts, unix_lines
 from search.corpus.outline import Heading, one_line, sections
 from search.corpus.source import file_stem
 from search.corpus.values import json_values, whole_characters
-from search.records import Document
+from search.records.documents import Document
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from search.records import Section
+from search.records.documents import Section
 
 
 @dataclass(frozen=True)

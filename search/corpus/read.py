@@ -13,7 +13,7 @@ from search.corpus.opening import regular_bytes
 from search.corpus.source import Contents, Skipped, SourceFile, file_name
 from search.corpus.suffixes import DOCUMENT_KINDS, kind_of
 from search.errors import ReadError
-from search.records import Document, Section
+from search.records.documents import Document, Section
 
 _REASONS = {
     errno.ELOOP: reasons.SYMBOLIC_LINK,

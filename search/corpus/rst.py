@@ -13,7 +13,7 @@ from search.corpus.header import fields_at
 from search.corpus.lines import FALSE_LINE_ENDS, line_map, unix_lines
 from search.corpus.outline import Heading, one_line, sections
 from search.corpus.source import file_stem
-from search.records import Document, Section
+from search.records.documents import Document, Section
 
 _SPACES = {ord(character): " " for character in FALSE_LINE_ENDS}
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")

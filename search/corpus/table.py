@@ -14,7 +14,7 @@ from search.corpus.lines import kept_lines
 from search.corpus.outline import one_line
 from search.corpus.source import Skipped, file_stem
 from search.errors import ReadError
-from search.records import Document, LineMap, Section
+from search.records.documents import Document, LineMap, Section
 
 # csv refuses cells of more than 131,072 characters unless told otherwise, for the whole process.
 _LONGEST_CELL = 64 * 2**20

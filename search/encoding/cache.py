@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from search.encoding.models import ModelFiles
-from search.records import ConvertedModel
+from search.records.tokens import ConvertedModel
 
 _FORMAT = 2  # raise it when the conversion changes
 _ENTRY = "entry.json"

@@ -24,7 +24,7 @@ from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import check_pooling, pool, unit
 from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer, tokens
 from search.errors import ModelError
-from search.records import TokenVectors
+from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
     import tokenizers

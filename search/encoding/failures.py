@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.encoding.cache import cache_home, entry_folder
-from search.records import ConvertedModel
+from search.records.tokens import ConvertedModel
 
 if TYPE_CHECKING:
     from search.encoding.models import ModelFiles

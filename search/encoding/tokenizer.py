@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.errors import ModelError
-from search.records import Part, Token
+from search.records.tokens import Part, Token
 
 if TYPE_CHECKING:
     import tokenizers

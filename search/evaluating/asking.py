@@ -14,7 +14,9 @@ from search.encoding import Encoder
 from search.errors import InputError
 from search.evaluating.dataset import Query
 from search.evaluating.statistics import comparisons, measured
-from search.records import Comparison, Hit, JudgedQuery, Latency, Measured, Progress, Setting, Status
+from search.records.evaluations import Comparison, JudgedQuery, Latency, Measured, Setting
+from search.records.hits import Hit
+from search.records.reports import Progress, Status
 
 _TIMED = 200  # queries that are timed, at most
 FEW = 20  # queries; with fewer an interval is itself uncertain

@@ -22,8 +22,9 @@ from search.bert.tagging import Tagger, load_tagger
 from search.errors import InputError, OptionalDependency
 from search.evaluating.asking import FEW
 from search.evaluating.formats.conll import Sentence, read_conll
-from search.records import Estimate, Progress
 from search.records.entities import EntityEvaluation, EntityFigures
+from search.records.evaluations import Estimate
+from search.records.reports import Progress
 from search.statistics import of_counts
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from search.evaluating.asking import FEW, Plan
 from search.evaluating.dataset import SentencePairs
 from search.evaluating.statistics import pearson, spearman
 from search.evaluating.whole import too_long
-from search.records import Evaluation, JudgedQuery, Measured, Setting
+from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
 
 
 def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluation:

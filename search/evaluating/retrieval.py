@@ -13,7 +13,8 @@ from search.evaluating.formats.strict import malformed
 from search.evaluating.metrics import DEPTH, ranking_values
 from search.index.place_of import place_of
 from search.index.vectors import LoadedVectors
-from search.records import Evaluation, Hit, Setting
+from search.records.evaluations import Evaluation, Setting
+from search.records.hits import Hit
 
 Judgements = Mapping[str, Mapping[str, int]]
 

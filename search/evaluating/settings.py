@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from search.errors import InputError
-from search.records import Setting
+from search.records.evaluations import Setting
 
 _TAKEN = ("self", "text", "k", "per_document")
 _NUMBERS = ("weight", "reader_weight", "min_score", "diversity", "offset")

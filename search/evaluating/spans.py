@@ -8,7 +8,7 @@ from functools import partial
 from search.evaluating.asking import Found, OpenIndex, Plan, measure
 from search.evaluating.coverage import span_values
 from search.evaluating.dataset import Query, Span, Spans
-from search.records import Evaluation, Setting
+from search.records.evaluations import Evaluation, Setting
 
 
 def evaluate_spans(data: Spans, index: OpenIndex, settings: Sequence[Setting], plan: Plan) -> Evaluation:

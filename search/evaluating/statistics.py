@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records import Comparison, JudgedQuery, Latency, Measured, Setting
+from search.records.evaluations import Comparison, JudgedQuery, Latency, Measured, Setting
 from search.statistics import compared, mean_of, pearson, spearman
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from search.evaluating.collection import require_documents
 from search.evaluating.dataset import Entry, Query, Retrieval
 from search.evaluating.metrics import DEPTH, ranking_values
 from search.evaluating.retrieval import about_judgements
-from search.records import Evaluation, Progress, Setting
+from search.records.evaluations import Evaluation, Setting
+from search.records.reports import Progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from search.records import Contrast, Difference, Explanation, Hit, Share
+from search.records.comparisons import Contrast, Difference
+from search.records.explanations import Explanation, Share
+from search.records.hits import Hit
 
 
 def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contrast:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
-from search.errors import InputError, TextTooLong
+from search.errors import InputError
 from search.explaining.contrast import contrast_of
 from search.explaining.explanation import explain_pair, similarity_layer
 from search.explaining.others import OtherAddends, Others, Stored, Subject
@@ -21,24 +19,13 @@ from search.index.vectors import LoadedVectors
 from search.query.late import SHARE as LATE_SHARE
 from search.query.percentile import Scale
 from search.query.rank import Allowed, as_hit, ranked, scored
-from search.query.ranking import Asked, Ranking, check_query
+from search.query.ranking import Asked, Ranking, check_query, query_fits
 from search.query.selection import Selection
 from search.query.standing import Standing, passage_count, standings
-from search.records import Contrast, Explanation, Hit, TokenVectors, WhyNot
-
-if TYPE_CHECKING:
-    pass
-
-
-@contextmanager
-def query_fits(what: str = "query") -> Iterator[None]:
-    """Tell somebody whose query is too long to shorten it: unlike a text, it is never cut."""
-    try:
-        yield
-    except TextTooLong as error:
-        raise InputError(
-            f"the {what} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
-        ) from None
+from search.records.comparisons import Contrast, WhyNot
+from search.records.explanations import Explanation
+from search.records.hits import Hit
+from search.records.tokens import TokenVectors
 
 
 class Explainer:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
 from search.explaining.matrices import contribution_matrix, similarity_matrix
-from search.records import Explanation, Term, TokenVectors
+from search.records.explanations import Explanation, Term
+from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
     from search.encoding.inputs import Role

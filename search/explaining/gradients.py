@@ -29,7 +29,7 @@ from search.encoding.inputs import Role, with_context
 from search.encoding.layers import pooled_layers
 from search.encoding.tokenizer import encode_ids
 from search.errors import ModelError
-from search.records import TokenVectors
+from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

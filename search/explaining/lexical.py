@@ -10,7 +10,7 @@ from search.index.snapshot import StoredPassage
 from search.index.terms import Term as Wanted
 from search.query.fusion import Fusion
 from search.query.ranking import Ranking
-from search.records import Occurrence, Term
+from search.records.explanations import Occurrence, Term
 
 _NAMES = ("by meaning", "by words")
 

@@ -18,7 +18,8 @@ from search.query.fusion import Fusion
 from search.query.late import SHARE as LATE_SHARE
 from search.query.late import LateInteraction, Matched
 from search.query.ranking import Asked, Ranking
-from search.records import Term, TokenVectors
+from search.records.explanations import Term
+from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

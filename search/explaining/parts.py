@@ -15,7 +15,8 @@ import numpy as np
 
 from search.explaining.explanation import explain_pair
 from search.query.ranking import Part
-from search.records import Explanation, Term, Token, TokenVectors
+from search.records.explanations import Explanation, Term
+from search.records.tokens import Token, TokenVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

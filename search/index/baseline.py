@@ -19,7 +19,7 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.index.checksums import COVERED, covered, require, row_checksum
 from search.index.terms import TOKENIZER
-from search.records import RandomPairs
+from search.records.reports import RandomPairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ from search.index.layout import DATABASE, is_index
 from search.index.plan import KEPT_UNTIL_SEEN, Plan, compare, listed
 from search.index.settings import Source
 from search.index.snapshot import grouped
-from search.records import Changes
+from search.records.reports import Changes
 
 
 def preview(folder: Path, index: Path, source: Source, *, verify: bool = False) -> Changes:

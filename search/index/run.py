@@ -26,7 +26,8 @@ from search.index.settings import PassageSettings, Source
 from search.index.snapshot import counts, skipped_groups
 from search.index.vectors import read_ann
 from search.index.writer import Work, Writer, as_blob
-from search.records import Passage, Progress, Report
+from search.records.documents import Passage
+from search.records.reports import Progress, Report
 
 _REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew
 

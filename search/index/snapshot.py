@@ -19,7 +19,7 @@ from search.index.checksums import COVERED, content_key, covered, require
 from search.index.database import meta_of, one_meta, reading
 from search.index.layout import DATABASE
 from search.index.vectors import one_embedding, read_ann
-from search.records import SkippedGroup, Status
+from search.records.reports import SkippedGroup, Status
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.encoding.encoder import Encoder
-from search.records import Token, TokenVectors
+from search.records.tokens import Token, TokenVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

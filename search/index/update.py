@@ -32,7 +32,7 @@ from search.index.run import Run
 from search.index.settings import PassageSettings, Source
 from search.index.storage import warning
 from search.index.vectors import read_ann
-from search.records import Progress, Report
+from search.records.reports import Progress, Report
 
 
 def update(

@@ -22,7 +22,7 @@ from search.index import lexicon
 from search.index.checksums import COVERED, Value, content_key, row_checksum
 from search.index.database import count_passages, number_passages_after, put_meta
 from search.index.vectors import Ann
-from search.records import Document, Passage
+from search.records.documents import Document, Passage
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,7 +21,7 @@ from search.index.lexicon import Lexicon
 from search.index.snapshot import StoredPassage
 from search.index.token_vectors import kept, stored, unit_rows
 from search.query.ranking import Scored
-from search.records import TokenVectors
+from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

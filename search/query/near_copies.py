@@ -10,7 +10,7 @@ from search.index.database import one_meta
 from search.index.snapshot import StoredPassage, stored_passages
 from search.index.vectors import embeddings, embeddings_of
 from search.query.duplicates import check_threshold, clusters
-from search.records import Cluster, Copy
+from search.records.results import Cluster, Copy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

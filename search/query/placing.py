@@ -13,7 +13,8 @@ from search.corpus import SourceFile, documents, load
 from search.corpus.lines import line_map
 from search.corpus.suffixes import kind_of
 from search.errors import SearchError
-from search.records import Document, Hit
+from search.records.documents import Document
+from search.records.hits import Hit
 
 if TYPE_CHECKING:
     from search.index.vectors import LoadedVectors

@@ -16,7 +16,7 @@ from search.query.grouping import completed
 from search.query.percentile import Scale
 from search.query.ranking import POOL, Asked, Ranking, Scored
 from search.query.selection import Selection, numbered, selected, stored_vectors
-from search.records import Hit
+from search.records.hits import Hit
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from search.errors import InputError
+from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from search.encoding.inputs import Role
-    from search.records import Expansion, Hit, TokenVectors
+    from search.records.hits import Expansion, Hit
+    from search.records.tokens import TokenVectors
 
 Mode = Literal["hybrid", "dense", "lexical", "rrf"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -135,6 +138,17 @@ class Scored:
     ranks: tuple[int | None, int | None] | None = None
     reranked: float | None = None
     before: int | None = None
+
+
+@contextmanager
+def query_fits(what: str = "query") -> Iterator[None]:
+    """Tell somebody whose query is too long to shorten it: unlike a text, it is never cut."""
+    try:
+        yield
+    except TextTooLong as error:
+        raise InputError(
+            f"the {what} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+        ) from None
 
 
 def check_query(text: str, k: int = 1, per_document: int = 0) -> None:

@@ -11,7 +11,8 @@ from search.corpus import SourceFile, load
 from search.corpus.decode import decode
 from search.corpus.suffixes import DOCUMENT_KINDS
 from search.errors import InputError, ReadError
-from search.records import Hit, Neighbour, Surroundings
+from search.records.hits import Hit
+from search.records.results import Neighbour, Surroundings
 
 if TYPE_CHECKING:
     from search.index.vectors import LoadedVectors

@@ -12,7 +12,7 @@ from typing import Any
 from search.corpus.patterns import Patterns
 from search.query.conditions import And, Comparison, Condition, Field, Has, Not, Or
 from search.query.where_compare import comparing, folded
-from search.records import Annotator
+from search.records.annotations import Annotator
 
 Passes = Callable[[Any], bool]
 

@@ -14,7 +14,7 @@ from search.query.conditions import BUILT_IN, Comparison, Field, Where
 from search.query.where import wrong
 from search.query.where_compare import ORDERS, Scalar, Value, as_text, comparable, folded
 from search.query.where_functions import COLUMNS, Conditions, Passes, found_under, is_scalar, leaves
-from search.records import Annotator
+from search.records.annotations import Annotator
 
 _LISTED, _EXAMPLES, _LONGEST = 20, 3, 40  # of fields and values that an error names
 

@@ -26,7 +26,7 @@ from search.query.conditions import Condition, Where
 from search.query.where_compare import folded
 from search.query.where_functions import Conditions, leaves
 from search.query.where_sense import require_sense
-from search.records import Annotator
+from search.records.annotations import Annotator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

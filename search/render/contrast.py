@@ -9,7 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import Contrast, Difference, Hit, Partner
+from search.records.comparisons import Contrast, Difference
+from search.records.explanations import Partner
+from search.records.hits import Hit
 from search.render import json
 from search.render.escape import one_line
 from search.render.terminal import canvas, drawn, headings, where

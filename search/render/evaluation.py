@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import Comparison, Evaluation, Measured
+from search.records.evaluations import Comparison, Evaluation, Measured
 from search.render import json
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn

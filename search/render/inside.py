@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from search.records import (
+from search.records.inspections import (
     ContextualCosines,
     InputToken,
     Inspection,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from search.records import InputToken, Inspection, TokenizerComparison
+from search.records.inspections import InputToken, Inspection, TokenizerComparison
 from search.render.escape import one_line
 from search.render.inside import (
     STATE_HEADERS,

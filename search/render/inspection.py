@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from search.records import ContextualCosines, Inspection, ModelShape, TokenizerComparison
+from search.records.inspections import ContextualCosines, Inspection, ModelShape, TokenizerComparison
 from search.render.escape import one_line
 from search.render.inside import (
     STATE_HEADERS,

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from search.records import Explanation, Hit, Surroundings
+from search.records.explanations import Explanation
+from search.records.hits import Hit
+from search.records.results import Surroundings
 
 
 def document(value: Any) -> str:

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import Comparison, LabelReport, LabelTraining
+from search.records.evaluations import Comparison
+from search.records.labels import LabelReport, LabelTraining
 from search.render.escape import one_line
 from search.render.terminal import canvas, drawn
 

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.table import Table
 from rich.text import Text
 
-from search.records import (
-    LabelExplanation,
-    LabelledIndex,
-    LabelledText,
-    Labelling,
-    LabelTraining,
-    Word,
-)
 from search.records.filters import field_in_filter, filter_argument, in_filter
+from search.records.labels import LabelExplanation, LabelledIndex, LabelledText, Labelling, LabelTraining
+from search.records.words import Word
 from search.render import json
 from search.render.bars import Bar, Chart, Group
 from search.render.escape import one_line

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from urllib.parse import quote
 
-from search.records import Hit
+from search.records.hits import Hit
 from search.render.csv import number, written
 from search.render.escape import escape
 from search.render.terminal import headings, shown_path, snippet, where

@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import Changes, ConvertedModel, Report, SkippedGroup, Status
+from search.records.reports import Changes, Report, SkippedGroup, Status
+from search.records.tokens import ConvertedModel
 from search.render import scale
 from search.render.escape import escape
 from search.render.terminal import canvas, drawn, duration, shown_path, size

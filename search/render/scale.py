@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from search.records import Hit, RandomPairs
+from search.records.hits import Hit
+from search.records.reports import RandomPairs
 
 _HIGH = 95.0  # percentile from which on a score is worth a look
 

@@ -14,7 +14,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records import Difference, Explanation, Hit, Partner, Share, Word, WordMatrices
+from search.records.comparisons import Difference
+from search.records.explanations import Explanation, Partner, Share
+from search.records.hits import Hit
+from search.records.words import Word, WordMatrices
 from search.render import scale
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, headings, where

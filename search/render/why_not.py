@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rich.padding import Padding
 from rich.text import Text
 
-from search.records import Hit, WhyNot
+from search.records.comparisons import WhyNot
+from search.records.hits import Hit
 from search.render import json
 from search.render.contrast import draw_gap, draw_hit, plain
 from search.render.escape import escape, one_line

@@ -14,7 +14,7 @@ import numpy as np
 
 from search.encoding.models import ModelFiles
 from search.errors import InputError, ModelError
-from search.records import Estimate
+from search.records.evaluations import Estimate
 from search.statistics import mean_of
 from search.training.model import losses, seeded, shown_name
 from search.training.scoring import Figures

@@ -13,7 +13,7 @@ from search.encoding.inputs import with_context
 from search.errors import InputError, ReadError
 from search.index.database import reading
 from search.index.layout import DATABASE, find_index
-from search.records import TrainingFile
+from search.records.training import TrainingFile
 from search.training.examples import key_of
 
 FEWEST = 8  # passages

@@ -16,7 +16,7 @@ import numpy as np
 from search.encoding.encoder import Role
 from search.encoding.inputs import prompt_for
 from search.evaluating.metrics import ranking_values
-from search.records import Estimate
+from search.records.evaluations import Estimate
 from search.statistics import mean_of, pearson, spearman
 from search.training.examples import Examples, key_of
 

@@ -10,14 +10,14 @@ from search.bert import FAMILIES, attention, inspect
 from search.bert.checkpoint import load_checkpoint
 from search.encoding import Encoder
 from search.errors import InputError
-from search.records import Attention
+from search.records.attention import Attention
 from tests.bert.conftest import named_checkpoint
 from tests.bert.test_inspecting import figures
 
 
 def by_hand() -> Attention:
     """Two layers of two heads over two tokens; the means are those of the handbook's example of rollout."""
-    from search.records import InputToken
+    from search.records.inspections import InputToken
 
     tokens = tuple(InputToken(text, i, 0, 1, 0, 0, 1, False, i, False) for i, text in enumerate("ab"))
     first = [[[0.4, 0.6], [0.3, 0.7]], [[0.8, 0.2], [0.1, 0.9]]]  # mean 0.6 0.4 / 0.2 0.8

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.records import Faithfulness, Removal, Word
+from search.records.faithfulness import Faithfulness, Removal
+from search.records.words import Word
 from search.render.faithfulness import faithfulness
 from tests.conftest import Run
 

@@ -12,7 +12,7 @@ import search
 from search.bert import tag
 from search.bert.tagging import load_tagger
 from search.corpus import SourceFile, read, walk
-from search.records import Document
+from search.records.documents import Document
 from tests.bert.conftest import BIO, save_tagger
 from tests.conftest import Run
 

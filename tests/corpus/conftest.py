@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from search.corpus import SourceFile, documents, load
-from search.records import Document
+from search.records.documents import Document
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 

@@ -19,7 +19,7 @@ from search.corpus.cut import Stopped
 from search.corpus.lines import line_map
 from search.corpus.windows import spans
 from search.errors import InputError
-from search.records import Document, Section
+from search.records.documents import Document, Section
 
 from .conftest import TOKENIZERS, parsed
 from .test_cut import TEXTS, check, plain, solid

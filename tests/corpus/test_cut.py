@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, normalizers
 from search.corpus import Cutter, read
 from search.corpus.lines import line_map, line_starts
 from search.errors import InputError, ReadError
-from search.records import Document, Passage, Section
+from search.records.documents import Document, Passage, Section
 
 from .conftest import TOKENIZERS, byte_pairs, parsed, shared, source_file
 

@@ -8,7 +8,7 @@ import pytest
 from search.corpus import Skipped, jsonl, read
 from search.corpus.decode import Decoded
 from search.errors import ReadError
-from search.records import Document
+from search.records.documents import Document
 
 from .conftest import shared, source_file
 

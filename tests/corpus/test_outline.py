@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.corpus.outline import Heading, sections
-from search.records import Section
+from search.records.documents import Section
 
 
 def test_levels_close_what_is_not_above_them() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from search.corpus import Contents, SourceFile, documents, load, read
 from search.errors import ReadError
-from search.records import Document, LineMap, Section
+from search.records.documents import Document, LineMap, Section
 
 from .conftest import parsed, source_file
 

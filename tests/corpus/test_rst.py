@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from search.corpus import SourceFile, read, walk
-from search.records import Document
+from search.records.documents import Document
 
 from .conftest import outline, parsed, shared
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from search.corpus import Skipped, read, table
 from search.corpus.decode import Decoded
 from search.errors import ReadError
-from search.records import Document
+from search.records.documents import Document
 
 from .conftest import source_file
 

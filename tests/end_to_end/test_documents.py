@@ -14,7 +14,7 @@ import pytest
 import search
 from search.corpus import Cutter, SourceFile, read, walk
 from search.encoding import Encoder
-from search.records import Document
+from search.records.documents import Document
 from tests.conftest import DATA, REPOSITORY
 from tests.corpus.extract.making import docx, epub, pdf, pptx, xlsx
 

@@ -16,7 +16,7 @@ from search.errors import FingerprintMismatch, IndexDamaged, IndexNotFound, Inpu
 from search.evaluating.coverage import span_values
 from search.evaluating.dataset import Span
 from search.evaluating.metrics import ranking_values
-from search.records import Evaluation
+from search.records.evaluations import Evaluation
 from tests.evaluating.conftest import DOCUMENTS, QRELS, QUERIES, write_lines, write_qrels
 
 DENSE = ["dense"]

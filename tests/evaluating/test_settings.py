@@ -4,7 +4,7 @@ import pytest
 
 from search.errors import InputError
 from search.evaluating.settings import settings_of
-from search.records import Setting
+from search.records.evaluations import Setting
 
 KEYWORDS = {
     "self": None,

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from search.encoding import Encoder
-from search.records import Explanation, Token
+from search.records.explanations import Explanation
+from search.records.tokens import Token
 from tests.conftest import DATA, REPOSITORY
 
 

@@ -11,7 +11,7 @@ import pytest
 import search
 from search.encoding import Encoder
 from search.errors import InputError
-from search.records import Partner, Share, Term
+from search.records.explanations import Partner, Share, Term
 from tests.conftest import save_tiny_bert
 from tests.explaining.test_explanation import by_hand
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from search.explaining.contrast import contrast_of
-from search.records import Term, WhyNot
+from search.records.comparisons import WhyNot
+from search.records.explanations import Term
 from search.render import contrast, json, why, why_not
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT

@@ -5,7 +5,9 @@ import pytest
 
 import search
 from search.encoding import Encoder
-from search.records import Explanation, Token, Word
+from search.records.explanations import Explanation
+from search.records.tokens import Token
+from search.records.words import Word
 
 
 def by_hand() -> Explanation:

@@ -14,7 +14,10 @@ import search
 from search.encoding import Encoder
 from search.errors import InputError
 from search.explaining.faithfulness import faithfulness, ranked_words, without
-from search.records import Explanation, Faithfulness, Removal, Term, Token, Word
+from search.records.explanations import Explanation, Term
+from search.records.faithfulness import Faithfulness, Removal
+from search.records.tokens import Token
+from search.records.words import Word
 
 VOCABULARY = ["key", "lock", "door", "turn", "water", "title"]
 

@@ -25,7 +25,8 @@ from search.encoding.encoder import with_context
 from search.index.settings import PassageSettings, Source
 from search.index.update import update
 from search.query.ranking import WEIGHT
-from search.records import Document, Passage, Report
+from search.records.documents import Document, Passage
+from search.records.reports import Report
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
 
 faiss.omp_set_num_threads(1)  # threads that wait for each other make small searches slow on a busy machine

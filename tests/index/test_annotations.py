@@ -17,7 +17,7 @@ from search.index.checksums import COVERED
 from search.index.health.check import check
 from search.index.health.repair import repair
 from search.index.lock import writer_lock
-from search.records import Annotation, Mention
+from search.records.annotations import Annotation, Mention
 from tests.index import damage
 from tests.index.damage import sql
 

@@ -67,7 +67,7 @@ def by_hand(folder: Path, tiny: Encoder, model: Path) -> list[tuple[str, int, in
     follows = BoundarySignal(str(model))
     cutter = Cutter(tiny.tokenizer, max_tokens=tiny.max_tokens, boundary=follows)
     from search.corpus import documents, load, walk
-    from search.records import Document
+    from search.records.documents import Document
 
     found = []
     for file in walk(folder):

@@ -8,7 +8,7 @@ import pytest
 from search import Index
 from search.explaining.explainer import Explainer
 from search.query import Asked, Ranking, Selection, ranked
-from search.records import Expansion, Hit
+from search.records.hits import Expansion, Hit
 
 QUERY = "find the zebra"
 WORDS = (Expansion("water", "zebra", 9, 14, 0.3), Expansion("doors", "zebra", 9, 14, 0.2))

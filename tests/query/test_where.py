@@ -18,7 +18,7 @@ from search.query.conditions import And, Comparison, Has, Not, Or
 from search.query.where import KINDS, parse
 from search.query.where_compare import Value, as_date, as_number, comparing
 from search.query.where_sql import Filters, matching
-from search.records import Document
+from search.records.documents import Document
 from tests.conftest import REPOSITORY
 from tests.query.stored import add_document, empty
 

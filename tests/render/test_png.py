@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from search.records import Explanation, Similarities, Token
+from search.records.explanations import Explanation
+from search.records.sentences import Similarities
+from search.records.tokens import Token
 from search.render.units import units
 from tests.conftest import REPOSITORY
 from tests.explaining.test_explanation import by_hand
@@ -124,7 +126,7 @@ def test_the_sign_of_an_addend_is_seen_without_reading_it() -> None:
 
 
 def test_terms_and_integrated_gradients_are_named(written: list[str]) -> None:
-    from search.records import Term
+    from search.records.explanations import Term
 
     why = replace(by_hand(), terms=(Term("key", 0.25),), steps=64)
     picture.explanation(why, units(why))
@@ -165,7 +167,7 @@ def test_a_character_that_no_font_has_is_a_box_and_is_said() -> None:
 def test_nothing_global_is_touched() -> None:
     script = """
 import sys, matplotlib, numpy
-from search.records import Similarities
+from search.records.sentences import Similarities
 from search.render import picture
 found = Similarities(("a", "b"), ("a", "b"), numpy.eye(2), True, "model", "mean")
 picture.sentences(found)

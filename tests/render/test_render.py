@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.records import Hit, Report, SkippedGroup
+from search.records.hits import Hit
+from search.records.reports import Report, SkippedGroup
 from search.render import hits, json, reports, terminal, why
 from search.render.escape import escape, one_line
 from tests.explaining.test_explanation import by_hand

@@ -2,7 +2,8 @@
 
 import pytest
 
-from search.records import Hit, RandomPairs
+from search.records.hits import Hit
+from search.records.reports import RandomPairs
 from search.render import hits, scale
 
 

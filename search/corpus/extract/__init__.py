@@ -22,7 +22,7 @@ from search.corpus.lines import line_map
 from search.corpus.packages import require
 from search.corpus.source import Skipped, file_stem
 from search.errors import ReadError
-from search.records import Document, Section
+from search.records.documents import Document, Section
 
 __all__ = ["documents"]
 

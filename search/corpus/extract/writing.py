@@ -14,7 +14,7 @@ from search.corpus.extract.limits import MOST_CHARACTERS
 from search.corpus.outline import Heading, one_line, sections
 from search.corpus.values import whole_characters
 from search.errors import ReadError
-from search.records import Section
+from search.records.documents import Section
 
 # No characters of a text: controls but tab and line end, and what Unicode sets aside for programs.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")

@@ -10,7 +10,7 @@ from search.evaluating.formats import beir, spans, sts
 from search.evaluating.formats.judgements import read_judgements
 from search.evaluating.formats.squad import read_squad
 from search.evaluating.formats.strict import rows
-from search.records import Task
+from search.records.evaluations import Task
 
 _FORMATS = (
     "Known are: a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/); a folder with corpora/ and "

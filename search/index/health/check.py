@@ -34,8 +34,8 @@ from search.index.health.examine_words import examine_token_vectors, examine_wor
 from search.index.health.kinds import CHECKS, KINDS, Tally
 from search.index.layout import DATABASE, home, place_for
 from search.index.vectors import LoadedVectors
-from search.records import Progress
 from search.records.checks import CheckReport
+from search.records.reports import Progress
 
 _TABLES = ("files", "documents", "passages")
 _NEEDED_FOR_QUERIES = ("database", "format", "settings", "links", "embeddings", "counts")

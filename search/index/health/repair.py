@@ -36,8 +36,8 @@ from search.index.health.repair_run import (
 from search.index.layout import is_index
 from search.index.lock import writer_lock
 from search.index.settings import PassageSettings
-from search.records import Progress
 from search.records.checks import RepairReport, RepairStep
+from search.records.reports import Progress
 
 # What a repair would do about each kind, for a dry run.
 _PLAN: dict[tuple[str, ...], str] = {

@@ -33,8 +33,8 @@ from search.index.schema import migrate
 from search.index.settings import PassageSettings, Source
 from search.index.vectors import LoadedVectors
 from search.index.writer import Writer
-from search.records import Progress
 from search.records.checks import RepairStep
+from search.records.reports import Progress
 
 # Kinds of damage that are healed in the same way.
 BROKEN = ("database unreadable", "database fault", "table unreadable", "schema")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records import Attention, Inspection
+from search.records.attention import Attention
+from search.records.inspections import Inspection
 from search.render.attention import CAVEATS, rows_line
 from search.render.inside_sheets import inspection_sheet
 from search.render.page.document import document, isolated, text

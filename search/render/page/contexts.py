@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.records import ContextualCosines
+from search.records.inspections import ContextualCosines
 from search.render.inside import context_columns, context_name, contexts_line
 from search.render.page.document import document, isolated, shade, text
 

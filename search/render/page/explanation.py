@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from search.records import Explanation, Hit, Share
+from search.records.explanations import Explanation, Share
+from search.records.hits import Hit
 from search.render.page.document import bar, document, isolated, signed, text
 from search.render.page.texts import Side, panel, two_texts
 from search.render.terminal import headings, where

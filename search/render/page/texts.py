@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from search.records import Explanation, Word
+from search.records.explanations import Explanation
+from search.records.words import Word
 from search.render.page.document import shade, signed, text
 from search.render.units import By, Unit, Units
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records import Attention
+from search.records.attention import Attention
 from search.render.attention import CAVEATS, chosen, labels, rows_line, title
 from search.render.picture.canvas import FAINT, GRID, INK, Canvas, Lettering, shortened, text_width, wrapped
 from search.render.picture.cells import Block, draw_cells

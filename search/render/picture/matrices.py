@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from search.records import Explanation, Hit
+from search.records.explanations import Explanation
+from search.records.hits import Hit
 from search.render.escape import one_line
 from search.render.picture.canvas import (
     FAINT,

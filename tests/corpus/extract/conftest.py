@@ -8,7 +8,7 @@ import pytest
 
 from search.corpus.extract import documents
 from search.corpus.extract.reader import Reader
-from search.records import Document
+from search.records.documents import Document
 
 
 @pytest.fixture(scope="module")

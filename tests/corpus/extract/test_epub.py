@@ -8,7 +8,7 @@ from search.corpus import Skipped
 from search.corpus.extract import documents
 from search.corpus.extract.reader import Reader
 from search.errors import ReadError
-from search.records import Document
+from search.records.documents import Document
 
 from ..conftest import outline
 from .making import epub, replaced

@@ -10,7 +10,7 @@ from search.corpus.extract.paragraphs import Line, paragraphs, undivided
 from search.corpus.extract.pdf import _date, extract
 from search.corpus.extract.reader import Reader
 from search.errors import ReadError
-from search.records import Document
+from search.records.documents import Document
 
 from ..conftest import outline
 from .making import pdf

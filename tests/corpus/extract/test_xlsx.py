@@ -9,7 +9,7 @@ import pytest
 from search.corpus.extract import documents
 from search.corpus.extract.reader import Reader
 from search.errors import ReadError
-from search.records import Document
+from search.records.documents import Document
 
 from ..conftest import outline
 from .making import pptx, replaced, xlsx
