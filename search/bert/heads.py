@@ -21,7 +21,7 @@ import numpy as np
 
 from search.encoding.models import ModelFiles, find_model
 from search.encoding.tokenizer import load_tokenizer
-from search.encoding.torch_engine import best_device, quiet
+from search.encoding.torch_engine import quiet, usable_device
 from search.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -177,10 +177,12 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
         device: "cpu", "cuda", ...; None takes a GPU where there is one.
 
     Raises:
+        InputError: there is no such device here.
         ModelError: it cannot be found or loaded, transformers has no such head for its kind of model, or its file
             holds no weights for the head.
     """
     files = find_model(name, offline=offline)
+    device = usable_device(device)
     tokenizer = load_tokenizer(files.folder, files.name)
     model, missing = _load(task, files)
     if missing:
@@ -189,7 +191,6 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
             f"'{files.name}' has no head for {_NAMED[task]}: its file holds no weights for {listed}. "
             f"Name a checkpoint that was trained for it ({_CLASSES[task]}), such as {_TRAINED[task]}."
         )
-    device = device or best_device()
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
     return Head(task, files, tokenizer, model.to(device).eval(), labels, device)

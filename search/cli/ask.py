@@ -13,6 +13,7 @@ from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     Colour,
     ColourOption,
+    DeviceOption,
     EngineOption,
     IndexOption,
     JsonOption,
@@ -111,6 +112,7 @@ def ask(
     index: IndexOption = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
+    device: DeviceOption = None,
     png: PngOption = None,
     html: HtmlOption = None,
     logits: Logits = False,
@@ -144,6 +146,7 @@ def ask(
         "answers": number,
         "no_answer_margin": no_answer_margin,
         "max_answer": max_answer,
+        "device": device,
     }
     with progress_bar(quiet) as progress:
         if inside is not None:

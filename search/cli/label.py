@@ -13,6 +13,7 @@ from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
     ColourOption,
+    DeviceOption,
     EngineOption,
     IndexOption,
     JsonOption,
@@ -136,6 +137,7 @@ def label(
     out: Out = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
+    device: DeviceOption = None,
     png: PngOption = None,
     html: HtmlOption = None,
     as_json: JsonOption = False,
@@ -172,6 +174,8 @@ def label(
         raise typer.BadParameter("--remove needs --name: which labels")
     if replace and (train or remove):
         raise typer.BadParameter("--replace goes with --model or --head")
+    if device and not model:
+        raise typer.BadParameter("--device goes with --model: a head runs on the processor")
     if remove and (png or html):
         raise typer.BadParameter("--remove leaves nothing to draw: leave --png and --html out")
     if train and index and encoder:
@@ -212,7 +216,9 @@ def label(
     elif text:
         from search.bert.labelling import label as labels_of
 
-        _show_texts(shown, labels_of(text, model=model, head=head, offline=offline, engine=engine))
+        _show_texts(
+            shown, labels_of(text, model=model, head=head, offline=offline, engine=engine, device=device)
+        )
     else:
         from search.bert.label_index import label_index
         from search.cli.progress import progress_bar
@@ -225,6 +231,7 @@ def label(
                 name=name,
                 replace=replace,
                 offline=offline,
+                device=device,
                 progress=progress,
             )
         _show_index(shown, done)

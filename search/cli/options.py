@@ -40,6 +40,14 @@ PoolingOption = Annotated[
     str | None,
     typer.Option("--pooling", help="mean, cls, pooler, max or mean_sqrt_len. Default: the model's own."),
 ]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        help="What the checkpoint runs on: cpu or cuda. Default: a GPU where there is one.",
+        show_default=False,
+    ),
+]
 EngineOption = Annotated[str, typer.Option("--engine", help="auto, openvino or torch.")]
 PrecisionOption = Annotated[
     str | None,

@@ -12,6 +12,7 @@ from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
     ColourOption,
+    DeviceOption,
     IndexOption,
     JsonOption,
     OfflineOption,
@@ -67,10 +68,6 @@ Replace = Annotated[
     ),
 ]
 Remove = Annotated[bool, typer.Option("--remove", help="Remove the annotations of this name from the index.")]
-Device = Annotated[
-    str | None,
-    typer.Option("--device", help="cpu or cuda. Default: a GPU where there is one.", show_default=False),
-]
 
 
 def tag(
@@ -82,7 +79,7 @@ def tag(
     prefix: Prefix = "",
     replace: Replace = False,
     remove: Remove = False,
-    device: Device = None,
+    device: DeviceOption = None,
     offline: OfflineOption = False,
     png: PngOption = None,
     html: HtmlOption = None,

@@ -10,7 +10,7 @@ from typing import Any
 from search.encoding.engine import Hidden, padded
 from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import Encoded
-from search.errors import ModelError
+from search.errors import InputError, ModelError
 
 _TORCH_NAMES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
@@ -21,6 +21,10 @@ class TorchEngine:
     Args:
         device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU where there is one.
         precision: of weights and arithmetic, "fp32", "bf16" or "fp16". Hidden states are handed on as float32.
+
+    Raises:
+        InputError: there is no such device here.
+        ModelError: the model cannot be loaded, or is incomplete.
     """
 
     name = "torch"
@@ -30,7 +34,7 @@ class TorchEngine:
         import torch
 
         self._torch = torch
-        self.device = device or best_device()
+        self.device = usable_device(device)
         self.batch_tokens = 2048 if self.device == "cpu" else 16384
         self.model, missing = _load(files, getattr(torch, _TORCH_NAMES[precision]))
         self.has_pooler = getattr(self.model, "pooler", None) is not None and not any(
@@ -83,6 +87,26 @@ def best_device() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def usable_device(name: str | None) -> str:
+    """A device that PyTorch can compute on here; None takes a GPU where there is one.
+
+    Raises:
+        InputError: there is no such device, or PyTorch was not built for it.
+    """
+    import torch
+
+    if name is None:
+        return best_device()
+    try:
+        torch.zeros(1, device=name).cpu()
+    except (RuntimeError, AssertionError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise InputError(
+            f"PyTorch cannot compute on the device '{name}' here: {reason}. Take cpu, or name none."
+        ) from None
+    return name
 
 
 @contextmanager

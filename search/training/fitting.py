@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from search.encoding.torch_engine import best_device
+from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError
 from search.records.reports import Progress
 from search.records.training import CurvePoint
@@ -52,7 +52,7 @@ class Settings:
         """Itself.
 
         Raises:
-            InputError: a value that makes no sense, or a precision that the device lacks.
+            InputError: a value that makes no sense, or a device that there is not, or a precision that it lacks.
         """
         for name in ("epochs", "batch_size", "checkpoint_steps", "patience"):
             value = getattr(self, name)
@@ -72,13 +72,14 @@ class Settings:
             raise InputError(
                 f"precision '{self.precision}' is not known. Choose one of: {', '.join(PRECISIONS)}."
             )
-        if self.precision == "bf16" and not self.on.startswith("cuda"):
+        on = self.on
+        if self.precision == "bf16" and not on.startswith("cuda"):
             raise InputError("bf16 is for a GPU, and there is none here. Leave --precision out.")
         return self
 
     @property
     def on(self) -> str:
-        return self.device or best_device()
+        return usable_device(self.device)
 
     def steps(self, examples: int, batches: int | None = None) -> tuple[int, int]:
         """(steps in all, steps between checkpoints), with `batches` an epoch where they are not all full."""

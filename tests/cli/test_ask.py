@@ -55,6 +55,14 @@ def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
     assert logits["tokens"][0] == "[CLS]"
 
 
+def test_device(run: Run, indexed: Path, reader: Path) -> None:
+    assert (
+        json.loads(run("ask", QUESTION, "--model", reader, "--device", "cpu", "--json")[1])["device"] == "cpu"
+    )
+    code, out, err = run("ask", QUESTION, "--model", reader, "--device", "banana")
+    assert (code, out) == (1, "") and "PyTorch cannot compute on the device 'banana' here: " in err
+
+
 def test_no_answer_is_an_answer(run: Run, indexed: Path, reader: Path) -> None:
     code, out, err = run("ask", QUESTION, "--model", reader, "--no-answer-margin", 99)
     assert (code, err) == (0, "")

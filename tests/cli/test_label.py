@@ -201,6 +201,7 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
         ("--train", examples, "--text", "a"),
         ("--train", examples, "--replace"),
         ("--train", examples, "-i", "x", "--encoder", "y"),
+        ("--head", head, "--device", "cpu"),
         ("--remove",),
     ):
         assert run("label", *wrong)[0] == 2, wrong

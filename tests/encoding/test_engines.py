@@ -91,6 +91,15 @@ def test_unknown_engine() -> None:
         Encoder(offline=True, engine="onnx")
 
 
+@pytest.mark.parametrize("device", ["banana", "", "meta", "hpu"])
+def test_a_device_that_there_is_not_is_named(tiny_model: Path, device: str) -> None:
+    encoder = Encoder(str(tiny_model), engine="torch", device=device)
+    with pytest.raises(
+        InputError, match=f"cannot compute on the device '{device}' here: .* Take cpu, or name none"
+    ):
+        encoder.encode(["key"])
+
+
 def test_a_query_needs_neither_torch_nor_the_models_folder(tmp_path: Path, tiny_model: Path) -> None:
     folder = save_tiny_bert(tmp_path / "gone", seed=3)
     made = Encoder(str(folder))

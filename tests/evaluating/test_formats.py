@@ -173,7 +173,7 @@ def test_malformed_squad(tmp_path: Path, value: object, what: str) -> None:
 def test_squad_that_is_no_json(tmp_path: Path) -> None:
     path = tmp_path / "some.json"
     path.write_text('{\n"data": [}', encoding="utf-8")
-    assert f"{path}:2: no JSON" in message(path)
+    assert f"{path}:2: this is no JSON, and a SQuAD file is" in message(path)
 
 
 def test_spans(gold: Path) -> None:

@@ -81,9 +81,11 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     try:
         found = json.loads(whole)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: no JSON: {error.msg} at column {error.colno}.") from None
+        raise InputError(
+            f"{path}:{error.lineno}: this is no JSON, and a SQuAD file is: {error.msg} at column {error.colno}."
+        ) from None
     except (ValueError, RecursionError):
-        raise InputError(f"{path}: no JSON that can be read.") from None
+        raise InputError(f"{path}: this is no JSON that can be read, and a SQuAD file is JSON.") from None
     for i, article in enumerate(_list(path, "the file", found, "data")):
         place = f"data[{i}]"
         for j, paragraph in enumerate(_list(path, place, article, "paragraphs")):
