@@ -43,12 +43,12 @@ def in_contexts(
     """
     if isinstance(texts, str) or isinstance(against, str):
         raise InputError("texts and against are lists of strings.")
+    places = [occurrences(word, text) for text in texts]
     if not texts or (len(texts) == 1 and not against):
         raise InputError(
             "there is nothing to compare: give two texts, or something to compare the word with."
         )
     checkpoint = load_checkpoint(model, offline)
-    places = [occurrences(word, text) for text in texts]
     vectors, pieces = zip(
         *(_word(checkpoint, text, word, *spans[0]) for text, spans in zip(texts, places, strict=True)),
         strict=True,

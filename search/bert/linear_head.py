@@ -77,15 +77,20 @@ class LinearHead:
         if found:
             raise HeadMismatch(self.name, what, found)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the two files into a folder, which is made if it is not there; a head in it is replaced.
+    def save(self, folder: str | Path, *, replace: bool = False) -> Path:
+        """Write the two files into a folder, which is made if it is not there.
+
+        Args:
+            replace: put it in place of a head that the folder holds.
 
         Raises:
-            InputError: they cannot be written.
+            InputError: the folder holds a head, or the files cannot be written.
         """
         from safetensors.numpy import save
 
         place = Path(folder).expanduser()
+        if not replace:
+            check_no_head(place)
         arrays = {"coefficients": self.coefficients, "intercepts": self.intercepts}
         weights = save({name: np.ascontiguousarray(array, "<f8") for name, array in arrays.items()})
         described = {
@@ -115,6 +120,17 @@ class LinearHead:
 
     def _fingerprint(self) -> dict[str, str]:
         return self.fingerprint.as_dict()
+
+
+def check_no_head(folder: Path) -> None:
+    """
+    Raises:
+        InputError: the folder holds a head, which would be lost.
+    """
+    if (folder / DESCRIPTION).exists():
+        raise InputError(
+            f"'{folder}' holds a head, and nothing is overwritten. Name another folder, or ask for it to be replaced."
+        )
 
 
 def load_linear_head(folder: str | Path) -> LinearHead:

@@ -123,8 +123,16 @@ def inspect(
         raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
     if head is not None and rollout:
         raise typer.BadParameter("--rollout is of all heads: leave --head out")
+    given = {
+        "--attention": attention,
+        "--layer": layer is not None,
+        "--rollout": rollout,
+        "--word": word is not None,
+        "--against-tokenizer": against_tokenizer is not None,
+    }
+    named = [name for name, there in given.items() if there]
     if sum((looks, word is not None, against_tokenizer is not None)) > 1:
-        raise typer.BadParameter("attention, --word and --against-tokenizer exclude each other")
+        raise typer.BadParameter(f"{named[0]} and {named[-1]} exclude each other")
     if against and word is None:
         raise typer.BadParameter("--against needs --word")
     if vectors and (not as_json or looks or word is not None or against_tokenizer is not None):

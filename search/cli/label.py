@@ -110,7 +110,11 @@ Explain = Annotated[
     bool, typer.Option("--explain", help="With --text and --head: what each word adds to each label.")
 ]
 Replace = Annotated[
-    bool, typer.Option("--replace", help="Drop the labels of that name that another model or head has given.")
+    bool,
+    typer.Option(
+        "--replace",
+        help="Drop the labels of that name that another model or head has given; with --train, the head in --out.",
+    ),
 ]
 Remove = Annotated[bool, typer.Option("--remove", help="Remove the labels --name from the index.")]
 
@@ -172,8 +176,8 @@ def label(
         raise typer.BadParameter("--explain needs --text and --head")
     if remove and not name:
         raise typer.BadParameter("--remove needs --name: which labels")
-    if replace and (train or remove):
-        raise typer.BadParameter("--replace goes with --model or --head")
+    if replace and (remove or (train and not out)):
+        raise typer.BadParameter("--replace goes with --model, with --head, and with --train and --out")
     if device and not model:
         raise typer.BadParameter("--device goes with --model: a head runs on the processor")
     if remove and (png or html):
@@ -183,9 +187,12 @@ def label(
     shown = Shown.asked(png, html, as_json, quiet, color)
     if train:
         from search.bert.label_training import train_labels
+        from search.bert.linear_head import check_no_head
         from search.cli.eval import bars
         from search.evaluating.formats.labels import read_examples
 
+        if out and not replace:
+            check_no_head(out.expanduser())
         examples = read_examples(train.expanduser(), text_column=text_column, label_column=label_column)
         with bars(quiet) as progress:
             made = train_labels(
@@ -201,7 +208,7 @@ def label(
                 engine=engine,
                 progress=progress,
             )
-        kept = made.head.save(out) if out else None
+        kept = made.head.save(out, replace=replace) if out else None
         _show_training(shown, made.training, kept)
     elif remove:
         _remove(index, str(name), as_json)
@@ -303,6 +310,7 @@ def _show_training(shown: Shown, found: LabelTraining, kept: Path | None) -> Non
         data=lambda: labels.as_json(found, head=None if kept is None else str(kept)),
         png=lambda: picture.labels(found),
         html=lambda: page.labels(found),
+        text_anyway=True,
     )
     if kept is None:
         note("note: the head was not kept; name a folder for it with --out", shown.quiet)

@@ -54,16 +54,20 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
 
 
 def _lines() -> Callable[[Progress], None]:
-    started = last = time.monotonic()
+    started = last = since = time.monotonic()
+    stage, before = "", 0  # what was done when the stage first said something, at `since`
 
     def show(state: Progress) -> None:
-        nonlocal last
+        nonlocal last, since, stage, before
         now = time.monotonic()
+        if state.stage != stage:  # its first step often takes longer, so it is not counted
+            stage, before, since = state.stage, state.done, now
         if now - last < _SECONDS_BETWEEN_LINES or not state.total:
             return
         last = now
         share = state.done / state.total
-        left = f"about {(now - started) * (1 - share) / share:,.0f} s left" if share > 0 else ""
+        done = state.done - before
+        left = f"about {(now - since) * (state.total - state.done) / done:,.0f} s left" if done > 0 else ""
         print(
             "  ".join(filter(None, (f"{share:4.0%}", _counted(state), _rate(state, started), left))),
             file=sys.stderr,

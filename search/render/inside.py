@@ -166,7 +166,9 @@ def context_columns(found: ContextualCosines) -> tuple[list[str], list[list[floa
 def contexts_line(found: ContextualCosines) -> str:
     """What was compared, in a sentence or two."""
     pieces = sorted({" ".join(map(one_line, parts)) for parts in found.pieces})
-    said = f"Cosines of '{one_line(found.word)}' as {' or '.join(pieces)}, by {one_line(found.model)}."
+    split = [piece for piece in pieces if " " in piece]
+    spelled_as = f", spelled {' or '.join(split)}" if split else ""
+    said = f"Cosines of '{one_line(found.word)}'{spelled_as}, by {one_line(found.model)}."
     if any(len(parts) > 1 for parts in found.pieces):
         said += " The vector of a word of several tokens is their mean."
     if found.against:

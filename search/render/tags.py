@@ -60,6 +60,20 @@ def said_of(found: Tagged) -> Iterator[str]:
         )
 
 
+def title_of(found: Tagged) -> str:
+    return "Entities" if found.task == "ner" else "Parts of speech"
+
+
+def scores_line(found: Tagged) -> str:
+    """What a score is."""
+    of = (
+        "The score of an entity is the mean over its words of the probability of their class."
+        if found.task == "ner"
+        else "The score of a word is the probability of its class."
+    )
+    return f"{of} It says how sure the model is, not whether it is right."
+
+
 def field_colours(found: Tagged) -> dict[str, int]:
     """field -> number of its colour, in the order in which fields come up."""
     return {field: number for number, field in enumerate(dict.fromkeys(one.field for one in found.mentions))}
@@ -106,7 +120,7 @@ def mentions_chart(found: Tagged) -> Chart:
     ]
     about = (("text", found.text), ("model", found.model))
     notes = tuple(said_of(found))
-    return Chart(f"Tagged: {found.task}", about, tuple(groups), notes)
+    return Chart(title_of(found), about, tuple(groups), notes)
 
 
 def report_chart(done: TagReport) -> Chart:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LEARNED = {
     "pairs": "queries and passages that answer them",
     "triplets": "queries, passages that answer them and passages that do not",
-    "graded": "sentences with scores",
+    "graded": "pairs of sentences with scores",
     "mlm": "masked words of passages",
     "denoising": "passages to write again from their embeddings",
 }

@@ -46,7 +46,11 @@ def test_what_is_saved_is_loaded_to_the_last_bit(head: LinearHead, tmp_path: Pat
     assert (found.name, found.classes, found.fingerprint) == (head.name, head.classes, head.fingerprint)
     assert found.trained == head.trained
     assert found.sha256 == head.sha256 != replace(head, intercepts=head.intercepts + 1e-9).sha256
-    replace(head, classes=("a", "b", "c")).save(tmp_path / "deep" / "head")
+    other = replace(head, classes=("a", "b", "c"))
+    with pytest.raises(InputError, match="holds a head, and nothing is overwritten"):
+        other.save(tmp_path / "deep" / "head")
+    assert load_linear_head(tmp_path / "deep" / "head").classes == head.classes
+    other.save(tmp_path / "deep" / "head", replace=True)
     assert load_linear_head(tmp_path / "deep" / "head").classes == ("a", "b", "c")
 
 
@@ -67,18 +71,18 @@ def changed(folder: Path, **values: object) -> None:
 def test_a_damaged_or_strange_head_is_refused(head: LinearHead, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no head in .*--train"):
         load_linear_head(tmp_path)
-    head.save(tmp_path)
+    head.save(tmp_path, replace=True)
     changed(tmp_path, version=2)
     with pytest.raises(InputError, match="has version 2 and this version of seewhy reads 1"):
         load_linear_head(tmp_path)
     changed(tmp_path, version=1, format="something else")
     with pytest.raises(InputError, match="does not describe a head"):
         load_linear_head(tmp_path)
-    head.save(tmp_path)
+    head.save(tmp_path, replace=True)
     changed(tmp_path, classes=["a", "b"])
     with pytest.raises(InputError, match="other shapes"):
         load_linear_head(tmp_path)
-    head.save(tmp_path)
+    head.save(tmp_path, replace=True)
     for wrong in (
         {"name": 3},
         {"classes": [1, 2, 3]},
@@ -89,14 +93,14 @@ def test_a_damaged_or_strange_head_is_refused(head: LinearHead, tmp_path: Path) 
         changed(tmp_path, **wrong)
         with pytest.raises(InputError, match=f"damaged: {next(iter(wrong))} in head.json is not"):
             load_linear_head(tmp_path)
-        head.save(tmp_path)
+        head.save(tmp_path, replace=True)
     changed(tmp_path, fingerprint={"model": "x"})
     with pytest.raises(InputError, match="something is missing"):
         load_linear_head(tmp_path)
-    replace(head, intercepts=np.array([0.0, np.nan, 0.0])).save(tmp_path)
+    replace(head, intercepts=np.array([0.0, np.nan, 0.0])).save(tmp_path, replace=True)
     with pytest.raises(InputError, match="numbers that are none"):
         load_linear_head(tmp_path)
-    head.save(tmp_path)
+    head.save(tmp_path, replace=True)
     weights = tmp_path / "head.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
     with pytest.raises(InputError, match=r"not the file that head\.json was written with"):

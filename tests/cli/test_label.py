@@ -63,6 +63,10 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     assert "<b>door</b>\\x1b[31m" in out and "\x1b" not in out
     assert f"label with it: seewhy label --head {tmp_path / 'head'}" in err
     assert load_linear_head(tmp_path / "head").name == "topic"
+    code, out, err = run(*args, "--out", tmp_path / "head")
+    assert (code, out) == (1, "") and "holds a head, and nothing is overwritten" in err
+    code, out, err = run(*args, "--name", "other", "--out", tmp_path / "head", "--replace")
+    assert code == 0 and load_linear_head(tmp_path / "head").name == "other"
     code, out, err = run(*args, "--json", "--pooling", "mean", "--pooling", "cls")
     found = json.loads(out)
     assert (code, found["head"], found["source"]) == (0, None, "topics.csv")
@@ -83,7 +87,7 @@ def test_report_as_picture_and_page(run: Run, examples: Path, tiny_model: Path, 
     code, out, err = run(
         "label", "--train", examples, "--encoder", tiny_model, "--repeats", 1, "--png", png, "--html", html
     )
-    assert (code, out) == (0, "")
+    assert code == 0 and "By class" in out
     assert f"wrote {png}\nwrote {html}\n" in err
     assert png.read_bytes().startswith(b"\x89PNG")
     page = html.read_text(encoding="utf-8")

@@ -71,7 +71,7 @@ def attention(
             '<section id="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
             '<p class="faint">A row reads, a column is read; the colour grows with the square root of the '
             "weight.</p></section>",
-            _strongest(found),
+            _strongest(found, *opened),
             f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(one)}</p>' for one in CAVEATS)}"
             f"{_MORE}</section>",
             *map(folded, inspection_sheet(inspection).grids),
@@ -138,17 +138,22 @@ def _tokens(found: Attention, side: str, said: str) -> str:
     return f'<div class="side" id="{side}"><h2>{said}</h2><ol>{lines}</ol></div>'
 
 
-def _strongest(found: Attention) -> str:
-    """What each token reads most, as a plain table."""
-    mean = found.matrix(found.layers)
-    order = np.argsort(-mean, axis=1, kind="stable")[:, :_STRONGEST].tolist()
+def _strongest(found: Attention, layer: int, shown: int) -> str:
+    """What each token reads most in what the page opens at, as a plain table."""
+    if shown <= found.heads:
+        weights, what = found.matrix(layer, shown), f"in layer {layer}, head {shown}"
+    elif shown == found.heads + 1:
+        weights, what = found.matrix(layer), f"in layer {layer}, mean of its heads"
+    else:
+        weights, what = found.rollout(layer), f"by the rollout up to layer {layer}"
+    order = np.argsort(-weights, axis=1, kind="stable")[:, :_STRONGEST].tolist()
     rows = "".join(
         f'<tr><th scope="row">{isolated(token.text)}</th><td>'
-        + ", ".join(f"{isolated(found.tokens[j].text)} {mean[i, j]:.3f}" for j in order[i])
+        + ", ".join(f"{isolated(found.tokens[j].text)} {weights[i, j]:.3f}" for j in order[i])
         + "</td></tr>"
         for i, token in enumerate(found.tokens)
     )
     return (
-        f"<details><summary>What each token reads most in layer {found.layers}, mean of its heads</summary>"
+        f"<details><summary>What each token reads most {what}</summary>"
         f'<div class="wide"><table class="plain"><tbody>{rows}</tbody></table></div></details>'
     )

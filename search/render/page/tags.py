@@ -5,14 +5,14 @@ from __future__ import annotations
 from search.records.annotations import Mention
 from search.records.tags import Tagged, TaggedWord
 from search.render.page.document import document, isolated, text
-from search.render.tags import field_colours, said_of
+from search.render.tags import field_colours, said_of, scores_line, title_of
 
 _COLOURS = 8  # of tags.css
 
 
 def tags(found: Tagged) -> str:
     """The page, as the text of an HTML file."""
-    title = "Entities" if found.task == "ner" else "Parts of speech"
+    title = title_of(found)
     colours = field_colours(found)
     counts = "".join(
         f'<li><mark class="entity e{number % _COLOURS}"><b>{text(field)}</b></mark> '
@@ -29,8 +29,7 @@ def tags(found: Tagged) -> str:
 <details><summary>Every word with its class</summary><div class="scroll"><table class="words"><thead><tr>
 <th scope="col">word</th><th scope="col">tokens</th><th scope="col">class</th><th scope="col">score</th>
 <th scope="col">offsets</th></tr></thead><tbody>{rows}</tbody></table></div></details></main>
-<footer><p>The score of an entity is the mean over its words of the probability of their class. It says how sure the
-model is, not whether it is right.</p></footer>"""
+<footer><p>{scores_line(found)}</p></footer>"""
     return document(title, body, {}, style="tags.css")
 
 
