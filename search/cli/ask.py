@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -33,9 +33,6 @@ from search.cli.ranking import (
     chosen,
 )
 from search.cli.shown import Shown
-
-if TYPE_CHECKING:
-    pass
 
 Question = Annotated[
     str, typer.Argument(metavar="QUESTION", help="What you want to know.", show_default=False)

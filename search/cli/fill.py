@@ -110,4 +110,5 @@ def show_bars(shown: Shown, chart: Chart, found: object) -> None:
         data=lambda: json.document(found),
         png=lambda: picture.bars(chart),
         html=lambda: page.bars(chart),
+        smaller="Take a smaller -k, fewer masks or texts, or --html or --json.",
     )

@@ -205,6 +205,7 @@ def _show_inspection(shown: Shown, asked: _Asked, found: Inspection, vectors: bo
         text=lambda: tables.inspection(found, **shown.style),
         data=lambda: json.inspection(found, vectors=vectors),
         png=lambda: picture.sheet(inspection_sheet(found)),
+        smaller="Shorten the text, or take --attention with --png, or --json.",
         html=lambda: _page(asked.attention(_View()), found, _View()),
     )
 

@@ -286,6 +286,7 @@ def _show_texts(shown: Shown, found: Labelling) -> None:
         data=lambda: labels.as_json(found),
         png=lambda: picture.bars(labels.labelling_chart(found)),
         html=lambda: page.bars(labels.labelling_chart(found)),
+        smaller="Take fewer texts, or --html or --json.",
     )
 
 
@@ -325,5 +326,6 @@ def _show_explanations(shown: Shown, found: list[LabelExplanation]) -> None:
         text=lambda: "\n\n".join(labels.explanation(one, **shown.style) for one in found),
         data=lambda: labels.explanations_json(found),
         png=lambda: picture.sheet(labels.explanation_sheet(found)),
+        smaller="Take shorter or fewer texts, or --html or --json.",
         html=lambda: page.label_explanation(found),
     )

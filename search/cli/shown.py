@@ -57,6 +57,7 @@ class Shown:
         png: Callable[[], bytes] | None = None,
         html: Callable[[], str] | None = None,
         text_anyway: bool = False,
+        smaller: str = "Take --html or --json.",
     ) -> None:
         """Write the files that were asked for, and say so; then print.
 
@@ -66,6 +67,7 @@ class Shown:
             text, data: what is printed; one of them is made.
             png, html: what is written; each is made if its file was asked for.
             text_anyway: print text also where a file was asked for.
+            smaller: what to do where a picture would be too large.
 
         Raises:
             InputError: a file cannot be drawn or written.
@@ -73,14 +75,18 @@ class Shown:
         from search.errors import InputError
         from search.render.picture import PictureTooLarge
 
+        def printed() -> None:
+            if self.data:
+                echo(data())
+            elif text_anyway or not self.files:
+                echo(text())
+
         try:
             drawn = [(path, draw()) for path, draw in ((self.png, png), (self.html, html)) if path and draw]
         except PictureTooLarge as error:
-            raise InputError(f"{error}. Take fewer at once, or --html or --json.") from None
+            printed()  # what was done is not lost with its picture
+            raise InputError(f"{error}. {smaller}") from None
         for path, content in drawn:
             write_file(path, content)
             note(f"wrote {path}", self.quiet)
-        if self.data:
-            echo(data())
-        elif text_anyway or not self.files:
-            echo(text())
+        printed()

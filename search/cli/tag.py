@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,9 +20,6 @@ from search.cli.options import (
     echo,
 )
 from search.cli.shown import Shown
-
-if TYPE_CHECKING:
-    pass
 
 
 class TagTaskName(str, Enum):

@@ -16,6 +16,7 @@ from rich.text import Text
 from search.records.explanations import Explanation
 from search.records.sentences import Similarities
 from search.render.escape import one_line
+from search.render.numbers import fixed
 from search.render.terminal import canvas, drawn
 from search.render.units import Units, largest_addend, left_out, part
 
@@ -152,9 +153,7 @@ def draw_cells(
 
 
 def _cell(value: float, mark: str, places: int) -> Text:
-    number = f"{value:.{places}f}"
-    if float(number) == 0:
-        number = number.removeprefix("-")
+    number = fixed(value, places)
     style = "not bold red" if number.startswith("-") else "not bold blue"
     return Text.assemble(" ", (mark * (_CELL - 1 - len(number)), style), (number, "not bold"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from search.records.inspections import InputToken, Inspection, TokenizerComparison
 from search.render.escape import one_line
@@ -24,12 +24,14 @@ from search.render.inside import (
     turned_rows,
     words_line,
 )
+from search.render.numbers import fixed
 from search.render.sheet import Cell, Grid, Sheet
 
 _TURNED = (
-    "How far each layer turns each token: cosine to the layer before",
-    "The stronger the colour, the further the vector was turned.",
+    "Cosine to the layer before: how far each layer turns the vector of each token; "
+    "the stronger the colour, the further."
 )
+_ROUNDING = 1e-5  # of a cosine, in float32
 
 
 def inspection_sheet(found: Inspection) -> Sheet:
@@ -38,7 +40,7 @@ def inspection_sheet(found: Inspection) -> Sheet:
         title="Inside the model",
         about=(
             *zip(("text", "text 2"), found.texts, strict=False),
-            ("model", model_line(found.model)),
+            ("model", found.model.name),
         ),
         grids=(_tokens(found), _embedding(found), _turned(found), _states(found), _parameters(found)),
     )
@@ -60,7 +62,7 @@ def comparison_sheet(found: TokenizerComparison) -> Sheet:
     )
     headers = ("", "text", *(f"{one_line(one.name)} ({one.vocabulary:,} entries)" for one in made))
     notes = (f"{comparison_line(found)} * marks where they differ.",)
-    grid = Grid("", headers, rows, texts=(0, 1, 2, 3), notes=notes)
+    grid = Grid("", headers, rows, texts=(0, 1, 2, 3), named=1, notes=notes)
     return Sheet("Two tokenizers on the same text", (), (grid,))
 
 
@@ -77,7 +79,7 @@ def _tokens(found: Inspection) -> Grid:
         for number, token in enumerate(found.tokens)
     ]
     headers = ("#", "token", "id", "offsets", "word", "segment", "mask")
-    return Grid(f"Tokens: {tokens_line(found)}", headers, tuple(rows), texts=(1,), notes=(words_line(found),))
+    return _of_tokens(f"Tokens: {tokens_line(found)}", headers, rows, words_line(found))
 
 
 def _embedding(found: Inspection) -> Grid:
@@ -87,28 +89,28 @@ def _embedding(found: Inspection) -> Grid:
     rows = [
         (
             *_named(number, token),
-            *(Cell(f"{length:.3f}", length / longest) for length in row[:summed]),
-            *(Cell(f"{length:.3f}") for length in row[summed:]),
+            *(Cell(fixed(length, 3), length / longest) for length in row[:summed]),
+            *(Cell(fixed(length, 3)) for length in row[summed:]),
         )
         for number, (token, row) in enumerate(zip(found.tokens, lengths, strict=True))
     ]
-    notes = (f"Lengths of the vectors. {embedding_line(found)}",)
-    return Grid(f"Embedding layer: {sum_line(found)}", ("#", "token", *names), tuple(rows), (1,), notes)
+    note = f"Embedding layer: lengths of the vectors. {embedding_line(found)}"
+    return _of_tokens(f"Embedding layer: {sum_line(found)}", ("#", "token", *names), rows, note)
 
 
 def _turned(found: Inspection) -> Grid:
     cosines = turned_rows(found)
-    furthest = max((1.0 - value for row in cosines for value in row), default=0.0) or 1.0
+    furthest = max((1.0 - value for row in cosines for value in row), default=0.0)
+    scale = furthest if furthest > _ROUNDING else 1.0
     rows = [
         (
             *_named(number, token),
-            *(Cell(f"{value:.3f}", (1.0 - value) / furthest) for value in row),
+            *(Cell(fixed(value, 3), (1.0 - value) / scale) for value in row),
         )
         for number, (token, row) in enumerate(zip(found.tokens, cosines, strict=True))
     ]
     headers = ("#", "token", *(str(layer) for layer in range(1, len(found.states))))
-    title, note = _TURNED
-    return Grid(title, headers, tuple(rows), (1,), (note,))
+    return _of_tokens("Cosine to the layer before", headers, rows, _TURNED)
 
 
 def _states(found: Inspection) -> Grid:
@@ -117,7 +119,7 @@ def _states(found: Inspection) -> Grid:
         "Means over the tokens. Layer 0 is the output of the embedding layer.",
         f"Pooler, tanh(W [CLS] + b). {pooler_line(found)}",
     )
-    return Grid(f"Hidden states: {states_line(found)}", STATE_HEADERS, tuple(rows), (), notes)
+    return Grid(f"Hidden states: {states_line(found)}", STATE_HEADERS, tuple(rows), texts=(), notes=notes)
 
 
 def _parameters(found: Inspection) -> Grid:
@@ -127,7 +129,13 @@ def _parameters(found: Inspection) -> Grid:
         for name, shape, count in parameter_rows(found.model)
     ]
     headers = ("part", "shape", "parameters", "share")
-    return Grid(f"Parameters: {parameters_line(found.model)}", headers, tuple(rows))
+    notes = (model_line(found.model),)
+    return Grid(f"Parameters: {parameters_line(found.model)}", headers, tuple(rows), notes=notes)
+
+
+def _of_tokens(title: str, headers: tuple[str, ...], rows: Sequence[tuple[Cell, ...]], note: str) -> Grid:
+    """A table with a row for each token, named by its number and text."""
+    return Grid(title, headers, tuple(rows), texts=(1,), named=1, keys=2, notes=(note,))
 
 
 def _named(number: int, token: InputToken) -> Iterable[Cell]:
@@ -135,4 +143,4 @@ def _named(number: int, token: InputToken) -> Iterable[Cell]:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    return "" if value is None else fixed(value, 3)

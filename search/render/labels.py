@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rich.table import Table
 from rich.text import Text
@@ -12,15 +12,14 @@ from search.records.filters import field_in_filter, filter_argument, in_filter
 from search.records.labels import LabelExplanation, LabelledIndex, LabelledText, Labelling, LabelTraining
 from search.records.words import Word
 from search.render import json
-from search.render.bars import Bar, Chart, Group
+from search.render.bars import Bar, Chart, Group, probability
 from search.render.escape import one_line
+from search.render.numbers import fixed
 from search.render.sheet import Cell, Grid, Sheet
 from search.render.terminal import canvas, drawn
 
-if TYPE_CHECKING:
-    pass
-
 _BAR = 20
+_NAMELESS = "(no name)"
 
 
 def labelling(found: Labelling, *, width: int = 80, colour: bool = False) -> str:
@@ -54,7 +53,9 @@ def _probabilities(found: Labelling, one: LabelledText) -> Table:
     for name, score in pairs:
         style = "bold green" if name in one.labels else "dim"
         bar = "█" * round(score * _BAR)
-        table.add_row(Text(f"  {one_line(name)}", style=style), f"{score:.3f}", Text(bar, style="blue"))
+        table.add_row(
+            Text(f"  {one_line(name) or _NAMELESS}", style=style), f"{score:.3f}", Text(bar, style="blue")
+        )
     return table
 
 
@@ -64,15 +65,14 @@ def labelling_chart(found: Labelling) -> Chart:
     for one in found.texts:
         pairs = sorted(zip(found.classes, one.scores, strict=True), key=lambda pair: -pair[1])
         bars = tuple(
-            Bar(name, score, (f"{score:.4f}",), faint=name not in one.labels) for name, score in pairs
+            Bar(name or _NAMELESS, score, (probability(score),), faint=name not in one.labels)
+            for name, score in pairs
         )
-        groups.append(Group(one.text, ("label", "probability"), bars))
-    notes = [classifier_line(found)]
-    many = sum(one.windows > 1 for one in found.texts)
-    if many:
-        which = "The text" if len(found.texts) == 1 else f"{many} of the texts"
-        notes.append(f"{which} did not fit the model: the mean of the logits of several windows counts.")
-    return Chart("Labels", (), tuple(groups), tuple(notes))
+        windows = (
+            f"  (read in {one.windows} windows; the mean of their logits counts)" if one.windows > 1 else ""
+        )
+        groups.append(Group(f"{one.text}{windows}", ("label", "probability"), bars))
+    return Chart("Labels", (), tuple(groups), (classifier_line(found),))
 
 
 def labelled_index(found: LabelledIndex, *, width: int = 80, colour: bool = False) -> str:
@@ -89,7 +89,7 @@ def labelled_index(found: LabelledIndex, *, width: int = 80, colour: bool = Fals
         table.add_row(f"  {shown}", f"{count:,}", f"{share:.0%}", bar)
     console.print(table)
     if found.windowed:
-        console.print(f"{found.windowed:,} of them did not fit the model and were read in windows")
+        console.print(windowed_line(found))
     console.print(Text(index_line(found), style="dim"))
     return drawn(console)
 
@@ -100,9 +100,19 @@ def labelled_index_chart(found: LabelledIndex) -> Chart:
     for name, count in sorted(found.counts.items(), key=lambda pair: -pair[1]):
         share = count / max(found.passages, 1)
         bars.append(Bar(name or "(none)", share, (f"{count:,}", f"{share:.1%}"), faint=not name))
-    about = (("labels", found.name), ("by", found.classifier))
+    before = f", {found.before:,} had been before" if found.before else ""
+    about = (
+        ("labels", found.name),
+        ("by", found.classifier),
+        ("labelled", f"{found.labelled:,} passages{before}"),
+    )
     group = Group("", ("label", "passages", "share"), tuple(bars))
-    return Chart("Labels of an index", about, (group,), (index_line(found),))
+    notes = [*([windowed_line(found)] if found.windowed else []), index_line(found)]
+    return Chart("Labels of an index", about, (group,), tuple(notes))
+
+
+def windowed_line(found: LabelledIndex) -> str:
+    return f"{found.windowed:,} of them did not fit the model and were read in windows"
 
 
 def index_line(found: LabelledIndex) -> str:
@@ -126,12 +136,13 @@ def explanation(found: LabelExplanation, *, width: int = 80, colour: bool = Fals
     largest = float(abs(found.by_word).max()) or 1.0
     for word, added in zip(found.words, found.by_word.tolist(), strict=True):
         style = "" if word.kind == "word" else "dim"
-        cells = [Text(f"{value:+.4f}", style=_tone(value, largest)) for value in added]
+        cells = [Text(_addend(value), style=_tone(value, largest)) for value in added]
         table.add_row(Text(one_line(word.text), style=style), *cells)
     for name, row in sum_rows(found):
-        table.add_row(Text(name, style="dim"), *(f"{value:+.4f}" for value in row))
+        table.add_row(Text(name, style="dim"), *(_addend(value) for value in row))
     table.add_row(
-        Text("logit", style="bold"), *(Text(f"{value:+.4f}", style="bold") for value in found.logits.tolist())
+        Text("logit", style="bold"),
+        *(Text(_addend(value), style="bold") for value in found.logits.tolist()),
     )
     table.add_row("probability", *(f"{value:.4f}" for value in found.probabilities.tolist()))
     console.print(table)
@@ -150,15 +161,18 @@ def _explanation_grid(found: LabelExplanation) -> Grid:
     rows = [
         (
             Cell(word.text, faint=word.kind != "word"),
-            *(Cell(f"{value:+.4f}", value / largest) for value in added),
+            *(Cell(_addend(value), value / largest) for value in added),
         )
         for word, added in zip(found.words, found.by_word.tolist(), strict=True)
     ]
     rows += [
-        (Cell(name, faint=True), *(Cell(f"{value:+.4f}") for value in row)) for name, row in sum_rows(found)
+        (Cell(name, faint=True), *(Cell(_addend(value)) for value in row)) for name, row in sum_rows(found)
     ]
     rows.append(
-        (Cell("logit", strong=True), *(Cell(f"{value:+.4f}", strong=True) for value in found.logits.tolist()))
+        (
+            Cell("logit", strong=True),
+            *(Cell(_addend(value), strong=True) for value in found.logits.tolist()),
+        )
     )
     rows.append((Cell("probability"), *(Cell(f"{value:.4f}") for value in found.probabilities.tolist())))
     return Grid(found.text, ("", *found.classes), tuple(rows), notes=(explained_line(found),))
@@ -176,6 +190,10 @@ def explained_line(found: LabelExplanation) -> str:
         f"({found.pooling}). Each column adds up to its logit; residual at most {residual:.1e}. The vectors of words "
         "depend on their neighbours: an addend is no effect of leaving the word out."
     )
+
+
+def _addend(value: float) -> str:
+    return fixed(value, 4, signed=True)
 
 
 def _tone(value: float, largest: float) -> str:

@@ -17,12 +17,21 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table under a title; `texts` are the columns that hold no numbers. `notes` stand below it."""
+    """A table under a title; `notes` stand below it.
+
+    Attributes:
+        texts: the columns that hold no numbers.
+        named: the column that says what a row is of.
+        keys: how many columns at the left say it in full. A picture draws tables with the same keys beside each
+            other, and the keys once.
+    """
 
     title: str
     headers: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     texts: tuple[int, ...] = (0,)
+    named: int = 0
+    keys: int = 0
     notes: tuple[str, ...] = ()
 
 

@@ -179,7 +179,11 @@ def test_an_inspection_as_tables(looked: Inspection) -> None:
     assert len(states.rows) == 4 and "Computed here, it differs" in states.notes[1]
     assert sum(cell.share for _, _, _, cell in parameters.rows) == pytest.approx(1)
     folded = re.sub(r"<[^>]+>", " ", page.attention(attention("a", model=looked.model.name), looked))
-    assert "How far each layer turns each token" in folded and turned.rows[3][2].text in folded
+    assert (
+        "how far each layer turns the vector" in folded
+        and "400 entries" in folded
+        and turned.rows[3][2].text in folded
+    )
 
 
 def test_a_comparison_as_a_page(tiny_model: Path, cased_model: Path) -> None:

@@ -101,7 +101,10 @@ def test_files(run: Run, filler: str, follower: str, tmp_path: Path) -> None:
     code, out, err = run(
         "fill", "the [MASK] [MASK]", "-k", 400, "--model", filler, "--png", png, "--html", html
     )
-    assert (code, out) == (1, "") and "800 bars are more than a picture can hold. Take fewer at once" in err
+    assert (code, out) == (
+        1,
+        "",
+    ) and "800 bars are more than a picture can hold. Take a smaller -k, fewer masks" in err
     assert not html.exists()
 
 

@@ -141,7 +141,11 @@ def test_labels_as_pictures_and_pages(
     for args, printed, number in (
         (text, "", f"{max(label(['open the <i>door'], head=head).texts[0].scores):.4f}"),
         ((*text, "--explain"), "", "intercept"),
-        (("-i", index.path, "--head", head), "topic: ", f"{index.status().passages}"),
+        (
+            ("-i", index.path, "--head", head),
+            "topic: ",
+            f"<dd><bdi>{index.status().passages} passages</bdi></dd>",
+        ),
     ):
         code, out, err = run("label", *args, "--png", png, "--html", html, "-q")
         assert (code, err, out[: len(printed)]) == (0, "", printed)

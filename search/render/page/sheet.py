@@ -28,16 +28,15 @@ def _section(found: Grid) -> str:
 
 
 def _table(found: Grid) -> str:
-    sides = ["text" if number in found.texts else "number" for number in range(len(found.headers))]
+    sides = ["words" if number in found.texts else "number" for number in range(len(found.headers))]
     head = "".join(
         f'<th scope="col" class="{side}">{isolated(header)}</th>'
         for side, header in zip(sides, found.headers, strict=True)
     )
-    named = min(found.texts, default=0)  # the column that says what a row is of
     rows = "".join(
         "<tr>"
         + "".join(
-            _cell(cell, side, number == named)
+            _cell(cell, side, number == found.named)
             for number, (side, cell) in enumerate(zip(sides, row, strict=True))
         )
         + "</tr>"
@@ -56,7 +55,7 @@ def _cell(cell: Cell, side: str, names: bool) -> str:
         *(["faint"] if cell.faint else []),
         *(["shaded", shade(cell.share, 1.0)] if cell.share else []),
     ]
-    inner = isolated(cell.text) if side == "text" else text(cell.text)
+    inner = isolated(cell.text) if side == "words" else text(cell.text)
     inner = f"<b>{inner}</b>" if cell.strong else inner
     tag = 'th scope="row"' if names else "td"
     return f'<{tag} class="{" ".join(classes)}">{inner}</{tag.split()[0]}>'

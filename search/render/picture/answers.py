@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from search.records.answers import Answer, Answers
 from search.render.answers import no_answer_line, place_of, sum_line
-from search.render.picture.canvas import FAINT, GRID, INK, MINUS, PLUS, Canvas, Lettering, shortened, wrapped
+from search.render.picture.canvas import (
+    FAINT,
+    GRID,
+    INK,
+    MINUS,
+    PLUS,
+    Canvas,
+    Lettering,
+    fitted,
+    shortened,
+    wrapped,
+)
 
 _MARGIN, _BAR, _TALL = 0.35, 0.24, 1.5
 _AROUND = 16  # tokens on each side of the answer
@@ -30,7 +41,8 @@ def answers(found: Answers) -> bytes:
     top = _MARGIN + 0.35 + 0.22 * len(heads) + 0.2
     rows = (2 * _TALL + 0.3 + 1.0) if one else 0.0
     canvas = Canvas(width, top + rows + 0.2 * len(notes) + _MARGIN, lettering)
-    canvas.write(_MARGIN, _MARGIN - 0.1, shortened(found.question, 90), 12, weight="bold")
+    question = fitted(lettering.drawable(found.question), width - 2 * _MARGIN, 12, bold=True)
+    canvas.write(_MARGIN, _MARGIN - 0.1, question, 12, weight="bold")
     for i, line in enumerate(heads):
         canvas.write(_MARGIN, _MARGIN + 0.22 + 0.22 * i, line, 10, color=INK)
     if one:

@@ -8,7 +8,17 @@ import numpy as np
 
 from search.records.attention import Attention
 from search.render.attention import CAVEATS, chosen, labels, rows_line, title
-from search.render.picture.canvas import FAINT, GRID, INK, Canvas, Lettering, shortened, text_width, wrapped
+from search.render.picture.canvas import (
+    FAINT,
+    GRID,
+    INK,
+    Canvas,
+    Lettering,
+    fitted,
+    shortened,
+    text_width,
+    wrapped,
+)
 from search.render.picture.cells import Block, draw_cells
 
 if TYPE_CHECKING:
@@ -98,8 +108,8 @@ def _all(found: Attention) -> bytes:
 
 def _head(canvas: Canvas, found: Attention, name: str) -> None:
     canvas.write(_MARGIN, _MARGIN - 0.1, name, 12, weight="bold")
-    most = int((canvas.width - 2 * _MARGIN) / text_width("n", 10))
-    canvas.write(_MARGIN, _MARGIN + 0.17, shortened("  |  ".join(found.texts), most), 10, color=FAINT)
+    texts = canvas.lettering.drawable("  |  ".join(found.texts))
+    canvas.write(_MARGIN, _MARGIN + 0.17, fitted(texts, canvas.width - 2 * _MARGIN, 10), 10, color=FAINT)
 
 
 def _notes(found: Attention, lettering: Lettering, width: float, more: str) -> list[str]:

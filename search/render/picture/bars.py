@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from search.render.bars import Chart, Group
 from search.render.picture.canvas import (
     FAINT,
@@ -28,23 +30,22 @@ def bars(found: Chart) -> bytes:
         PictureTooLarge: there are more bars than a picture can hold.
     """
     every = [bar for group in found.groups for bar in group.bars]
-    lettering = Lettering(
-        [*(text for _, text in found.about), *(bar.name for bar in every), *(group.title for group in found.groups),
-         found.result]
-    )  # fmt: skip
-    labels = max(text_width(shortened(lettering.drawable(bar.name), _LONGEST), 9) for bar in every)
+    lettering = Lettering(_texts(found))
+    names = [shortened(lettering.drawable(bar.name), _LONGEST) for bar in every]
+    labels = max((text_width(name, 9) for name in names), default=0.0)
     left = _MARGIN + max(labels, 0.6) + 0.15
-    numbers = max(len(group.headers) - 1 for group in found.groups)
+    numbers = max((len(group.headers) - 1 for group in found.groups), default=0)
     width = max(left + numbers * _NUMBER + 0.2 + _LONG + _MARGIN, 6.5)
     inner = width - 2 * _MARGIN
     about = [
         (line, name if i == 0 else "")
         for name, text in found.about
-        for i, line in enumerate(wrapped(text, inner - 0.8, 10) or [""])
+        for i, line in enumerate(wrapped(lettering.drawable(text), inner - 0.8, 10) or [""])
     ]
-    titles = [wrapped(group.title, inner, 10) if group.title else [] for group in found.groups]
-    result = wrapped(found.result, inner, 10) if found.result else []
-    notes = [line for note in (*found.notes, lettering.note) if note for line in wrapped(note, inner)]
+    titles = [wrapped(lettering.drawable(group.title), inner, 10, bold=True) for group in found.groups]
+    result = wrapped(lettering.drawable(found.result), inner, 10, bold=True)
+    said = (*(found.notes if every else ("Nothing was found.", *found.notes)), lettering.note)
+    notes = [line for note in said for line in wrapped(lettering.drawable(note), inner)]
     height = 2 * _MARGIN + 0.35 + 0.22 * (len(about) + len(result)) + 0.2 * len(notes) + 0.3
     height += sum(
         0.45 + 0.22 * len(title) + _LINE * len(group.bars)
@@ -66,6 +67,17 @@ def bars(found: Chart) -> bytes:
     for i, line in enumerate(notes):
         canvas.write(_MARGIN, height - _MARGIN - 0.2 * (len(notes) - i), line, 8.5, color=FAINT)
     return canvas.png(found.title)
+
+
+def _texts(found: Chart) -> Iterable[str]:
+    """All that is written."""
+    yield from (found.title, found.result, *found.notes)
+    for name, text in found.about:
+        yield from (name, text)
+    for group in found.groups:
+        yield from (group.title, *group.headers)
+        for bar in group.bars:
+            yield from (bar.name, *bar.numbers)
 
 
 def _draw(canvas: Canvas, group: Group, title: list[str], left: float, y: float) -> float:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.ft2font import FT2Font
 
 INK, FAINT, GRID = "#1f2430", "#5d6575", "#d9dde5"
 PLUS, MINUS = "#1b62a5", "#b3540a"
@@ -20,6 +21,7 @@ BOX = "\u25a1"  # stands for a character that no font at hand has
 
 MOST_INCHES = 100.0  # of a side: 16,000 pixels
 _DPI = 160
+_UNITS = 100  # points, to measure letters at
 _OWN_FONT = "DejaVu Sans"  # comes with matplotlib
 
 # Fonts of many scripts, in the order they are tried in for what the own font lacks.
@@ -120,16 +122,46 @@ def cosine_colours() -> Colormap:
     return _colours("cosine", ("#30363d", "#7d858e", "#c4c9cf", "#ffffff", "#c9b3e3", "#8a5fbf", "#47127a"))
 
 
-def wrapped(text: str, width: float, size: float = 8.5) -> list[str]:
-    """Lines of a text that fit a width in inches."""
-    import textwrap
+def wrapped(text: str, width: float, size: float = 8.5, *, bold: bool = False) -> list[str]:
+    """Lines of a text that fit a width in inches; a word that does not fit is broken."""
+    lines: list[str] = []
+    line = ""
+    for word in one_line(text).split():
+        longer = f"{line} {word}" if line else word
+        if text_width(longer, size, bold=bold) <= width:
+            line = longer
+            continue
+        if line:
+            lines.append(line)
+        while text_width(word, size, bold=bold) > width:
+            fits = max(1, _fitting(word, width, size, bold))
+            lines.append(word[:fits])
+            word = word[fits:]
+        line = word
+    return [*lines, line] if line else lines
 
-    return textwrap.wrap(one_line(text), max(20, int(width / text_width("n", size))))
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """How many inches wide a text is drawn; for characters that the own font lacks, about."""
+    return sum(_em(character, bold) for character in text) * size / 72
 
 
-def text_width(text: str, size: float) -> float:
-    """About how many inches wide a text is drawn."""
-    return sum(_em(character) for character in text) * size / 72
+def fitted(text: str, width: float, size: float, *, bold: bool = False) -> str:
+    """A text, shortened to a width in inches."""
+    if text_width(text, size, bold=bold) <= width:
+        return text
+    room = width - text_width("…", size, bold=bold)
+    return f"{text[: _fitting(text, room, size, bold)]}…"
+
+
+def _fitting(text: str, width: float, size: float, bold: bool) -> int:
+    """How many of its characters fit a width."""
+    at = 0.0
+    for count, character in enumerate(text):
+        at += _em(character, bold) * size / 72
+        if at > width:
+            return count
+    return len(text)
 
 
 def shortened(text: str, most: int = 20) -> str:
@@ -137,12 +169,26 @@ def shortened(text: str, most: int = 20) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _em(character: str) -> float:
+@lru_cache(maxsize=8192)
+def _em(character: str, bold: bool = False) -> float:
+    """The width of a character as a share of the size of the letters."""
     import unicodedata
 
     if unicodedata.combining(character):
         return 0.0
-    return 1.0 if unicodedata.east_asian_width(character) in "WF" else 0.58
+    if ord(character) not in _characters(_OWN_FONT):
+        return 1.0 if unicodedata.east_asian_width(character) in "WF" else 0.65
+    return float(_own_font(bold).load_char(ord(character)).linearHoriAdvance) / 65536 / _UNITS
+
+
+@lru_cache(maxsize=2)
+def _own_font(bold: bool) -> FT2Font:
+    from matplotlib.font_manager import FontProperties, findfont
+    from matplotlib.ft2font import FT2Font
+
+    found = FT2Font(findfont(FontProperties(family=[_OWN_FONT], weight="bold" if bold else "normal")))
+    found.set_size(_UNITS, 72)
+    return found
 
 
 def _colours(name: str, stops: tuple[str, ...]) -> Colormap:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from search.render.numbers import fixed
 from search.render.picture.canvas import FAINT, GRID, INK, Canvas
 
 if TYPE_CHECKING:
@@ -89,10 +90,7 @@ def _draw_numbers(
     places = 2 if end == 1 else 3
     for i, row in enumerate(cells.tolist()):
         for j, value in enumerate(row):
-            number = f"{value:.{places}f}"
-            if float(number) == 0:
-                number = number.removeprefix("-")
-            number = number.replace("0.", ".", 1)
+            number = fixed(value, places).replace("0.", ".", 1)
             canvas.write(
                 block.x + (j + 0.5) * block.cell, block.y + (i + 0.5) * block.cell, number, 8,
                 ha="center", va="center", color=ink_on(colours((value / end + 1) / 2)),

@@ -18,6 +18,7 @@ from search.render.picture.canvas import (
     Lettering,
     contribution_colours,
     cosine_colours,
+    fitted,
     shortened,
     text_width,
     wrapped,
@@ -113,10 +114,11 @@ def _head(why: Explanation, hit: Hit | None) -> list[str]:
 
 
 def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
-    most = int((canvas.width - 2 * _MARGIN) / text_width("n", 12))
     for i, line in enumerate(_head(why, hit)):
-        style = {"weight": "bold"} if i == 0 else {"color": FAINT}
-        canvas.write(_MARGIN, _MARGIN - 0.1 + 0.27 * i, shortened(line, most), 12 if i == 0 else 10, **style)
+        first = i == 0
+        size, style = (12, {"weight": "bold"}) if first else (10, {"color": FAINT})
+        shown = fitted(canvas.lettering.drawable(line), canvas.width - 2 * _MARGIN, size, bold=first)
+        canvas.write(_MARGIN, _MARGIN - 0.1 + 0.27 * i, shown, size, **style)
 
 
 def _cosine_title(why: Explanation) -> str:
