@@ -14,7 +14,7 @@ _DASHES = ("-", "--", ":", "-.")
 def contexts(found: ContextualCosines) -> bytes:
     """Cosines by layer, as the bytes of a PNG; what a line is stands at its end, colour is not needed."""
     names, columns = context_columns(found)
-    texts = [f"{context_name(i)}  {text}" for i, text in enumerate(found.texts)]
+    texts = [f"{context_name(i)}: {text}" for i, text in enumerate(found.texts)]
     lettering = Lettering([*texts, *names])
     shown = [shortened(lettering.drawable(name), 28) for name in names]
     right = max(text_width(name, 9) for name in shown) + 0.75

@@ -36,7 +36,7 @@ def sentences(found: Similarities) -> bytes:
     ]
     left = max(text_width(label, _SIZE) for label in labels) * 0.93 + 0.15 if labelled else 0.15
     legend = (
-        [] if found.itself else [f"{name}  {text}" for name, text in zip(names, found.columns, strict=True)]
+        [] if found.itself else [f"{name}: {text}" for name, text in zip(names, found.columns, strict=True)]
     )
     width = max(_MARGIN + left + max(m * cell, NARROWEST_SCALE) + _MARGIN, 6.5)
     legend = [line for entry in legend for line in wrapped(entry, width - 2 * _MARGIN, _SIZE)]
