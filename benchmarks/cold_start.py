@@ -29,7 +29,7 @@ from machine import headline
 from search import Encoder, Index
 from search.index.database import reading
 from search.index.layout import DATABASE
-from search.index.vectors import embeddings
+from search.index.stored_vectors import embeddings
 
 QUESTION = "how are names resolved in nested scopes"
 SCRIPT = """

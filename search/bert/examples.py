@@ -23,7 +23,8 @@ from search.index.database import reading
 from search.index.layout import DATABASE
 from search.index.place_of import place_of
 from search.index.snapshot import stored_passages
-from search.index.vectors import LoadedVectors, one_embedding
+from search.index.stored_vectors import one_embedding
+from search.index.vectors import LoadedVectors
 from search.records.labels import Example
 from search.records.reports import Progress
 

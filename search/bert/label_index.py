@@ -23,7 +23,7 @@ from search.index.annotating import Annotating, annotating
 from search.index.annotations import CALLED, annotators
 from search.index.database import read_meta, reading
 from search.index.layout import DATABASE, find_index
-from search.index.vectors import embeddings_of
+from search.index.stored_vectors import embeddings_of
 from search.records.annotations import Annotation
 from search.records.labels import LabelledIndex, LabelledText
 from search.records.reports import Progress

@@ -7,6 +7,7 @@
     vectors.py   the FAISS file: written whole, checked by its hash, rebuilt from index.db; flat.py searches it
     lexicon.py   the words of the passages, an FTS5 table; terms.py texts as it sees them, and the words of a query
     baseline.py  what random pairs score, and which passages are near everything; sampling.py draws them
+    stored_vectors.py  the embeddings in index.db
     token_vectors.py  the vectors of all tokens, for those who ask for them
     annotations.py  what models have said of passages, for filters; annotating.py writes it
     snapshot.py  reading: nearest passages and their text, from one consistent state

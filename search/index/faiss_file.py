@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.index.vectors import Ann, embeddings
+from search.index.stored_vectors import Ann, embeddings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,7 @@ from search.index.reading import batches_ahead
 from search.index.sampling import renew_baseline
 from search.index.settings import PassageSettings, Source
 from search.index.snapshot import counts, skipped_groups
-from search.index.vectors import read_ann
+from search.index.stored_vectors import read_ann
 from search.index.writer import Work, Writer, as_blob
 from search.records.documents import Passage
 from search.records.reports import Progress, Report

@@ -32,8 +32,8 @@ from search.index.baseline import PAIRS_NEEDED, Baseline, is_due, put_baseline
 from search.index.database import one_meta
 from search.index.lexicon import Lexicon
 from search.index.postings import summed
+from search.index.stored_vectors import embeddings
 from search.index.terms import words
-from search.index.vectors import embeddings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

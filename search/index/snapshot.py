@@ -18,7 +18,7 @@ from search.index.baseline import LoadedBaseline
 from search.index.checksums import COVERED, content_key, covered, require
 from search.index.database import meta_of, one_meta, reading
 from search.index.layout import DATABASE
-from search.index.vectors import one_embedding, read_ann
+from search.index.stored_vectors import one_embedding, read_ann
 from search.records.reports import SkippedGroup, Status
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from search.index.plan import listed, nothing_to_index
 from search.index.run import Run
 from search.index.settings import PassageSettings, Source
 from search.index.storage import warning
-from search.index.vectors import read_ann
+from search.index.stored_vectors import read_ann
 from search.records.reports import Progress, Report
 
 

@@ -21,7 +21,7 @@ from search.corpus import Skipped, SourceFile
 from search.index import lexicon
 from search.index.checksums import COVERED, Value, content_key, row_checksum
 from search.index.database import count_passages, number_passages_after, put_meta
-from search.index.vectors import Ann
+from search.index.stored_vectors import Ann
 from search.records.documents import Document, Passage
 
 if TYPE_CHECKING:

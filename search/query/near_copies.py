@@ -8,7 +8,7 @@ import numpy as np
 
 from search.index.database import one_meta
 from search.index.snapshot import StoredPassage, stored_passages
-from search.index.vectors import embeddings, embeddings_of
+from search.index.stored_vectors import embeddings, embeddings_of
 from search.query.duplicates import check_threshold, clusters
 from search.records.results import Cluster, Copy
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from search.errors import InputError
 from search.index.database import one_meta
-from search.index.vectors import embeddings_of
+from search.index.stored_vectors import embeddings_of
 from search.query.diversity import POOL, check_diversity, diverse_order
 from search.query.grouping import by_document, within
 from search.query.ranking import Scored

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.index.snapshot import one_passage
-from search.index.vectors import one_embedding
+from search.index.stored_vectors import one_embedding
 from search.query.question import Example, passages_of, summed
 from search.query.rank import Allowed
 from search.query.ranking import Asked, Part

@@ -19,7 +19,7 @@ from search import Index, IndexDamaged, SearchError
 from search.encoding import Encoder
 from search.index.checksums import row_checksum
 from search.index.faiss_file import has_frame
-from search.index.vectors import read_ann
+from search.index.stored_vectors import read_ann
 from tests.conftest import Run, save_tiny_bert
 
 

@@ -18,8 +18,8 @@ from search.index.layout import DATABASE
 from search.index.lock import writer_lock
 from search.index.schema import migrate
 from search.index.settings import PassageSettings, Source
+from search.index.stored_vectors import read_ann
 from search.index.update import update
-from search.index.vectors import read_ann
 
 
 def build(folder: Path, model: Path, **options: Any) -> Report:

@@ -11,7 +11,8 @@ from search import IndexDamaged
 from search.index.database import connect_to_write, put_meta
 from search.index.faiss_file import _as_expected, _by_faiss, write_file
 from search.index.schema import migrate
-from search.index.vectors import Ann, LoadedVectors, embeddings, nearest
+from search.index.stored_vectors import Ann, embeddings
+from search.index.vectors import LoadedVectors, nearest
 from search.index.writer import Writer
 
 D = 8

@@ -11,7 +11,8 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.index.health.examine import ROWS_AT_ONCE, snapshot
 from search.index.health.kinds import Tally
-from search.index.vectors import Ann, LoadedVectors, nearest, read_ann
+from search.index.stored_vectors import Ann, read_ann
+from search.index.vectors import LoadedVectors, nearest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
