@@ -136,18 +136,26 @@ class Head:
             yield from self._run(inputs[start:end])
             start = end
 
+    def require_known(self, number: int) -> None:
+        """
+        Raises:
+            ModelError: the model has no row for an entry of the tokenizer.
+        """
+        rows = int(self.model.get_input_embeddings().num_embeddings)
+        if number >= rows:
+            raise ModelError(
+                f"the tokenizer of '{self.name}' has the entry '{self.tokenizer.id_to_token(number)}' with the number "
+                f"{number:,}, and the model knows {rows:,} entries. The two do not belong together: mend the "
+                "checkpoint."
+            )
+
     def _run(self, batch: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
         import torch
 
         longest = max(len(one.ids) for one in batch)
         pad = int(self.files.config.get("pad_token_id") or 0)
         shape = len(batch), longest
-        rows = int(self.model.get_input_embeddings().num_embeddings)
-        if (most := max(max(one.ids) for one in batch)) >= rows:
-            raise ModelError(
-                f"the tokenizer of '{self.name}' has the entry '{self.tokenizer.id_to_token(most)}' with the number "
-                f"{most:,}, and the model knows {rows:,} entries. The two do not belong together: mend the checkpoint."
-            )
+        self.require_known(max(max(one.ids) for one in batch))
         given = {name: np.zeros(shape, dtype=np.int64) for name in ("attention_mask", "token_type_ids")}
         given["input_ids"] = np.full(shape, pad, dtype=np.int64)
         for row, one in enumerate(batch):

@@ -109,12 +109,7 @@ def entry_at(head: Head, given: Masked, number: int, word: str) -> int:
             f"'{word}' is no single entry of the vocabulary of '{head.name}' but {len(ids)}: {' '.join(pieces)}. "
             "A mask stands for one entry and cannot score several. Take a word that is one."
         )
-    rows = int(head.model.get_input_embeddings().num_embeddings)
-    if ids[0] >= rows:
-        raise ModelError(
-            f"the tokenizer of '{head.name}' has the entry '{pieces[0]}' with the number {ids[0]:,}, and the model "
-            f"knows {rows:,} entries. The two do not belong together: mend the checkpoint."
-        )
+    head.require_known(ids[0])
     return int(ids[0])
 
 

@@ -103,12 +103,11 @@ def needed(model: str | None, what: str) -> str:
 
 def show_bars(shown: Shown, chart: Chart, found: object) -> None:
     """A chart, or its record where data is asked for."""
-    from search.render import bars, json, page, picture
+    from search.render import bars, json
 
-    shown.result(
+    shown.chart(
+        chart,
         text=lambda: bars.chart(chart, **shown.style),
         data=lambda: json.document(found),
-        png=lambda: picture.bars(chart),
-        html=lambda: page.bars(chart),
         smaller="Take a smaller -k, fewer masks or texts, or --html or --json.",
     )

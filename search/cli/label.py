@@ -19,11 +19,11 @@ from search.cli.options import (
     JsonOption,
     OfflineOption,
     QuietOption,
-    echo,
     note,
     remarks,
 )
 from search.cli.shown import Shown
+from search.cli.tag import take_away
 
 if TYPE_CHECKING:
     from search.records.labels import LabelExplanation, LabelledIndex, Labelling, LabelTraining
@@ -211,7 +211,7 @@ def label(
         kept = made.head.save(out, replace=replace) if out else None
         _show_training(shown, made.training, kept)
     elif remove:
-        _remove(index, str(name), as_json)
+        take_away(index, str(name), as_json)
     elif text and explain:
         from search.bert.label_addends import explain_label
         from search.bert.linear_head import load_linear_head
@@ -265,39 +265,24 @@ def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | Non
     return str(find_index(None))
 
 
-def _remove(index: str | None, name: str, as_json: bool) -> None:
-    from search.index.annotating import remove_annotator
-    from search.index.layout import find_index
-    from search.render import json
-    from search.render import tags as draw
-
-    gone = remove_annotator(find_index(index), name)
-    if as_json:
-        echo(json.document(gone))
-    else:
-        echo(draw.removed(gone))
-
-
 def _show_texts(shown: Shown, found: Labelling) -> None:
-    from search.render import labels, page, picture
+    from search.render import labels
 
-    shown.result(
+    shown.chart(
+        labels.labelling_chart(found),
         text=lambda: labels.labelling(found, **shown.style),
         data=lambda: labels.as_json(found),
-        png=lambda: picture.bars(labels.labelling_chart(found)),
-        html=lambda: page.bars(labels.labelling_chart(found)),
         smaller="Take fewer texts, or --html or --json.",
     )
 
 
 def _show_index(shown: Shown, found: LabelledIndex) -> None:
-    from search.render import labels, page, picture
+    from search.render import labels
 
-    shown.result(
+    shown.chart(
+        labels.labelled_index_chart(found),
         text=lambda: labels.labelled_index(found, **shown.style),
         data=lambda: labels.as_json(found),
-        png=lambda: picture.bars(labels.labelled_index_chart(found)),
-        html=lambda: page.bars(labels.labelled_index_chart(found)),
         text_anyway=True,
     )
     remarks(found.notes, shown.quiet)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from search.cli.files import check_pictures, check_writable, write_file
 from search.cli.options import Colour, colour_on, echo, note, page_width
+
+if TYPE_CHECKING:
+    from search.render.bars import Chart
+
+TO_A_PAGE = "Take --html or --json."
 
 
 class Style(TypedDict):
@@ -49,6 +54,27 @@ class Shown:
     def style(self) -> Style:
         return {"width": page_width(), "colour": colour_on(self.color)}
 
+    def chart(
+        self,
+        chart: Chart,
+        *,
+        text: Callable[[], str],
+        data: Callable[[], str],
+        text_anyway: bool = False,
+        smaller: str = TO_A_PAGE,
+    ) -> None:
+        """As `result`, of what is drawn as bars."""
+        from search.render import page, picture
+
+        self.result(
+            text=text,
+            data=data,
+            png=lambda: picture.bars(chart),
+            html=lambda: page.bars(chart),
+            text_anyway=text_anyway,
+            smaller=smaller,
+        )
+
     def result(
         self,
         *,
@@ -57,7 +83,7 @@ class Shown:
         png: Callable[[], bytes] | None = None,
         html: Callable[[], str] | None = None,
         text_anyway: bool = False,
-        smaller: str = "Take --html or --json.",
+        smaller: str = TO_A_PAGE,
     ) -> None:
         """Write the files that were asked for, and say so; then print.
 

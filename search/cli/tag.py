@@ -109,7 +109,7 @@ def tag(
         return
     from search.cli.progress import progress_bar
     from search.library import Index
-    from search.render import json, page, picture
+    from search.render import json
     from search.render import tags as draw
 
     opened = Index.open(index, offline=offline)
@@ -123,12 +123,10 @@ def tag(
             device=device,
             progress=progress,
         )
-    chart = draw.report_chart(done)
-    shown.result(
+    shown.chart(
+        draw.report_chart(done),
         text=lambda: draw.report(done, **shown.style),
         data=lambda: json.document(done),
-        png=lambda: picture.bars(chart),
-        html=lambda: page.bars(chart),
         text_anyway=True,
     )
 

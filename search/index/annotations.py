@@ -52,21 +52,11 @@ def annotations_of(
 ) -> dict[int, list[Annotation]]:
     """The annotations of passages that have any, in the order of the annotators' names, within a transaction.
 
-    In an index without annotators it costs one look at an empty table.
-
     Raises:
         IndexDamaged: a row is damaged.
     """
-    if connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
-        return {}
-    rows = connection.execute(
-        f"""SELECT {covered("annotations")}, checksum FROM annotations
-            WHERE passage IN (SELECT value FROM json_each(?)) AND annotator = coalesce(?, annotator)
-            ORDER BY passage, annotator""",
-        (json.dumps(list(passages)), annotator),
-    )
     found: dict[int, list[Annotation]] = {}
-    for row in rows:
+    for row in _rows(connection, passages, annotator):
         annotation = _annotation(*row)
         found.setdefault(annotation.passage_id, []).append(annotation)
     return found
@@ -75,21 +65,30 @@ def annotations_of(
 def values_by_passage(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, dict[str, Any]]:
     """field -> value of each of the passages that has any annotation; quicker than with all spans.
 
+    No two annotators have a field in common.
+
     Raises:
         IndexDamaged: a row is damaged.
     """
-    if connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
-        return {}
-    rows = connection.execute(
-        f"""SELECT {covered("annotations")}, checksum FROM annotations
-            WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage, annotator""",
-        (json.dumps(list(passages)),),
-    )
     found: dict[int, dict[str, Any]] = {}
-    for passage, annotator, values, spans, checksum in rows:
+    for passage, annotator, values, spans, checksum in _rows(connection, passages):
         require("annotations", (passage, annotator, values, spans), checksum)
         found.setdefault(passage, {}).update(json.loads(values))
     return found
+
+
+def _rows(
+    connection: sqlite3.Connection, passages: Sequence[int], annotator: str | None = None
+) -> Iterable[tuple[int, str, str, str, int]]:
+    """Annotations with their checksums, by passage and annotator; without annotators one look at an empty table."""
+    if connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
+        return ()
+    return connection.execute(
+        f"""SELECT {covered("annotations")}, checksum FROM annotations
+            WHERE passage IN (SELECT value FROM json_each(?)) AND annotator = coalesce(?, annotator)
+            ORDER BY passage, annotator""",
+        (json.dumps(list(passages)), annotator),
+    )
 
 
 def each_annotation(connection: sqlite3.Connection, annotator: str) -> Iterator[Annotation]:
@@ -118,11 +117,6 @@ def lacking(connection: sqlite3.Connection, annotator: str) -> list[int]:
         (annotator,),
     )
     return [row[0] for row in rows]
-
-
-def values_of(annotations: Iterable[Annotation]) -> dict[str, Any]:
-    """field -> value of all annotations of one passage; no two annotators have a field in common."""
-    return {field: value for one in annotations for field, value in one.values.items()}
 
 
 def way_on(annotator: Annotator, index: Path | None = None) -> str:
