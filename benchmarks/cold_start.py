@@ -3,9 +3,9 @@
     python benchmarks/cold_start.py FOLDER [--passages 5000] [--repeats 5]
 
 Makes an index of about that many passages, writes the same vectors to a plain FAISS file, and then times
-whole processes in turn: `seewhy query`, `seewhy --help`, and a script that imports sentence-transformers
-and faiss, loads the same model and index, and answers the same question. Medians; the ratio is the
-median of the ratios within a turn. Then, in one process: `index.query` warm, against the bare
+whole processes in turn: `seewhy query`, `seewhy --help`, `import torch`, and a script that imports
+sentence-transformers and faiss, loads the same model and index, and answers the same question. Medians; the
+ratio is the median of the ratios within a turn. Then, in one process: `index.query` warm, against the bare
 engine call plus the bare FAISS search.
 """
 
@@ -83,6 +83,7 @@ def run(folder: Path, place: Path, n: int, repeats: int) -> None:
     ]
     commands = {
         "sentence-transformers + FAISS": [*script, QUESTION],
+        "import torch": [sys.executable, "-c", "import torch"],
         "seewhy query": [*seewhy, "query", QUESTION, "--index", index.path],
         "seewhy --help": [*seewhy, "--help"],
     }
