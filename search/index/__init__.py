@@ -10,6 +10,7 @@
     stored_vectors.py  the embeddings in index.db
     token_vectors.py  the vectors of all tokens, for those who ask for them
     annotations.py  what models have said of passages, for filters; annotating.py writes it
+    protocol.py  what others ask an index for: the seam for other engines
     snapshot.py  reading: nearest passages and their text, from one consistent state
     writer.py    writing: one batch of documents, one transaction
     place_of.py  what a path, line or record means in an index
