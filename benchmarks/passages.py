@@ -1,7 +1,6 @@
 """Which passage size, how much overlap, whether to encode headings with a passage: measured.
 
     python benchmarks/passages.py DATA... [--sizes 60 120 240] [--overlaps 0 20] [--no-headings] [--wiki]
-        [--boundary-model NAME]
 
 DATA: folders that `seewhy eval` reads: questions with gold spans (chunking), or collections in BEIR's layout.
 A table for each set and way of ranking. Of gold spans, by character: recall, precision and intersection over union
@@ -11,10 +10,8 @@ passage. Below each figure stands the 95 % bootstrap interval of its difference 
 
 `--wiki` makes headings of the lines ` = = Words = = ` in gold-span sets and of every ` = Title = ` a document, and asks
 only the questions about such texts: a test of heading context, as other sets have no headings. `--tails` is for each
-setting again with short pieces left as they fall. `--boundary-model NAME` is for each setting without overlap again
-with cuts where that checkpoint's next-sentence head finds it least likely that the text goes on; the time to weigh
-the boundaries is printed. `--vectors FILE` keeps embeddings for the next run. Ranking is exact
-and by the code of an index, but in memory.
+setting again with short pieces left as they fall. `--vectors FILE` keeps embeddings for the next run. Ranking
+is exact and by the code of an index, but in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ import hashlib
 import re
 import sqlite3
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -37,7 +33,6 @@ import numpy as np
 from machine import headline
 from numpy.typing import NDArray
 
-from search.bert.next_sentence import BoundarySignal
 from search.corpus import Cutter, cut, documents, load, walk
 from search.encoding import Encoder
 from search.encoding.encoder import with_context
@@ -63,20 +58,18 @@ class Setting:
     overlap: int  # in per cent of the size
     headings: bool
     evened: bool = True
-    bounded: bool = False
 
-    def cutter(self, encoder: Encoder, boundaries: BoundarySignal | None) -> Cutter:
+    def cutter(self, encoder: Encoder) -> Cutter:
         return Cutter(
             encoder.tokenizer,
             max_tokens=encoder.max_tokens,
             passage_tokens=self.size,
             overlap=self.size * self.overlap // 100,
             heading_context=self.headings,
-            boundary=boundaries if self.bounded else None,
         )
 
     def __str__(self) -> str:
-        flags = ("yes" if flag else "no" for flag in (self.headings, self.evened, self.bounded))
+        flags = ("yes" if flag else "no" for flag in (self.headings, self.evened))
         return f"{self.size} | {self.overlap} % | {' | '.join(flags)}"
 
 
@@ -101,17 +94,13 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=600, help="of tokens")
     parser.add_argument("--wiki", action="store_true")
     parser.add_argument("--tails", action="store_true")
-    parser.add_argument("--boundary-model", help="a checkpoint with a next-sentence head")
     parser.add_argument("--vectors", type=Path, default=":memory:")
     args = parser.parse_args()
     print(headline("openvino", "semantic-text-splitter", "numpy"), flush=True)
     vectors = Vectors(Encoder(offline=True), args.vectors)
     headings = (True, False) if args.no_headings else (True,)
     evened = (True, False) if args.tails else (True,)
-    boundaries = BoundarySignal(args.boundary_model, offline=True) if args.boundary_model else None
-    bounded = (False, True) if boundaries else (False,)
-    settings = [Setting(*choice) for choice in product(args.sizes, args.overlaps, headings, evened, bounded)]
-    settings = [setting for setting in settings if not (setting.overlap and setting.bounded)]
+    settings = [Setting(*choice) for choice in product(args.sizes, args.overlaps, headings, evened)]
     for folder in args.data:
         data = read_dataset(folder)
         assert isinstance(data, Retrieval | Spans)
@@ -124,7 +113,7 @@ def main() -> None:
         rows: dict[str, list[tuple[Setting, int, Figures]]] = {name: [] for name in RANKINGS}
         for setting in settings:
             with left_as_they_fall() if not setting.evened else nullcontext():
-                texts = timed(found, setting, vectors.encoder, boundaries)
+                texts = passages(found, setting.cutter(vectors.encoder), vectors.encoder)
             for name, figures in measured(data, texts, vectors, args.budget).items():
                 rows[name].append((setting, len(texts.texts), figures))
         for name in RANKINGS:
@@ -135,15 +124,15 @@ def main() -> None:
 def print_table(rows: Sequence[tuple[Setting, int, Figures]]) -> None:
     """Means, and below them how far from the first row they are."""
     first = rows[0][2]
-    print(f"| tokens | overlap | headings | evened | next sentence | passages | {' | '.join(first)} |")
-    print("|---" * (6 + len(first)) + "|")
+    print(f"| tokens | overlap | headings | evened | passages | {' | '.join(first)} |")
+    print("|---" * (5 + len(first)) + "|")
     for setting, count, figures in rows:
         cells = [f"{figures[name].mean():.4f}" for name in first]
         print(f"| {setting} | {count} | {' | '.join(cells)} |")
         if figures is not first:
             gaps = [mean_of(figures[name] - first[name]) for name in first]
             print(
-                f"| | | | | | | {' | '.join(f'{gap.low:+.3f} to {gap.high:+.3f}' for gap in gaps)} |",
+                f"| | | | | | {' | '.join(f'{gap.low:+.3f} to {gap.high:+.3f}' for gap in gaps)} |",
                 flush=True,
             )
 
@@ -211,26 +200,6 @@ def left_as_they_fall() -> Iterator[None]:
     """Cut as if nobody looked at short pieces."""
     with patch.object(cut, "evened", lambda _text, spans, *_: spans):
         yield
-
-
-def timed(
-    found: Sequence[tuple[str, int, Document]],
-    setting: Setting,
-    encoder: Encoder,
-    boundaries: BoundarySignal | None,
-) -> Texts:
-    """The passages; if a model tells where they are cut, also print how long that took."""
-    weighed = boundaries.weighed if boundaries else 0
-    if boundaries and setting.bounded:
-        assert boundaries.head  # not to be timed
-    started = time.perf_counter()
-    texts = passages(found, setting.cutter(encoder, boundaries), encoder)
-    if boundaries and setting.bounded:
-        seconds = time.perf_counter() - started
-        print(
-            f"{setting}: {boundaries.weighed - weighed:,} boundaries weighed in {seconds:.1f} s", flush=True
-        )
-    return texts
 
 
 def passages(found: Sequence[tuple[str, int, Document]], cutter: Cutter, encoder: Encoder) -> Texts:

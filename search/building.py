@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL, find_model
@@ -14,10 +13,6 @@ from search.index.database import read_meta
 from search.index.layout import DATABASE, is_index
 from search.index.settings import PassageSettings, Source
 
-if TYPE_CHECKING:
-    from search.corpus import Follows
-
-NEXT_SENTENCE = "next-sentence"
 Selected: TypeAlias = tuple[Sequence[str] | None, Sequence[str] | None, str | None, str | None, bool | None]
 
 
@@ -33,8 +28,6 @@ def asked_for(
     max_tokens: int | None,
     precision: str | None,
     selected: Selected,
-    boundaries: str | None,
-    boundary_model: str | None,
     offline: bool,
     engine: str,
 ) -> tuple[Encoder, Source, PassageSettings]:
@@ -48,7 +41,6 @@ def asked_for(
         selected: `include`, `exclude`, `text_field`, `title_field` and `token_vectors`.
 
     Raises:
-        InputError: boundaries are asked for that there are not.
         ModelError: a model cannot be found or used.
         IndexDamaged: there is an index, it cannot be read, and it is not to be replaced.
     """
@@ -71,62 +63,8 @@ def asked_for(
         engine=engine,
         precision=precision or "fp32",
     )
-    passages = _bounded(_cut_before(made, rebuild), boundaries, boundary_model, offline)
+    passages = PassageSettings.from_json(made.passages) if made and not rebuild else PassageSettings()
     return encoder, source, passages
-
-
-def boundary_of(settings: PassageSettings, offline: bool) -> Follows | None:
-    """What tells where long texts are cut; None where that is by size alone. No model is loaded yet."""
-    if not settings.boundaries:
-        return None
-    from search.bert.next_sentence import BoundarySignal
-
-    files = settings.boundary_weights, settings.boundary_tokenizer
-    return BoundarySignal(settings.boundary_model, offline=offline, files=files)
-
-
-def _cut_before(made: Fingerprint | None, rebuild: bool) -> PassageSettings:
-    """As the index was cut; for one that is rebuilt only with its boundaries."""
-    if not made:
-        return PassageSettings()
-    if not rebuild:
-        return PassageSettings.from_json(made.passages)
-    try:
-        before = PassageSettings.from_json(made.passages)
-    except (ValueError, TypeError):  # it is to be replaced, whatever it is
-        return PassageSettings()
-    kept = {name: value for name, value in asdict(before).items() if name.startswith("boundar")}
-    return replace(PassageSettings(), **kept)
-
-
-def _bounded(
-    passages: PassageSettings, boundaries: str | None, model: str | None, offline: bool
-) -> PassageSettings:
-    """With the boundaries that are asked for; their model is loaded, so that one without that head is refused now."""
-    if boundaries not in (None, "none", NEXT_SENTENCE):
-        raise InputError(f"there are no boundaries '{boundaries}'. Use {NEXT_SENTENCE} or none.")
-    if model is not None and (boundaries == "none" or not (boundaries or passages.boundaries)):
-        raise InputError(f"the model '{model}' tells no boundaries: ask for boundaries {NEXT_SENTENCE}, too.")
-    if boundaries == "none":
-        return replace(passages, boundaries="", boundary_model="", boundary_weights="", boundary_tokenizer="")
-    if boundaries is None and model is None:
-        return passages
-    name = model or passages.boundary_model
-    if not name:
-        raise InputError(
-            f"boundaries {NEXT_SENTENCE} need a checkpoint with a next-sentence head. Name one with --boundary-model, "
-            "bert-base-uncased for instance."
-        )
-    from search.bert.next_sentence import BoundarySignal
-
-    files = BoundarySignal(name, offline=offline).head.files
-    return replace(
-        passages,
-        boundaries=NEXT_SENTENCE,
-        boundary_model=files.name,
-        boundary_weights=files.weights_sha256,
-        boundary_tokenizer=files.tokenizer_sha256,
-    )
 
 
 def existing_folder(folder: str | Path) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from search.applying import Applying
-from search.building import asked_for, boundary_of, earlier, existing_folder, source_of
+from search.building import asked_for, earlier, existing_folder, source_of
 from search.encoding import Encoder, Fingerprint
 from search.errors import SearchError
 from search.index.database import read_meta
@@ -59,8 +59,6 @@ class Index(Applying):
         text_field: str | None = None,
         title_field: str | None = None,
         token_vectors: bool | None = None,
-        boundaries: str | None = None,
-        boundary_model: str | None = None,
         rebuild: bool = False,
         verify: bool = False,
         offline: bool = False,
@@ -79,13 +77,8 @@ class Index(Applying):
                 the title; None finds them.
             token_vectors: keep the vectors of all tokens, so that a rerank by late interaction need not encode its
                 candidates; about d + 4 bytes a token. None does as before, for a new index it keeps none.
-            boundaries: where a text that is too long for a passage is cut. "next-sentence": of the ends of
-                paragraphs and sentences near the size limit, where a model's next-sentence head finds it least
-                likely that the text goes on. "none": by size alone, the default. None does as before.
-            boundary_model: name or folder of that model, such as bert-base-uncased; the index remembers it.
-            rebuild: encode everything anew, with what the index was made with where nothing else is said,
-                cut as is the default now, but for `boundaries`.
-                The old index answers until the new one is whole.
+            rebuild: encode everything anew, with what the index was made with where nothing else is said, cut
+                as is the default now. The old index answers until the new one is whole.
             verify: read every file, also those whose size, time stamp and inode are as they were.
             offline: never call out to the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
@@ -112,8 +105,6 @@ class Index(Applying):
             max_tokens=max_tokens,
             precision=precision,
             selected=(include, exclude, text_field, title_field, token_vectors),
-            boundaries=boundaries,
-            boundary_model=boundary_model,
             offline=offline,
             engine=engine,
         )
@@ -126,7 +117,6 @@ class Index(Applying):
             rebuild=rebuild,
             verify=verify,
             progress=progress,
-            boundary=boundary_of(passages, offline),
         )
         return cls(place, encoder, offline, engine, report)
 
@@ -210,7 +200,6 @@ class Index(Applying):
             source=source_of(meta, root),
             verify=verify,
             progress=progress,
-            boundary=boundary_of(settings, self._offline),
         )
 
     def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError]:
@@ -274,7 +263,6 @@ class Index(Applying):
             engine=self._engine,
             dry_run=dry_run,
             progress=progress,
-            boundary_of=lambda settings: boundary_of(settings, self._offline),
         )
         self._vectors = LoadedVectors(self.path)  # a file with the old name and hash may be whole again
         return done

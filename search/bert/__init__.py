@@ -17,7 +17,7 @@ tokenizing.py       text -> tokens and words
 embedding_layer.py  the embedding layer taken apart         parameters.py  parameter counts by part
 inspecting.py       inspect, attention                      contexts.py    one word in several contexts
 heads.py            checkpoints with a task head            masks.py       masked places and single entries
-filling.py          fill                                    next_sentence.py  next_sentence, boundaries of passages
+filling.py          fill                                    next_sentence.py  next_sentence
 answering.py        answer, and answers from the hits of an index; spans.py the best spans by logits,
                     merging.py answers that stand in several places
 tagging.py          tag                                     tag_labels.py  what the names of classes mean

@@ -8,24 +8,17 @@ little about order within one (Lan et al. 2019, ALBERT); leaving the task out co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.bert.heads import Head, load_head
-from search.errors import InputError, ModelError
+from search.bert.heads import load_head
+from search.errors import InputError
 from search.records.filling import NextSentence
 
 if TYPE_CHECKING:
-    import tokenizers
     from numpy.typing import NDArray
-
-MOST_TOKENS = 64
-"""Of each text beside a boundary, `BoundarySignal` reads at most so many: the nearest."""
-
-_DECIMALS = 4  # of what decides where to cut: how texts are batched must not
 
 
 def next_sentence(first: str, second: str, *, model: str, offline: bool = False) -> NextSentence:
@@ -71,78 +64,6 @@ def next_sentences(texts: Sequence[str], *, model: str, offline: bool = False) -
         )
         for i, (one, two) in enumerate(pairs)
     )
-
-
-class BoundarySignal:
-    """How surely a text goes on behind a boundary; what `search.corpus.Cutter` takes as its boundary signal.
-
-    Call it with (text before, text behind) pairs. The model is loaded at the first call. Of each text the
-    MOST_TOKENS tokens nearest to the boundary are read, or half of what the model reads.
-
-    Args:
-        model: as for `next_sentence`.
-        files: sha256 of weights and tokenizer that an index was cut with; another model is refused.
-
-    Attributes:
-        weighed: how many boundaries so far.
-    """
-
-    def __init__(self, model: str, *, offline: bool = False, files: tuple[str, str] | None = None) -> None:
-        self.weighed = 0
-        self._model, self._offline, self._files = model, offline, files
-
-    @cached_property
-    def head(self) -> Head:
-        """
-        Raises:
-            ModelError: as of `next_sentence`; for an index also if it is not what that was cut with.
-        """
-        if self._files is None:
-            return load_head("next", self._model, self._offline)
-        try:
-            head = load_head("next", self._model, self._offline)
-        except ModelError as error:
-            raise ModelError(f"{error} {self._ways_out}") from error
-        if (head.files.weights_sha256, head.files.tokenizer_sha256) != self._files:
-            raise ModelError(f"'{self._model}' is not what it was when the index was made. {self._ways_out}")
-        return head
-
-    @property
-    def _ways_out(self) -> str:
-        return (
-            f"This index cuts its passages where '{self._model}' says that the text goes on least. "
-            "Say where it is with --boundaries next-sentence --boundary-model FOLDER, "
-            "or cut by size alone with --boundaries none --rebuild."
-        )
-
-    def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The logit of "is next" less that of "is not next", a number for each pair.
-
-        It orders pairs as the probability does, and does not round to 1 where a model is sure.
-        """
-        tokenizer = self.head.tokenizer
-        room = (self.head.files.max_tokens - tokenizer.num_special_tokens_to_add(True)) // 2
-        most = min(MOST_TOKENS, room)
-        inputs = [
-            tokenizer.post_process(
-                _nearest(tokenizer, before, most, "left"), _nearest(tokenizer, behind, most, "right")
-            )
-            for before, behind in pairs
-        ]
-        order = sorted(range(len(inputs)), key=lambda i: len(inputs[i].ids))  # so that little is padded
-        found = [0.0] * len(inputs)
-        for i, one in zip(order, self.head.run([inputs[i] for i in order]), strict=True):
-            logits = one["logits"].astype(np.float64)
-            found[i] = round(float(logits[0] - logits[1]), _DECIMALS)
-        self.weighed += len(found)
-        return found
-
-
-def _nearest(tokenizer: tokenizers.Tokenizer, text: str, most: int, direction: str) -> tokenizers.Encoding:
-    """The tokens of a text without special ones, cut on the side that is named."""
-    encoding = tokenizer.encode(text, add_special_tokens=False)
-    encoding.truncate(most, direction=direction)
-    return encoding
 
 
 def _is_next(logits: NDArray[np.float64]) -> NDArray[np.float64]:

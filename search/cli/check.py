@@ -77,7 +77,6 @@ def repair(
     again from the folder. A database that cannot be read is kept under another name, never deleted. Exit code
     0 if nothing is damaged afterwards (with --dry-run: if nothing is damaged now).
     """
-    from search.building import boundary_of
     from search.cli.index import stopped_gently
     from search.cli.progress import progress_bar
     from search.index.health.repair import repair as mend
@@ -92,7 +91,6 @@ def repair(
             engine=engine,
             dry_run=dry_run,
             progress=progress,
-            boundary_of=lambda settings: boundary_of(settings, offline),
         )
     if as_json:
         echo(json.document(done))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,11 +30,6 @@ from search.render.escape import escape
 
 if TYPE_CHECKING:
     from search.library import Index
-
-
-class Boundaries(str, Enum):
-    next_sentence = "next-sentence"
-    none = "none"
 
 
 Folder = Annotated[
@@ -81,24 +75,6 @@ TokenVectors = Annotated[
         show_default=False,
     ),
 ]
-Cut = Annotated[
-    Boundaries | None,
-    typer.Option(
-        "--boundaries",
-        help="Where long texts are cut. next-sentence: near the size limit, where a model finds it least likely that "
-        "the text goes on; slow. none: by size alone. Default: the index's, none for a new one.",
-        show_default=False,
-    ),
-]
-BoundaryModel = Annotated[
-    str | None,
-    typer.Option(
-        "--boundary-model",
-        metavar="NAME|FOLDER",
-        help="With --boundaries next-sentence: a checkpoint with that head, bert-base-uncased for instance.",
-        show_default=False,
-    ),
-]
 Rebuild = Annotated[
     bool, typer.Option("--rebuild", help="Encode everything anew, in place of the old index.")
 ]
@@ -129,8 +105,6 @@ def index(
     text_field: TextField = None,
     title_field: TitleField = None,
     token_vectors: TokenVectors = None,
-    boundaries: Cut = None,
-    boundary_model: BoundaryModel = None,
     rebuild: Rebuild = False,
     verify: Verify = False,
     dry_run: DryRun = False,
@@ -154,11 +128,6 @@ def index(
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
-        if boundaries is not None or boundary_model is not None:
-            raise typer.BadParameter(
-                "it says which files changed, whatever passages are made of them: leave --boundaries out.",
-                param_hint="--dry-run",
-            )
         changes = Index.preview(
             folder,
             index=place,
@@ -184,8 +153,6 @@ def index(
             text_field=text_field,
             title_field=title_field,
             token_vectors=token_vectors,
-            boundaries=boundaries.value if boundaries else None,
-            boundary_model=boundary_model,
             rebuild=rebuild,
             verify=verify,
             offline=offline,

@@ -80,8 +80,7 @@ def _lines() -> Callable[[Progress], None]:
 def _counted(state: Progress) -> str:
     if state.stage in ("training", "looking for negatives"):
         return f"{'step ' if state.stage == 'training' else ''}{state.done:,} of {state.total:,}"
-    weighed = f", {state.boundaries:,} boundaries weighed" if state.boundaries else ""
-    return f"{state.passages:,} passages{weighed}"
+    return f"{state.passages:,} passages"
 
 
 def _rate(state: Progress, started: float) -> str:

@@ -15,16 +15,15 @@
     header.py     the fields that begin a .rst        table.py  jsonl.py        one document a record
     extract/      PDF, Office files, EPUB             packages.py   whether what reads them is installed
     blocks.py     headings stay with their text       context.py    what is encoded before a passage
-    windows.py    long text in bounded time         boundaries.py  where it is cut by a signal
+    windows.py    long text in bounded time
 
 Nothing is dropped silently: what yields no text is a `Skipped` or a `ReadError` with a reason.
 The parsers and the splitter are imported when the first file needs them, so importing this is cheap.
 """
 
-from search.corpus.boundaries import Follows
 from search.corpus.cut import Cutter
 from search.corpus.read import documents, load, read
 from search.corpus.source import Contents, Skipped, SourceFile
 from search.corpus.walk import walk
 
-__all__ = ["Contents", "Cutter", "Follows", "Skipped", "SourceFile", "documents", "load", "read", "walk"]
+__all__ = ["Contents", "Cutter", "Skipped", "SourceFile", "documents", "load", "read", "walk"]

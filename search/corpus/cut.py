@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from search.corpus import reasons
 from search.corpus.blocks import Block, blocks
-from search.corpus.boundaries import AT_ONCE, Boundaries, Follows, pairs, parted, possible
 from search.corpus.context import Contexts
 from search.corpus.source import file_name, file_stem
 from search.corpus.windows import Splitter, evened, safe_stop, spans, without_scraps
@@ -68,12 +67,9 @@ class Cutter:
         overlap: the most tokens that a passage shares with the one before it, within a section.
         heading_context: whether the context is title and headings. Without it only a record (a CSV row, a
             line of JSONL) has a context, its title, which is part of what the record says.
-        boundary: tells how surely a text follows another. Where a block is too long for a passage, the cut then
-            falls, of the ends of paragraphs and sentences in the second half of what would fit, where it is least
-            sure. None takes all that fits.
 
     Raises:
-        InputError: a number is out of its range, or there are an overlap and a boundary signal.
+        InputError: a number is out of its range.
     """
 
     def __init__(
@@ -85,7 +81,6 @@ class Cutter:
         context_tokens: int = 48,
         overlap: int = 0,
         heading_context: bool = True,
-        boundary: Follows | None = None,
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -105,8 +100,6 @@ class Cutter:
             raise InputError(
                 f"overlap={overlap} with passage_tokens={passage_tokens}; it must be at least 0 and smaller"
             )
-        if overlap and boundary:
-            raise InputError(f"overlap={overlap} with a boundary signal; such passages do not overlap: use 0")
         if context_tokens < 0:
             raise InputError(f"context_tokens={context_tokens}; use 0 for no context")
         self.max_tokens = max_tokens
@@ -114,7 +107,6 @@ class Cutter:
         self._context_tokens = min(context_tokens, self._room // _PARTS)
         self._heading_context = heading_context
         self._overlap = overlap
-        self._boundary = boundary
         self._splitters: dict[tuple[bool, int], Splitter] = {}
         self._stopped = False
 
@@ -130,7 +122,7 @@ class Cutter:
         `context + "\\n" + text`, or `text` if there is no context; its tokens, special ones included,
         are `n_tokens`, at most `max_tokens`. Where a section is cut, a piece with less than a third of
         `passage_tokens` is joined to its neighbour or, if they do not fit together, both are cut anew in the
-        middle, with a boundary signal where it is lowest there.
+        middle.
 
         Raises:
             ReadError: "indivisible" if one character alone has more tokens than the model reads.
@@ -182,32 +174,8 @@ class Cutter:
             return self._count(part.strip()) < capacity // _SHORT_PARTS
 
         text = document.text
-        boundaries = self._weighed(document, block)
-        if not boundaries.places:
-            cuts = without_scraps(text, self._split(document, block, capacity, window))
-            return evened(text, cuts, block.body, fits, is_short)
-
-        def longest(start: int) -> int:
-            if start == block.start:
-                return next(self._split(document, block, capacity, window))[1]
-            splitter = self._splitter(document.kind == "markdown", capacity)
-            return next(spans(splitter, text, start, block.end, window))[1]
-
-        cuts = without_scraps(text, parted(text, block.start, block.end, boundaries, longest, fits))
-        return evened(text, cuts, block.body, fits, is_short, boundaries.middle)
-
-    def _weighed(self, document: Document, block: Block) -> Boundaries:
-        """Where the body of a block may be cut, and how surely its text goes on there."""
-        if self._boundary is None:
-            return Boundaries((), ())
-        places = possible(document.text, block.body, block.end, markdown=document.kind == "markdown")
-        beside = pairs(places, document.text, block.body, block.end)
-        surely: list[float] = []
-        for at in range(0, len(beside), AT_ONCE):
-            if self._stopped:
-                raise Stopped
-            surely += self._boundary(beside[at : at + AT_ONCE])
-        return Boundaries(tuple(places), tuple(surely))
+        cuts = without_scraps(text, self._split(document, block, capacity, window))
+        return evened(text, cuts, block.body, fits, is_short)
 
     def _split(
         self, document: Document, block: Block, capacity: int, window: int

@@ -81,7 +81,6 @@ def evened(
     body: int,
     fits: Callable[[str], bool],
     is_short: Callable[[str], bool],
-    middle: Callable[[str, int, int], int | None] | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Spans that cover what the given ones do, none of them short where that can be helped.
 
@@ -93,20 +92,18 @@ def evened(
         body: where the headings end that the first one begins with; they are not cut from what follows.
         fits: tells whether a text is short enough for a passage.
         is_short: tells whether it is too short for one by itself.
-        middle: where to cut a span anew; `even_stop` by default.
     """
-    middle = middle or even_stop
     held: list[tuple[int, int]] = []
     for span in cuts:
         if held and is_short(text[slice(*held[-1])]):
-            held += _anew(text, held.pop(), span, body, fits, middle)
+            held += _anew(text, held.pop(), span, body, fits)
         else:
             held.append(span)
         while len(held) > 2:
             yield held.pop(0)
     if len(held) > 1 and is_short(text[slice(*held[-1])]):
         last = held.pop()
-        held += _anew(text, held.pop(), last, body, fits, middle)
+        held += _anew(text, held.pop(), last, body, fits)
     yield from held
 
 
@@ -116,13 +113,12 @@ def _anew(
     two: tuple[int, int],
     body: int,
     fits: Callable[[str], bool],
-    middle: Callable[[str, int, int], int | None],
 ) -> list[tuple[int, int]]:
     """Two neighbours as one span, or as two of about the same length, or as they are."""
     start, end = one[0], two[1]
     if fits(text[start:end]):
         return [(start, end)]
-    place = middle(text, max(start, body), end)
+    place = even_stop(text, max(start, body), end)
     halves = [(start, place), (place, end)] if place else [one, two]
     return halves if all(fits(text[slice(*half)]) for half in halves) else [one, two]
 

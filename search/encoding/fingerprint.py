@@ -87,7 +87,7 @@ class Fingerprint:
 
 
 def _of_settings(mine: str, theirs: str) -> list[tuple[str, str, str]]:
-    """(what, mine, theirs) of settings of passages; but for the name of a model, whose hashes stand there too."""
+    """(what, mine, theirs) of settings of passages."""
     try:
         one, two = json.loads(mine or "{}"), json.loads(theirs or "{}")
     except ValueError:
@@ -95,5 +95,5 @@ def _of_settings(mine: str, theirs: str) -> list[tuple[str, str, str]]:
     return [
         (name.replace("_", " "), str(one.get(name, "none")), str(two.get(name, "none")))
         for name in dict.fromkeys([*one, *two])
-        if one.get(name) != two.get(name) and name != "boundary_model"
+        if one.get(name) != two.get(name)
     ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,6 @@ from search.index.writer import Work, document_sha256
 
 PASSAGES_IN_A_BATCH = 512
 _FILES_IN_A_BATCH = 2048  # that have few passages, or none
-_SECONDS_BETWEEN_SIGNS = 0.5
 _COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
 
 
@@ -33,31 +32,21 @@ def batches_ahead(
     plan: Plan,
     cutter: Cutter,
     source: Source,
-    waiting: Callable[[], None] | None = None,
 ) -> Generator[list[Work], None, None]:
     """What is to be read of a plan, in batches of about PASSAGES_IN_A_BATCH passages.
 
     Each is made while the one before it is used. Close it when it is left early: the next one is then given up.
-
-    Args:
-        waiting: called now and then while a batch is not ready yet.
     """
     with closing(connect_to_read(database)) as connection, ThreadPoolExecutor(1, "seewhy-reader") as thread:
         batches = _batches(_works(connection, plan, cutter, source))
         following = thread.submit(next, batches, None)
         try:
-            while (batch := _ready(following, waiting)) is not None:
+            while (batch := following.result()) is not None:
                 following = thread.submit(next, batches, None)
                 yield batch
         except BaseException:  # Ctrl-C, or whoever wanted the batches is gone: do not finish the next one
             cutter.stop()
             raise
-
-
-def _ready(following: Future[list[Work] | None], waiting: Callable[[], None] | None) -> list[Work] | None:
-    while waiting and not wait((following,), timeout=_SECONDS_BETWEEN_SIGNS).done:
-        waiting()
-    return following.result()
 
 
 def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from search.corpus import Cutter, Follows, Skipped, SourceFile
+from search.corpus import Cutter, Skipped, SourceFile
 from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
@@ -61,13 +61,7 @@ class Run:
         settings: PassageSettings,
         source: Source,
         progress: Callable[[Progress], None] | None,
-        boundary: Follows | None = None,
     ) -> None:
-        if settings.boundaries and boundary is None:
-            raise InputError(
-                f"the passages of '{index}' are cut by {settings.boundaries} boundaries, and nobody tells where they "
-                "are. Use Index.build, Index.update or seewhy index."
-            )
         if not is_newest(connection):
             from search.index.schema import migrate
 
@@ -81,7 +75,6 @@ class Run:
         self.settings = settings
         self.source = source
         self.progress = progress
-        self.boundary = boundary
         self.counts = _Counts()
         self.renamed: set[str] = set()  # paths that are gone because the file has another one now
         self.max_tokens = encoder.max_tokens - _prompt_tokens(encoder)
@@ -93,7 +86,7 @@ class Run:
         self.counts.unchanged = plan.unchanged
         self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
         if plan.changed:
-            batches = batches_ahead(self.database, plan, self._cutter(), self.source, self._waiting)
+            batches = batches_ahead(self.database, plan, self._cutter(), self.source)
             with closing(batches):  # at once, also when this is left by Ctrl-C
                 for batch in batches:
                     self._commit(batch)
@@ -123,13 +116,7 @@ class Run:
             context_tokens=self.settings.context_tokens,
             overlap=self.settings.overlap,
             heading_context=self.settings.heading_context,
-            boundary=self.boundary,
         )
-
-    def _waiting(self) -> None:
-        """Say that the next batch is still being cut, where that takes long: when a model tells where."""
-        if self.boundary is not None:
-            self._tell("reading")
 
     def _claim(self) -> None:
         """Write down what this index is of and made with, or check that it is the same."""
@@ -219,7 +206,6 @@ class Run:
                     documents=self.counts.documents,
                     passages=self.counts.passages + passages,
                     tokens=self.counts.encoded_tokens + tokens,
-                    boundaries=getattr(self.boundary, "weighed", 0),
                 )
             )
 

@@ -17,26 +17,16 @@ class PassageSettings:
         context_tokens: most tokens of what is encoded before it.
         heading_context: encode title and headings before each passage of a file. The title of a record
             is encoded in any case.
-        boundaries: what tells where a long text is cut: "next-sentence", or "" for its size alone.
-        boundary_model: name or folder of the checkpoint that tells. Not compared, as its weights decide.
-        boundary_weights, boundary_tokenizer: sha256 of its files.
     """
 
     passage_tokens: int = 120
     context_tokens: int = 48
     overlap: int = 0
     heading_context: bool = True
-    boundaries: str = ""
-    boundary_model: str = ""
-    boundary_weights: str = ""
-    boundary_tokenizer: str = ""
 
     def as_json(self) -> str:
-        """As they stand in a fingerprint: without what says nothing about boundaries, where size alone decides."""
-        said = asdict(self)
-        if not self.boundaries:
-            said = {name: value for name, value in said.items() if not name.startswith("boundar")}
-        return json.dumps(said, sort_keys=True)
+        """As they stand in a fingerprint."""
+        return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> PassageSettings:

@@ -18,7 +18,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from search.corpus import Follows
 from search.encoding.encoder import Encoder
 from search.errors import InputError, SearchError
 from search.index.annotating import annotators_of
@@ -45,7 +44,6 @@ def update(
     rebuild: bool = False,
     verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
-    boundary: Follows | None = None,
 ) -> Report:
     """Make or bring up to date the index of a folder.
 
@@ -54,7 +52,6 @@ def update(
         index: the folder the index is kept in; made if need be.
         verify: read every file, also those that look unchanged.
         rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
-        boundary: what tells where long texts are cut, if the settings want that; see `Cutter`.
 
     Raises:
         InputError: there is nothing to index.
@@ -78,7 +75,7 @@ def update(
                 (index / "tmp").mkdir()
                 database = index / "tmp" / DATABASE
             with closing(connect_to_write(database)) as connection, translated(database):
-                run = Run(folder, index, database, connection, encoder, settings, source, progress, boundary)
+                run = Run(folder, index, database, connection, encoder, settings, source, progress)
                 if rebuild:
                     run.writer.number_passages_after(last_passage_id(index / DATABASE))
                 report = run.all(files, skipped, verify=verify)

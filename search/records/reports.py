@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,7 +16,6 @@ class Progress:
         stage: "reading", "encoding" or "saving"; "checking" for `Index.check`.
         done, total: bytes of source files; `total` is known from the start.
         documents, passages, tokens: counted since the start of this run.
-        boundaries: places weighed by a model that tells where to cut, counted since the start of this run.
     """
 
     stage: str
@@ -26,7 +24,6 @@ class Progress:
     documents: int = 0
     passages: int = 0
     tokens: int = 0
-    boundaries: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,12 +145,3 @@ class Status:
     complete: bool
     random_pairs: RandomPairs | None = None
     annotations: tuple[Annotator, ...] = ()
-
-    @property
-    def boundary_model(self) -> str:
-        """The model that tells where long texts are cut; "" where that is by size alone."""
-        try:
-            said = json.loads(self.fingerprint.get("passages", ""))
-        except ValueError:
-            return ""
-        return str(said.get("boundary_model", "")) if isinstance(said, dict) else ""

@@ -115,11 +115,6 @@ def status(found: Status, *, width: int = 80, colour: bool = False) -> str:
         ("documents", f"{found.documents:,}"),
         ("passages", f"{found.passages:,}"),
         ("tokens", f"{found.tokens:,}"),
-        *(
-            (("boundaries", f"next sentence, by {escape(found.boundary_model)}"),)
-            if found.boundary_model
-            else ()
-        ),
         ("vectors", found.vectors),
         ("random pairs", scale.spread(found.random_pairs)),
         ("size", size(found.bytes)),

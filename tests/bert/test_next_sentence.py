@@ -9,7 +9,6 @@ import pytest
 
 from search.bert import next_sentence, next_sentences
 from search.bert.heads import load_head
-from search.bert.next_sentence import BoundarySignal
 from search.errors import InputError, ModelError
 from tests.bert.conftest import named_checkpoint, save_tiny, save_tiny_head
 
@@ -53,20 +52,6 @@ def test_probabilities_are_those_of_transformers(model: str) -> None:
     )
 
 
-def test_boundaries_are_logit_differences_of_what_stands_next_to_them(model: str) -> None:
-    follows = BoundarySignal(model)
-    long, short = "open the door and " * 30, "turn the lock"
-    found = follows([(short, TEXTS[2]), (long, short), (short, long)])
-    assert follows.weighed == 3
-    most = (64 - 3) // 2
-    at = ids_of(model, long), ids_of(model, short), ids_of(model, TEXTS[2])
-    for value, pair in zip(
-        found, ((at[1], at[2]), (at[0][-most:], at[1]), (at[1], at[0][:most])), strict=True
-    ):
-        is_next, is_not, _ = by_hand(model, *pair)
-        assert value == pytest.approx(is_next - is_not, abs=2e-4)
-
-
 def test_what_cannot_be_told_is_said(model: str, tmp_path: Path) -> None:
     for texts, said in (
         (["one"], "at least two texts"),
@@ -80,8 +65,6 @@ def test_what_cannot_be_told_is_said(model: str, tmp_path: Path) -> None:
         next_sentences("ab", model=model)
     with pytest.raises(ModelError, match="has no head for the next sentence.*such as bert-base-uncased"):
         next_sentence("a", "b", model=str(save_tiny(tmp_path, "bert")))
-    with pytest.raises(ModelError, match="is not what it was when the index was made"):
-        BoundarySignal(model, files=("0", "1"))([("a", "b")])
 
 
 def test_published_logits() -> None:

@@ -1,4 +1,4 @@
-"""`seewhy fill`, `seewhy next` and `seewhy index --boundaries`."""
+"""`seewhy fill` and `seewhy next`."""
 
 import json
 import re
@@ -140,35 +140,18 @@ def test_pages_are_inert_and_hold_the_numbers(filler: str, follower: str) -> Non
         (["next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
         (["next", "a", "--model", "NEXT"], 2, "give at least two texts"),
         (["next", "a", " ", "--model", "NEXT"], 1, "text 2 is empty"),
-        (["index", "NOTES", "--boundaries", "next-sentence"], 1, "Name one with --boundary-model"),
-        (["index", "NOTES", "--boundaries", "size"], 2, "Invalid value for '--boundaries'"),
-        (["index", "NOTES", "--boundary-model", "NEXT"], 1, "ask for boundaries next-sentence, too"),
     ],
 )
 def test_what_cannot_be_done_is_said(
     run: Run,
     filler: str,
     follower: str,
-    notes: Path,
-    tiny_model: Path,
     args: list[str],
     code: int,
     message: str,
 ) -> None:
-    names = {"FILL": filler, "NEXT": follower, "NOTES": str(notes)}
-    more = ["--model", str(tiny_model)] if args[0] == "index" else []
-    found, out, err = run(*(names.get(arg, arg) for arg in args), *more)
+    names = {"FILL": filler, "NEXT": follower}
+    found, out, err = run(*(names.get(arg, arg) for arg in args))
     assert (found, out) == (code, "")
     assert message in " ".join(err.replace("│", " ").split())
     assert "Traceback" not in err
-
-
-def test_index_with_boundaries(run: Run, notes: Path, tiny_model: Path, follower: str) -> None:
-    (notes / "long.txt").write_text("Open the door. Turn the key. " * 40, encoding="utf-8")
-    args = ["index", notes, "--json", "--model", tiny_model]
-    bounded = ["--boundaries", "next-sentence", "--boundary-model", follower]
-    code, out, _ = run(*args, *bounded)
-    assert code == 0 and json.loads(out)["added"] == 4
-    assert json.loads(run(*args)[1])["unchanged"] == 4
-    code, out, err = run(*args, "--boundaries", "none")
-    assert code == 1 and "boundaries: the index has 'next-sentence', you asked for 'none'" in err

@@ -27,7 +27,6 @@ def test_public_names() -> None:
     assert sorted(search.corpus.__all__) == [
         "Contents",
         "Cutter",
-        "Follows",
         "Skipped",
         "SourceFile",
         "documents",

@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from search.corpus import Follows
 from search.errors import IndexNotFound
 from search.index.health.check import Examination, check, examined
 from search.index.health.kinds import EXAMPLES
@@ -35,7 +34,6 @@ from search.index.health.repair_run import (
 )
 from search.index.layout import is_index
 from search.index.lock import writer_lock
-from search.index.settings import PassageSettings
 from search.records.checks import RepairReport, RepairStep
 from search.records.reports import Progress
 
@@ -66,7 +64,6 @@ def repair(
     engine: str = "auto",
     dry_run: bool = False,
     progress: Callable[[Progress], None] | None = None,
-    boundary_of: Callable[[PassageSettings], Follows | None] | None = None,
 ) -> RepairReport:
     """Mend what `check` finds damaged, as far as index.db and the indexed folder allow.
 
@@ -75,7 +72,6 @@ def repair(
         offline, engine: as for `Encoder`; a model is loaded only if something must be encoded.
         dry_run: change nothing, only say what would be done.
         progress: called often with how far the work is.
-        boundary_of: makes what tells where long texts are cut, for settings that want that; see `Cutter`.
 
     Raises:
         IndexNotFound: there is no index.db, or one that was begun and never filled.
@@ -93,7 +89,7 @@ def repair(
             str(index), found.meta.get("root", ""), True, _planned(found), (), "", 0, found.report(seconds), seconds
         )  # fmt: skip
     with writer_lock(index):
-        work = RepairRun(index, offline, engine, progress, boundary_of)
+        work = RepairRun(index, offline, engine, progress)
         work.run()
     after = check(index, progress=progress)
     return RepairReport(

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
-from search.corpus import Follows
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, SearchError, quoted
@@ -64,7 +63,6 @@ class RepairRun:
         offline: bool,
         engine: str,
         progress: Callable[[Progress], None] | None,
-        boundary_of: Callable[[PassageSettings], Follows | None] | None = None,
     ) -> None:
         self.index = index
         self.database = index / DATABASE
@@ -73,7 +71,6 @@ class RepairRun:
         self.kept = ""
         self.encoded = 0
         self._offline, self._engine, self._progress = offline, engine, progress
-        self._boundary_of = boundary_of
 
     def run(self) -> None:
         named = self._named()
@@ -278,7 +275,6 @@ class RepairRun:
                 settings,
                 self.source,
                 self._progress,
-                self._boundary_of(settings) if self._boundary_of else None,
             )
             report = run.all(files, skipped)
         except InputError as error:
