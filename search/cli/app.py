@@ -7,6 +7,7 @@ usage; 130 stopped by Ctrl-C.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -14,9 +15,10 @@ import typer
 from search import __version__
 from search.cli.ask import ask
 from search.cli.check import check, repair
+from search.cli.commands import Command, spelled_out
 from search.cli.contrast import contrast
 from search.cli.duplicates import duplicates
-from search.cli.eval import evaluate
+from search.cli.eval import evaluate, evaluate_ner, evaluate_qa
 from search.cli.explain import explain
 from search.cli.fill import ManyAmong, fill
 from search.cli.index import index
@@ -42,27 +44,35 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(index)
-app.command()(query)
-app.command()(ask)
-app.command()(explain)
-app.command()(contrast)
-app.command("why-not")(why_not)
-app.command()(similar)
-app.command()(similarity)
-app.command()(duplicates)
-app.command(cls=ManyAgainst)(inspect)
-app.command(cls=ManyAmong)(fill)
-app.command("next")(follows)
-app.command()(tag)
-app.command()(label)
-app.command("eval")(evaluate)
-app.command()(train)
-app.command()(status)
-app.command()(check)
-app.command()(repair)
-app.command("list")(list_indexes)
-app.command()(models)
+
+
+def _add(function: Callable[..., None], name: str | None = None, kind: type[Command] = Command) -> None:
+    app.command(name, cls=kind)(spelled_out(function))
+
+
+_add(index)
+_add(query)
+_add(ask)
+_add(explain)
+_add(contrast)
+_add(why_not, "why-not")
+_add(similar)
+_add(similarity)
+_add(duplicates)
+_add(inspect, kind=ManyAgainst)
+_add(fill, kind=ManyAmong)
+_add(follows, "next")
+_add(tag)
+_add(label)
+_add(evaluate, "eval")
+_add(evaluate_qa, "eval-qa")
+_add(evaluate_ner, "eval-ner")
+_add(train)
+_add(status)
+_add(check)
+_add(repair)
+_add(list_indexes, "list")
+_add(models)
 
 
 def _version(asked: bool) -> None:

@@ -1,4 +1,4 @@
-"""seewhy eval"""
+"""seewhy eval, seewhy eval-qa, seewhy eval-ner"""
 
 from __future__ import annotations
 
@@ -10,22 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli import eval_ner, eval_qa
 from search.cli.files import check_writable, write_file
 from search.cli.index import TokenVectors, stopped_gently
-from search.cli.options import (
-    Colour,
-    ColourOption,
-    EngineOption,
-    JsonOption,
-    OfflineOption,
-    PoolingOption,
-    QuietOption,
-    colour_on,
-    echo,
-    note,
-    page_width,
-)
+from search.cli.options import EngineOption, OfflineOption, PoolingOption
+from search.cli.output import Output, echo
 
 if TYPE_CHECKING:
     from search.records.evaluations import Evaluation
@@ -36,20 +24,9 @@ class TaskName(str, Enum):
     retrieval = "retrieval"
     spans = "spans"
     sts = "sts"
-    qa = "qa"
-    ner = "ner"
 
 
-Dataset = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATASET",
-        help="A folder in BEIR layout; one with corpora/ and questions.jsonl; SQuAD's JSON; a CSV or TSV file "
-        "with query, path (and relevance), or with sentence1, sentence2 and score; for ner a file in CoNLL format.",
-        show_default=False,
-    ),
-]
-Mode = Annotated[
+Modes = Annotated[
     list[str] | None,
     typer.Option(
         "--mode",
@@ -58,27 +35,8 @@ Mode = Annotated[
         "with the first.",
     ),
 ]
-Compare = Annotated[
-    tuple[str, str] | None,
-    typer.Option("--compare", metavar="A B", help="Two ways to ask, B compared with A."),
-]
 TopK = Annotated[
-    int,
-    typer.Option(
-        "--top-k",
-        "-k",
-        min=1,
-        help="The depth that figures such as nDCG@10 look at; qa: passages that are read.",
-    ),
-]
-Split = Annotated[str, typer.Option("--split", help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")]
-Task = Annotated[
-    TaskName | None,
-    typer.Option(
-        "--task",
-        help="qa: answers of the reader --model to the questions of a file in SQuAD's format. ner: entities that "
-        "--model finds in a file in CoNLL format. Others: only to make sure. Default: what the data is.",
-    ),
+    int, typer.Option("--top-k", "-k", min=1, help="The depth that figures such as nDCG@10 look at.")
 ]
 PerQuery = Annotated[
     str | None,
@@ -88,128 +46,88 @@ PerQuery = Annotated[
         help="Write the figures of every query as CSV; - prints them instead of the table, or adds them to --json.",
     ),
 ]
-Whole = Annotated[
-    bool,
+Limit = Annotated[
+    int | None,
     typer.Option(
-        "--whole-documents",
-        help="Rank title and text as one, cut at what the model reads, as published figures have it.",
-    ),
-]
-AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing", help="Count relevant documents that are not indexed as not found.")
-]
-Index = Annotated[
-    str | None,
-    typer.Option(
-        "--index",
-        "-i",
-        metavar="NAME|PATH",
-        help="For a file of queries and paths which index, as for query. For a collection where to keep its own.",
-    ),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="NAME|FOLDER",
-        help="The encoder, or NAME@REVISION. Default: all-MiniLM-L6-v2, or the index's. For qa the reader.",
+        "--limit", metavar="N", min=1, help="Only N of the data, spread evenly.", show_default=False
     ),
 ]
 
 
 def evaluate(
-    dataset: Dataset,
-    mode: Mode = None,
-    compare: Compare = None,
+    dataset: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATASET",
+            help="A folder in BEIR layout; one with corpora/ and questions.jsonl; SQuAD's JSON; a CSV or TSV file "
+            "with query, path (and relevance), or with sentence1, sentence2 and score.",
+            show_default=False,
+        ),
+    ],
+    mode: Modes = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--compare", metavar="A B", help="Two ways to ask, B compared with A."),
+    ] = None,
     k: TopK = 10,
-    split: Split = "test",
-    task: Task = None,
+    split: Annotated[
+        str, typer.Option("--split", help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")
+    ] = "test",
+    task: Annotated[
+        TaskName | None, typer.Option("--task", help="Only to make sure. Default: what the data is.")
+    ] = None,
     per_query: PerQuery = None,
-    whole: Whole = False,
-    allow_missing: AllowMissing = False,
-    index: Index = None,
-    model: Model = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole-documents",
+            help="Rank title and text as one, cut at what the model reads, as published figures have it.",
+        ),
+    ] = False,
+    allow_missing: Annotated[
+        bool,
+        typer.Option("--allow-missing", help="Count relevant documents that are not indexed as not found."),
+    ] = False,
+    index: Annotated[
+        str | None,
+        typer.Option(
+            "--index",
+            "-i",
+            metavar="NAME|PATH",
+            help="For a file of queries and paths which index, as for query. For a collection where to keep its own.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME|FOLDER",
+            help="The encoder, or NAME@REVISION. Default: all-MiniLM-L6-v2, or the index's.",
+        ),
+    ] = None,
     pooling: PoolingOption = None,
     token_vectors: TokenVectors = None,
-    retrieve: eval_qa.Retrieve = False,
-    encoder: eval_qa.Encoder = None,
-    limit: eval_qa.Limit = None,
-    no_answer_margin: eval_qa.Margin = None,
-    max_answer: eval_qa.MaxAnswer = 30,
-    map_: eval_ner.Map = None,
-    predictions: eval_ner.Predictions = None,
-    predicted: eval_ner.Predicted = None,
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    color: ColourOption = Colour.auto,
+    *,
+    output: Output,
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
     Prints nDCG, MRR, MAP, recall, success and precision with 95 % intervals; for gold spans recall, precision and
-    IoU by character; for pairs of sentences correlations; for answers (--task qa) exact match and F1; for entities
-    (--task ner) precision, recall and F1.
+    IoU by character; for pairs of sentences correlations.
 
     A collection is indexed first, apart from your own indexes. A file of queries and paths is about an index of yours.
     """
-    from search.render import evaluation as draw
-
     if mode and compare:
         raise typer.BadParameter("--mode and --compare exclude each other; --mode may be repeated.")
-    file = None if per_query in (None, "-") else Path(str(per_query))
-    check_writable(file, predictions)
-    asked = list(compare or mode or ())
-    if task is TaskName.ner:
-        if asked or per_query or index or pooling or whole or allow_missing or retrieve or encoder:
-            raise typer.BadParameter("options of asking an index are not for ner; it takes --model and --map")
-        only = {
-            "--split": split != "test",
-            "--no-answer-margin": no_answer_margin is not None,
-            "--max-answer": max_answer != 30,
-            "--top-k": k != 10,
-            "--token-vectors": token_vectors is not None,
-            "--engine": engine != "auto",
-        }
-        if given := [name for name, wrong in only.items() if wrong]:
-            raise typer.BadParameter(f"{given[0]} is not for ner; it takes --model and --map")
-        wanted = eval_ner.Asked(dataset, model, predicted, map_ or [], limit, offline)
-        with bars(quiet) as progress:  # nothing is kept of one that is stopped
-            entities = wanted.evaluation(progress)
-        eval_ner.show(entities, predictions, as_json, quiet, page_width(), colour_on(color))
-        return
-    if map_ or predictions or predicted:
-        raise typer.BadParameter("--map, --predictions and --predicted go with --task ner")
-
-    def run(progress: Callable[[Progress], None]) -> Evaluation:
-        if task is TaskName.qa:
-            if pooling or whole or allow_missing or token_vectors is not None or split != "test":
-                raise typer.BadParameter("options of a collection's encoder and judgements are not for qa")
-            return eval_qa.Asked(
-                dataset,
-                model,
-                retrieve,
-                encoder,
-                asked,
-                index,
-                k,
-                limit,
-                no_answer_margin,
-                max_answer,
-                offline,
-                engine,
-            ).evaluation(progress)
+    check_writable(_file_of(per_query))
+    with stopped_gently(output.quiet), bars(output.quiet) as progress:
         from search.evaluation import evaluate as measure
 
-        if limit:
-            raise typer.BadParameter("--limit goes with --task qa or ner")
-        if retrieve or encoder or no_answer_margin is not None or max_answer != 30:
-            raise typer.BadParameter(
-                "--retrieve, --encoder, --no-answer-margin and --max-answer go with --task qa"
-            )
-        return measure(
+        evaluation = measure(
             dataset,
-            settings=asked,
+            settings=compare or mode or (),
             index=index,
             model=model,
             pooling=pooling,
@@ -223,18 +141,198 @@ def evaluate(
             engine=engine,
             progress=progress,
         )
+    _show(evaluation, per_query, output)
 
-    with stopped_gently(quiet), bars(quiet) as progress:
-        found = run(progress)
-    if file:
-        write_file(file, draw.queries(found) + "\n")
-        note(f"wrote {file}", quiet)
-    if as_json:
-        echo(draw.as_json(found, per_query=per_query == "-"))
-    elif per_query == "-":
-        echo(draw.queries(found))
-    else:
-        echo(draw.evaluation(found, width=page_width(), colour=colour_on(color)))
+
+def evaluate_qa(
+    dataset: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATASET", help="Questions with gold answers: SQuAD's JSON.", show_default=False
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME|FOLDER",
+            help="The reader: a checkpoint that was trained for answer spans. Needed.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Limit = None,
+    no_answer_margin: Annotated[
+        float | None,
+        typer.Option(
+            "--no-answer-margin",
+            metavar="M",
+            help="By how much a span has to score more than no answer. Default: 0 where some questions have no "
+            "answer, else the best span always counts.",
+            show_default=False,
+        ),
+    ] = None,
+    max_answer: Annotated[
+        int, typer.Option("--max-answer", metavar="N", min=1, help="Most tokens of an answer.")
+    ] = 30,
+    per_query: PerQuery = None,
+    retrieve: Annotated[
+        bool,
+        typer.Option(
+            "--retrieve",
+            help="Answer from an index of all paragraphs, too; the options of retrieval say how.",
+        ),
+    ] = False,
+    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many passages are read.")] = 10,
+    mode: Modes = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            metavar="NAME|FOLDER",
+            help="The encoder of the index. Default: all-MiniLM-L6-v2.",
+            show_default=False,
+        ),
+    ] = None,
+    index: Annotated[
+        str | None, typer.Option("--index", "-i", metavar="NAME|PATH", help="Where to keep the index.")
+    ] = None,
+    offline: OfflineOption = False,
+    engine: EngineOption = "auto",
+    *,
+    output: Output,
+) -> None:
+    """Ask a reader questions whose answers are known: exact match and F1.
+
+    The right paragraph is given; with --retrieve the paragraph has to be found, too, and the two are compared.
+    """
+    from search.bert.answering import READERS
+
+    if not model:
+        raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
+    if (mode or index or encoder or k != 10) and not retrieve:
+        raise typer.BadParameter("-k, --mode, --index and --encoder say how to retrieve: add --retrieve")
+    check_writable(_file_of(per_query))
+    with stopped_gently(output.quiet), bars(output.quiet) as progress:
+        from search.evaluation import evaluate_answers
+
+        evaluation = evaluate_answers(
+            dataset,
+            model=model,
+            retrieve=retrieve,
+            encoder=encoder,
+            settings=mode or (),
+            index=index,
+            k=k,
+            limit=limit,
+            no_answer_margin=no_answer_margin,
+            max_answer=max_answer,
+            offline=offline,
+            engine=engine,
+            progress=progress,
+        )
+    _show(evaluation, per_query, output)
+
+
+def evaluate_ner(
+    dataset: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Words with their labels, in CoNLL format.", show_default=False),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME|FOLDER",
+            help="A checkpoint that finds entities, such as dslim/bert-base-NER.",
+            show_default=False,
+        ),
+    ] = None,
+    predicted: Annotated[
+        Path | None,
+        typer.Option(
+            "--predicted",
+            metavar="FILE",
+            help="Score the labels of this file instead of --model.",
+            show_default=False,
+        ),
+    ] = None,
+    map_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="A=B",
+            help="Take the model's type A for the file's type B, or for O, which is none; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Limit = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            "--predictions",
+            metavar="FILE",
+            help="Write the words with the labels that were predicted, in CoNLL format.",
+            show_default=False,
+        ),
+    ] = None,
+    offline: OfflineOption = False,
+    *,
+    output: Output,
+) -> None:
+    """Compare the entities that a model finds with those that are known: precision, recall and F1."""
+    from search.evaluating.formats.conll import as_conll
+    from search.evaluating.ner import evaluate_entities
+    from search.render import entities as draw
+
+    if (model is None) == (predicted is None):
+        raise typer.BadParameter("give either --model, a checkpoint that finds entities, or --predicted")
+    check_writable(predictions)
+    with bars(output.quiet) as progress:  # nothing is kept of one that is stopped
+        evaluation = evaluate_entities(
+            dataset,
+            model=model,
+            predicted=predicted,
+            mapping=_mapping(map_ or []),
+            limit=limit,
+            offline=offline,
+            progress=progress,
+        )
+    if predictions:
+        write_file(predictions, as_conll(evaluation.predictions))
+        output.note(f"wrote {predictions}")
+    output.show(text=lambda: draw.entities(evaluation, **output.style), data=lambda: draw.as_json(evaluation))
+
+
+def _file_of(per_query: str | None) -> Path | None:
+    return None if per_query in (None, "-") else Path(str(per_query))
+
+
+def _show(evaluation: Evaluation, per_query: str | None, output: Output) -> None:
+    from search.render import evaluation as draw
+
+    if file := _file_of(per_query):
+        write_file(file, draw.queries(evaluation) + "\n")
+        output.note(f"wrote {file}")
+    if per_query == "-" and not output.as_json:
+        echo(draw.queries(evaluation))
+        return
+    output.show(
+        text=lambda: draw.evaluation(evaluation, **output.style),
+        data=lambda: draw.as_json(evaluation, per_query=per_query == "-"),
+    )
+
+
+def _mapping(given: list[str]) -> dict[str, str]:
+    """Types of the model -> types of the file, as they were typed: "PER=person"."""
+    mapping: dict[str, str] = {}
+    for typed in given:
+        old, _, new = typed.partition("=")
+        if not (old and new):
+            raise typer.BadParameter(f"--map takes A=B, such as PER=person, and not '{typed}'")
+        if old in mapping:
+            raise typer.BadParameter(f"--map says of '{old}' more than once what it is")
+        mapping[old] = new
+    return mapping
 
 
 @contextmanager

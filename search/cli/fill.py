@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from search.cli.commands import ManyWords
 from search.cli.files import HtmlOption, PngOption
-from search.cli.inspect import ManyAgainst
 from search.cli.options import (
     Colour,
     ColourOption,
@@ -56,7 +56,7 @@ Hidden = Annotated[
 ]
 
 
-class ManyAmong(ManyAgainst):
+class ManyAmong(ManyWords):
     option = "--among"
 
 

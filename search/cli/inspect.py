@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
+from search.cli.commands import ManyWords
 from search.cli.files import HtmlOption, PngOption
 from search.cli.options import (
     Colour,
@@ -68,27 +68,8 @@ Against = Annotated[
 Vectors = Annotated[bool, typer.Option("--vectors", help="With --json: every vector, too.")]
 
 
-class ManyAgainst(TyperCommand):
-    """A command one of whose options takes all words up to the next option."""
-
+class ManyAgainst(ManyWords):
     option = "--against"
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        found: list[str] = []
-        taking = False
-        for i, arg in enumerate(args):
-            if arg == "--":
-                return super().parse_args(ctx, [*found, *args[i:]])
-            if arg == self.option:
-                taking = True
-                if i + 1 == len(args) or args[i + 1].startswith("-"):
-                    raise typer.BadParameter(f"{self.option} needs a word at least", ctx=ctx)
-            elif arg.startswith("-"):
-                taking = False
-                found.append(arg)
-            else:
-                found += [self.option, arg] if taking else [arg]
-        return super().parse_args(ctx, found)
 
 
 def inspect(

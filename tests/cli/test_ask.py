@@ -1,4 +1,4 @@
-"""`seewhy ask` and `seewhy eval --task qa`, as a person and a program see them."""
+"""`seewhy ask` and `seewhy eval-qa`, as a person and a program see them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_files(run: Run, indexed: Path, reader: Path, tmp_path: Path) -> None:
 
 def test_evaluating_a_reader(run: Run, reader: Path, tmp_path: Path, tiny_model: Path) -> None:
     path = written(tmp_path / "two.json")
-    args = ("eval", path, "--task", "qa", "--model", reader, "--max-answer", 4)
+    args = ("eval-qa", path, "--model", reader, "--max-answer", 4)
     code, out, err = run(*args)
     assert (code, err) == (0, "")
     assert "5 questions, 4 gold answers; 2 paragraphs; read by" in " ".join(out.split())
@@ -144,8 +144,6 @@ def test_evaluating_a_reader(run: Run, reader: Path, tmp_path: Path, tiny_model:
     rows = list(csv.DictReader(io.StringIO(run(*args, "--per-query", "-")[1])))
     assert [row["query"] for row in rows][:2] == ["what opens", "what turns"]
     assert {"exact_match", "f1", "answered", "first"} <= set(rows[0])
-    code, _, err = run("eval", path, "--task", "qa")
+    code, _, err = run("eval-qa", path)
     assert code == 2 and "deepset/roberta-base-squad2" in err
     assert run(*args, "--mode", "dense")[0] == 2
-    assert run(*args, "--pooling", "mean")[0] == 2
-    assert run("eval", path, "--limit", 3)[0] == 2

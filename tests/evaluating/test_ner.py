@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from search import InputError, OptionalDependency
+from search.evaluating.formats import read_dataset
 from search.evaluating.formats.conll import as_conll, read_conll
 from search.evaluating.ner import evaluate_entities
 from tests.bert.conftest import BIO, save_tagger
@@ -53,8 +54,8 @@ Paris\tI-location
 
 @pytest.fixture
 def run(run: Run) -> Run:
-    """Run `seewhy eval ARGS...` in this process: exit code, stdout, stderr."""
-    return partial(run, "eval")
+    """Run `seewhy eval-ner ARGS...` in this process: exit code, stdout, stderr."""
+    return partial(run, "eval-ner")
 
 
 def files(folder: Path, **contents: str) -> list[Path]:
@@ -117,7 +118,7 @@ def test_what_is_written_scores_the_same_with_seqeval(tagger: Path, tmp_path: Pa
     )
     written = tmp_path / "predictions.conll"
     mapped = ("--map", "PER=person", "--map", "LOC=location")
-    asked = (part, "--task", "ner", "--model", tagger, *mapped, "--predictions", written, "--json")
+    asked = (part, "--model", tagger, *mapped, "--predictions", written, "--json")
     said = json.loads(run(*asked)[1])
     columns = [
         [
@@ -142,7 +143,7 @@ def test_what_is_written_scores_the_same_with_seqeval(tagger: Path, tmp_path: Pa
         assert one["f1"]["mean"] == pytest.approx(
             2 * one["right"] / max(one["gold"] + one["predicted"], 1), abs=1e-12
         )
-    again = json.loads(run(part, "--task", "ner", "--predicted", written, "--json")[1])
+    again = json.loads(run(part, "--predicted", written, "--json")[1])
     assert again["metrics"] == said["metrics"]
     assert {one["name"] for one in said["types"]} == {
         "person", "location", "creative-work", "corporation", "group", "product",
@@ -151,7 +152,7 @@ def test_what_is_written_scores_the_same_with_seqeval(tagger: Path, tmp_path: Pa
 
 def test_the_table(tmp_path: Path, run: Run) -> None:
     gold, predicted = files(tmp_path, gold=GOLD, predicted=PREDICTED)
-    _, shown, _ = run(gold, "--task", "ner", "--predicted", predicted)
+    _, shown, _ = run(gold, "--predicted", predicted)
     assert "4 sentences, 11 words, 4 entities" in shown
     (line,) = [line for line in shown.splitlines() if line.startswith("person")]
     assert line.split()[1:4] == ["0.3333", "0.5000", "0.4000"]
@@ -240,27 +241,18 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_wrong_usage(tmp_path: Path, run: Run) -> None:
     (path,) = files(tmp_path, gold=GOLD)
     for options in (
-        ("--task", "ner"),
-        ("--task", "ner", "--model", "m", "--predicted", path),
-        ("--task", "ner", "--predicted", path, "--map", "PER"),
-        ("--task", "ner", "--predicted", path, "--mode", "dense"),
-        ("--map", "PER=person"),
-        *(
-            ("--task", "ner", "--predicted", path, *ignored)
-            for ignored in (
-                ("--split", "dev"),
-                ("--no-answer-margin", 1),
-                ("--max-answer", 3),
-                ("-k", 3),
-                ("--no-token-vectors",),
-                ("--engine", "torch"),
-                ("--map", "a=person", "--map", "a=location"),
-            )
-        ),
+        (),
+        ("--model", "m", "--predicted", path),
+        ("--predicted", path, "--map", "PER"),
+        ("--predicted", path, "--map", "a=person", "--map", "a=location"),
     ):
         code, out, err = run(path, *options)
         assert (code, out) == (2, "") and err
-    assert "go with --task qa or ner" in " ".join(run(path, "--limit", 3)[2].replace("goes", "go").split())
-    assert "CoNLL with --task ner" in run(path)[2]
-    code, _, err = run(path, "--task", "ner", "--predicted", tmp_path / "none")
+    code, _, err = run(path, "--predicted", tmp_path / "none")
     assert code == 1 and err.startswith("seewhy: ") and err.count("\n") == 1
+
+
+def test_a_file_in_conll_format_has_a_command_of_its_own(tmp_path: Path) -> None:
+    (path,) = files(tmp_path, gold=GOLD)
+    with pytest.raises(InputError, match="seewhy eval-ner"):
+        read_dataset(path)

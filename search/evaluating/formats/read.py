@@ -15,7 +15,7 @@ from search.records.evaluations import Task
 _FORMATS = (
     "Known are: a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/); a folder with corpora/ and "
     "questions.jsonl; SQuAD's JSON; a CSV or TSV file with the columns query and path (and relevance), or sentence1, "
-    "sentence2 and score; CoNLL with --task ner."
+    "sentence2 and score. For CoNLL there is seewhy eval-ner."
 )
 
 
