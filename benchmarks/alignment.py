@@ -36,7 +36,7 @@ from machine import headline
 import search
 from search.explaining.matrices import similarity_matrix
 from search.records.explanations import Explanation
-from search.records.words import Word
+from search.records.tokens import Word
 
 Pairs = set[tuple[int, int]]
 

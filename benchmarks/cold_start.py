@@ -27,9 +27,9 @@ from encoder import copy_files
 from machine import headline
 
 from search import Encoder, Index
-from search.index.database import reading
-from search.index.layout import DATABASE
-from search.index.stored_vectors import embeddings
+from search.store.database import reading
+from search.store.layout import DATABASE
+from search.store.stored_vectors import embeddings
 
 QUESTION = "how are names resolved in nested scopes"
 SCRIPT = """

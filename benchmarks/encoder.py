@@ -28,7 +28,7 @@ from machine import headline
 
 from search import Encoder, Index
 from search.corpus import Cutter, documents, load, walk
-from search.index.settings import PassageSettings
+from search.store.settings import PassageSettings
 
 
 def main() -> None:

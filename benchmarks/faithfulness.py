@@ -48,8 +48,7 @@ from search.explaining.faithfulness import without
 from search.explaining.gradients import Differentiable
 from search.explaining.matrices import similarity_matrix
 from search.records.explanations import Explanation
-from search.records.tokens import TokenVectors
-from search.records.words import Word
+from search.records.tokens import TokenVectors, Word
 
 COUNTS = (1, 3, 5)
 STEPS = 16  # of integration

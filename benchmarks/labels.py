@@ -26,7 +26,7 @@ import search
 from search.bert import train_labels
 from search.evaluating.formats.labels import read_examples
 from search.records.evaluations import Estimate
-from search.records.labels import Example
+from search.records.predictions import Example
 
 
 def main() -> None:

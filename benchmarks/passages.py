@@ -41,11 +41,11 @@ from search.evaluating.dataset import Query, Retrieval, Span, Spans
 from search.evaluating.formats import read_dataset
 from search.evaluating.metrics import ranking_values
 from search.evaluating.statistics import mean_of
-from search.index import lexicon
-from search.index.database import put_meta
-from search.index.schema import migrate
-from search.query import WEIGHT
+from search.ranking import WEIGHT
 from search.records.documents import Document
+from search.store import lexicon
+from search.store.database import put_meta
+from search.store.schema import migrate
 
 K = 10
 RANKINGS = {"dense": 1.0, "hybrid": WEIGHT}  # and what the cosine counts

@@ -25,8 +25,8 @@ from encoder import copy_files
 from machine import headline
 
 from search import Encoder, Index
-from search.index.database import reading
-from search.index.layout import DATABASE
+from search.store.database import reading
+from search.store.layout import DATABASE
 
 MODES: dict[str, dict[str, Any]] = {
     "dense": {"mode": "dense"},

@@ -2,20 +2,20 @@
 
 The pipeline, one folder a stage; each knows only those before it:
 
+    records/     what one stage hands to the next
     corpus/      folder -> documents -> passages
     encoding/    text -> token vectors and embeddings
-    index/       embeddings and metadata -> something searchable on disk
-    query/       question -> ranked hits
+    store/       embeddings and metadata on disk, and all that is asked of them: SQLite, FAISS
+    indexing/    a folder and an index -> the index as the folder is now
+    ranking/     question -> ranked hits
     explaining/  hit -> why
     bert/        a look inside: tokens, the embedding layer, attention; and the task heads
-    render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
-    statistics.py  means, intervals, paired tests
-    pairs.py     the public `similarity` and `explain`, of texts without an index
-    asking.py    what an index answers; applying.py, what task heads find in it
-    building.py  what an index is made with
-    library.py   the public `Index`, built of all these
+    annotating/  what task heads say of all passages of an index
     evaluating/  judged queries -> figures with intervals; evaluation.py, the public `evaluate`
     training/    examples or passages -> a fine-tuned encoder; public as search.bert.train and adapt
+    render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
+    texts.py     the public `similarity` and `explain`, of texts without an index
+    index.py     the public `Index`, built of all these (asking.py, applying.py, building.py)
     cli/         the command `seewhy`
 
     import search
@@ -47,33 +47,29 @@ if TYPE_CHECKING:
         TextTooLong,
     )
     from search.evaluation import evaluate
-    from search.library import Index
-    from search.pairs import explain, similarity
-    from search.query.question import Question
-    from search.records.checks import CheckReport, Finding, RepairReport
+    from search.index import Index
+    from search.ranking.question import Question
     from search.records.comparisons import Contrast, WhyNot
     from search.records.evaluations import Evaluation
     from search.records.explanations import Audit, Explanation
-    from search.records.hits import Hit
-    from search.records.reports import Changes, Progress, Report, Status
-    from search.records.results import Cluster, Surroundings
+    from search.records.hits import Cluster, Hit, Surroundings
+    from search.records.reports import Changes, CheckReport, Finding, Progress, RepairReport, Report, Status
     from search.records.tokens import Token, TokenVectors
+    from search.texts import explain, similarity
 
 _HOLDS = {
-    "library": "Index",
+    "index": "Index",
     "evaluation": "evaluate",
-    "pairs": "explain similarity",
-    "query.question": "Question",
+    "texts": "explain similarity",
+    "ranking.question": "Question",
     "encoding": "Encoder Fingerprint",
     "errors": "FingerprintMismatch IndexDamaged IndexLocked IndexNotFound IndexOutdated InputError ModelError "
     "OptionalDependency ReadError SearchError TextTooLong",
-    "records.checks": "CheckReport Finding RepairReport",
     "records.comparisons": "Contrast WhyNot",
     "records.evaluations": "Evaluation",
     "records.explanations": "Audit Explanation",
-    "records.hits": "Hit",
-    "records.reports": "Changes Progress Report Status",
-    "records.results": "Cluster Surroundings",
+    "records.reports": "Changes CheckReport Finding Progress RepairReport Report Status",
+    "records.hits": "Cluster Hit Surroundings",
     "records.tokens": "Token TokenVectors",
 }
 _HOME = {name: f"search.{module}" for module, names in _HOLDS.items() for name in names.split()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.asking import Asking
-from search.index.database import reading
-from search.index.layout import DATABASE
+from search.store.database import reading
+from search.store.layout import DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
     from search.bert.linear_head import LinearHead
     from search.records.annotations import Annotation, Annotator
-    from search.records.answers import Answers
-    from search.records.labels import LabelledIndex
+    from search.records.predictions import Answers, LabelledIndex, TagReport, TagTask
     from search.records.reports import Progress
-    from search.records.tags import TagReport, TagTask
 
 
 class Applying(Asking):
@@ -66,7 +64,7 @@ class Applying(Asking):
         """
         from search.bert.answering import Reading, answer_from, required
         from search.bert.heads import load_head
-        from search.query.placing import Placer
+        from search.ranking.placing import Placer
 
         how = Reading.of(answers, reader_weight, no_answer_margin, max_answer)
         how.check_scale(mode, rerank)
@@ -115,7 +113,7 @@ class Applying(Asking):
             ModelError: the model cannot be found or loaded, or has no head for classes of tokens.
             IndexLocked: another process is writing to the index.
         """
-        from search.bert.tag_index import tag_index
+        from search.annotating.tagging import tag_index
 
         return tag_index(
             self.path,
@@ -144,14 +142,14 @@ class Applying(Asking):
         Args:
             model: a checkpoint that was trained to classify texts.
             head: instead, a head that was trained with `search.bert.train_labels`, or its folder.
-            name, replace, device, progress: as for `search.bert.label_index`, which says more.
+            name, replace, device, progress: as for `search.annotating.labelling`, which says more.
 
         Raises:
             HeadMismatch: the head was trained on other embeddings.
             InputError: labels of that name were given by another model or head, or the name is taken.
             IndexLocked: another process is writing to the index.
         """
-        from search.bert.label_index import label_index
+        from search.annotating.labelling import label_index
 
         return label_index(
             self.path,
@@ -171,7 +169,7 @@ class Applying(Asking):
             InputError: the index has none of that name.
             IndexLocked: another process is writing to the index.
         """
-        from search.index.annotating import remove_annotator
+        from search.store.annotating import remove_annotator
 
         return remove_annotator(self.path, name)
 
@@ -180,7 +178,7 @@ class Applying(Asking):
 
         A passage that nothing was said of is left out.
         """
-        from search.index.annotations import annotations_of
+        from search.store.annotations import annotations_of
 
         with reading(self.path / DATABASE) as connection:
             return annotations_of(connection, passages)

@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import quoted
-from search.index.database import read_meta
-from search.index.layout import DATABASE
-from search.index.vectors import LoadedVectors
-from search.query import Asked, Ranking, Selection, ranked, scored
-from search.query.question import Example, Query, Question, asked_of, one_or_more
-from search.query.ranking import query_fits
-from search.query.similar import one_taken_apart, others_than, similar_to
-from search.records.comparisons import Contrast, WhyNot
+from search.ranking import Asked, Ranking, Selection, ranked, scored
+from search.ranking.question import Example, Query, Question, asked_of, one_or_more
+from search.ranking.ranking import query_fits
+from search.ranking.similar import one_taken_apart, others_than, similar_to
+from search.records.comparisons import Contrast, Faithfulness, WhyNot
 from search.records.explanations import Explanation
-from search.records.faithfulness import Faithfulness
-from search.records.hits import Hit
-from search.records.results import Cluster, Surroundings
+from search.records.hits import Cluster, Hit, Surroundings
+from search.store.database import read_meta
+from search.store.layout import DATABASE
+from search.store.vectors import LoadedVectors
 
 if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
-    from search.query.cross import CrossEncoder
-    from search.query.rank import Allowed, Reranker
-    from search.query.where_sql import Filters
+    from search.ranking.cross import CrossEncoder
+    from search.ranking.rank import Allowed, Reranker
+    from search.ranking.where_sql import Filters
 
 
 class Asking:
@@ -97,25 +95,25 @@ class Asking:
         Args:
             text: a question or description in natural language, at most the model's `max_tokens`. Or several with
                 weights, [("keys", 1), ("rotation", 0.5)]; or a `Question` that also says what hits shall be like
-                or unlike. See `search.query.question`.
+                or unlike. See `search.ranking.question`.
             k: how many hits, at least 1; fewer come back only if the index holds fewer passages, or fewer with
                 a word of the text where only words count.
             mode: "hybrid" (meaning and words), "dense" (meaning), "lexical" (words) or "rrf".
             weight: what meaning counts in a hybrid score, in [0, 1].
-            phrases: look for what stands in double quotes as one term. See `search.query.ranking.Ranking`.
+            phrases: look for what stands in double quotes as one term. See `search.ranking.ranking.Ranking`.
             expand: a checkpoint with a masked-language head, such as "bert-base-uncased", that says which words may
                 stand for rare words of the query; these are looked for, too. See `search.bert.expansion`.
-            where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.query.where`. The best k of
+            where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.ranking.where`. The best k of
                 the passages that pass it come back, with the scores that they have without it.
             rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
-                cross-encoder; see `search.query.late` and `search.query.cross`.
+                cross-encoder; see `search.ranking.late` and `search.ranking.cross`.
             per_document: most hits of one document, so that one does not fill the list; 0 for no limit.
                 Where fewer than k hits would come back, the others stand behind those within it.
             group: the k best documents instead, with up to `per_document` passages each, which stand together; a
                 document is as good as its best passage. With a rerank, passages of those that were looked at again.
             offset: how many hits (documents) to pass over: the rest of a list of `offset + k`, with its ranks.
             min_score: leave out what scores less.
-            diversity: from 0, as they rank, to 1, as different as can be; see `search.query.diversity`.
+            diversity: from 0, as they rank, to 1, as different as can be; see `search.ranking.diversity`.
 
         Raises:
             InputError: an empty text, k < 1, a text that is too long for the model, no such mode, or a filter that
@@ -154,10 +152,10 @@ class Asking:
         if not ranking.rerank:
             return None
         if asked.tokens is not None:
-            from search.query.late import LateInteraction
+            from search.ranking.late import LateInteraction
 
             return LateInteraction(self._vectors.lexicon, self.encoder, asked.tokens)
-        from search.query.cross import CrossEncoder
+        from search.ranking.cross import CrossEncoder
 
         with self._lock:
             if self._cross is None or self._cross.name != ranking.rerank:
@@ -170,8 +168,8 @@ class Asking:
             if self._filters:
                 self._filters.forget_remarks()
             return None
-        from search.query.where import parse
-        from search.query.where_sql import Filters
+        from search.ranking.where import parse
+        from search.ranking.where_sql import Filters
 
         parsed = parse(where)
         with self._lock:
@@ -396,7 +394,7 @@ class Asking:
         Returns:
             The largest cluster first.
         """
-        from search.query.near_copies import near_copies
+        from search.ranking.near_copies import near_copies
 
         return near_copies(self._vectors, threshold, self._allowed(where))
 
@@ -411,7 +409,7 @@ class Asking:
         Raises:
             InputError: a number below 0.
         """
-        from search.query.surroundings import surroundings
+        from search.ranking.surroundings import surroundings
 
         return surroundings(self._vectors, hit, passages, lines)
 

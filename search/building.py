@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import IndexDamaged, IndexNotFound, InputError
-from search.index.database import read_meta
-from search.index.layout import DATABASE, is_index
-from search.index.settings import PassageSettings, Source
+from search.store.database import read_meta
+from search.store.layout import DATABASE, is_index
+from search.store.settings import PassageSettings, Source
 
 Selected: TypeAlias = tuple[Sequence[str] | None, Sequence[str] | None, str | None, str | None, bool | None]
 

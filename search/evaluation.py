@@ -23,9 +23,9 @@ from search.evaluating.retrieval import evaluate_retrieval
 from search.evaluating.settings import settings_of
 from search.evaluating.spans import evaluate_spans
 from search.evaluating.whole import evaluate_whole
-from search.library import Index
-from search.records.answers import Answers
+from search.index import Index
 from search.records.evaluations import Evaluation, Setting, Task
+from search.records.predictions import Answers
 from search.records.reports import Progress
 
 

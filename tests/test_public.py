@@ -25,11 +25,12 @@ NEEDED_LATER = (  # our own, which a query does without
     "search.explaining",
     "search.training",
     "search.records.inspections",
-    "search.records.labels",
+    "search.records.predictions",
 )
 STAGES = [
-    "errors", "records", "statistics", "corpus", "encoding", "index", "query", "explaining", "bert", "evaluating",
-    "pairs", "asking", "applying", "building", "library", "evaluation", "training", "render", "cli",
+    "errors", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining", "bert",
+    "annotating", "evaluating", "texts", "asking", "applying", "building", "index", "evaluation", "training",
+    "render", "cli",
 ]  # fmt: skip
 
 
@@ -87,6 +88,8 @@ def test_imports_go_one_way() -> None:
         mine = relative.parts[0].removesuffix(".py")
         if mine in ("__init__", "__main__"):
             continue
+        if relative.parts[:2] == ("store", "health"):
+            mine = "indexing"  # a repair reads files again
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]

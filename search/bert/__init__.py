@@ -21,10 +21,10 @@ filling.py          fill                                    next_sentence.py  ne
 answering.py        answer, and answers from the hits of an index; spans.py the best spans by logits,
                     merging.py answers that stand in several places
 tagging.py          tag                                     tag_labels.py  what the names of classes mean
-tag_index.py        the passages of an index tagged
+labelling.py        label
 
 ../training/        train, adapt
-labelling.py        label                               label_index.py  label_index
+../annotating/      the passages of an index tagged; label_index
 linear_head.py      a trained head, its two files       label_addends.py  explain_label
 label_training.py   train_labels; examples.py what it is given, label_report.py how good it is
 
@@ -41,7 +41,6 @@ from search.bert.contexts import in_contexts
 from search.bert.filling import fill
 from search.bert.inspecting import attention, inspect
 from search.bert.label_addends import explain_label
-from search.bert.label_index import label_index
 from search.bert.label_training import TrainedHead, train_labels
 from search.bert.labelling import label
 from search.bert.linear_head import LinearHead, load_linear_head
@@ -74,7 +73,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names whose home is a later stage, as it asks an index and takes the evaluation's formats and intervals."""
-    if name in ("adapt", "train"):
-        return getattr(import_module("search.training"), name)
+    """Names whose home is a later stage, as it asks an index."""
+    later = {"adapt": "training", "train": "training", "label_index": "annotating.labelling"}
+    if name in later:
+        return getattr(import_module(f"search.{later[name]}"), name)
     raise AttributeError(f"module 'search.bert' has no attribute '{name}'")

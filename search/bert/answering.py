@@ -26,8 +26,8 @@ from search.bert.merging import merged
 from search.bert.spans import best_spans, tidy
 from search.corpus.lines import line_map
 from search.errors import InputError, ModelError
-from search.records.answers import Answer, Answers, ReadWindow
 from search.records.hits import Hit
+from search.records.predictions import Answer, Answers, ReadWindow
 from search.records.reports import Progress
 
 if TYPE_CHECKING:

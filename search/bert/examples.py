@@ -18,15 +18,15 @@ import numpy as np
 from search.encoding import Encoder, Fingerprint
 from search.encoding.inputs import with_context
 from search.errors import InputError, TextTooLong
-from search.index.checksums import content_key
-from search.index.database import reading
-from search.index.layout import DATABASE
-from search.index.place_of import place_of
-from search.index.snapshot import stored_passages
-from search.index.stored_vectors import one_embedding
-from search.index.vectors import LoadedVectors
-from search.records.labels import Example
+from search.records.predictions import Example
 from search.records.reports import Progress
+from search.store.checksums import content_key
+from search.store.database import reading
+from search.store.layout import DATABASE
+from search.store.place_of import place_of
+from search.store.snapshot import stored_passages
+from search.store.stored_vectors import one_embedding
+from search.store.vectors import LoadedVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,12 +19,12 @@ from search.bert.heads import load_head
 from search.bert.masks import is_wordpiece, joins, piece_of, with_mask, word_of
 from search.encoding.models import find_model
 from search.errors import InputError
-from search.index.database import one_meta
-from search.index.lexicon import Lexicon
-from search.index.terms import Term
-from search.index.vectors import LoadedVectors
-from search.query.ranking import EXPANSION_SHARE, Ranking
+from search.ranking.ranking import EXPANSION_SHARE, Ranking
 from search.records.hits import Expansion
+from search.store.database import one_meta
+from search.store.lexicon import Lexicon
+from search.store.terms import Term
+from search.store.vectors import LoadedVectors
 
 RARE = 1000  # a word is rare that is in no passage, or in one in so many
 GUESSES = 30  # of the head for each place, which are looked through

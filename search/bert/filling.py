@@ -26,7 +26,7 @@ from search.bert.masks import (
     word_of,
 )
 from search.errors import InputError
-from search.records.filling import Filled, Guess, Mask
+from search.records.predictions import Filled, Guess, Mask
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,8 +10,7 @@ from search.bert.checkpoint import Checkpoint, load_checkpoint
 from search.bert.embedding_layer import array, taken_apart
 from search.bert.parameters import parameter_parts
 from search.encoding.models import DEFAULT_MODEL
-from search.records.attention import Attention
-from search.records.inspections import Inspection, ModelShape, Pooler
+from search.records.inspections import Attention, Inspection, ModelShape, Pooler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,9 +19,8 @@ import numpy as np
 from search.bert.linear_head import LinearHead, encoder_of, load_linear_head, softmax
 from search.encoding import Encoder
 from search.errors import InputError, TextTooLong
-from search.records.labels import LabelExplanation
-from search.records.tokens import TokenVectors
-from search.records.words import merged
+from search.records.predictions import LabelExplanation
+from search.records.tokens import TokenVectors, merged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

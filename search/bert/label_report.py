@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.records.evaluations import Comparison
-from search.records.labels import Calibration, CalibrationBin, ClassFigures
+from search.records.predictions import Calibration, CalibrationBin, ClassFigures
 from search.statistics import compared_counts
 
 if TYPE_CHECKING:

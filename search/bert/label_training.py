@@ -23,11 +23,11 @@ from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.pooling import check_pooling
 from search.errors import InputError
-from search.index.database import read_meta
-from search.index.layout import DATABASE, find_index
-from search.records.labels import Example, LabelReport, LabelTraining
+from search.records.predictions import Example, LabelReport, LabelTraining
 from search.records.reports import Progress
 from search.statistics import of_counts
+from search.store.database import read_meta
+from search.store.layout import DATABASE, find_index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

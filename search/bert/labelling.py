@@ -17,7 +17,7 @@ from search.bert.heads import Head, load_head
 from search.bert.linear_head import LinearHead, encoder_of, load_linear_head, softmax
 from search.encoding.inputs import strings
 from search.errors import InputError, ModelError
-from search.records.labels import LabelledText, Labelling
+from search.records.predictions import LabelledText, Labelling
 from search.records.reports import Progress
 
 if TYPE_CHECKING:

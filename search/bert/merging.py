@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from search.records.answers import Answer, AnswerPlace
+from search.records.predictions import Answer, AnswerPlace
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from search.bert.heads import load_head
 from search.errors import InputError
-from search.records.filling import NextSentence
+from search.records.predictions import NextSentence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

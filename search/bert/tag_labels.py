@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from search.errors import InputError
-from search.records.tags import TagTask
+from search.records.predictions import TagTask
 
 _PREFIXED = re.compile(r"([BIESLUM])[-_](.+)", re.DOTALL)
 _SAME = {"L": "E", "U": "S", "M": "I"}

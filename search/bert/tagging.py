@@ -20,7 +20,7 @@ from search.bert.heads import Head, load_head
 from search.bert.tag_labels import check_task, chunks, field_of
 from search.errors import InputError
 from search.records.annotations import Mention
-from search.records.tags import Tagged, TaggedWord, TagTask
+from search.records.predictions import Tagged, TaggedWord, TagTask
 
 if TYPE_CHECKING:
     import tokenizers

@@ -153,7 +153,7 @@ def ask(
                 question, _text(inside), model=model, offline=offline, progress=progress, **reading
             )
         else:
-            from search.library import Index
+            from search.index import Index
 
             opened = Index.open(index, offline=offline, engine=engine)
             found = opened.ask(

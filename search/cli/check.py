@@ -47,9 +47,9 @@ def check(
     a run that was stopped) is named, with exit code 0.
     """
     from search.cli.progress import progress_bar
-    from search.index.health.check import check as look
-    from search.index.layout import find_index
     from search.render import checks, json
+    from search.store.health.check import check as look
+    from search.store.layout import find_index
 
     place = find_index(index)
     with progress_bar(quiet) as progress:
@@ -79,9 +79,9 @@ def repair(
     """
     from search.cli.index import stopped_gently
     from search.cli.progress import progress_bar
-    from search.index.health.repair import repair as mend
-    from search.index.layout import find_index
     from search.render import checks, json
+    from search.store.health.repair import repair as mend
+    from search.store.layout import find_index
 
     place = find_index(index)
     with stopped_gently(quiet), progress_bar(quiet) as progress:

@@ -68,7 +68,7 @@ def contrast(
 
     The gap of their scores is split by query word.
     """
-    from search.library import Index
+    from search.index import Index
     from search.render import contrast as draw
 
     asked = question(text, also, like, unlike)

@@ -38,7 +38,7 @@ def duplicates(
 
     Every pair is compared, and pairs are joined to clusters.
     """
-    from search.library import Index
+    from search.index import Index
     from search.render import duplicates as draw
     from search.render import json
 

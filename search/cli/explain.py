@@ -79,7 +79,7 @@ def explain(
     """
     from search.errors import InputError
     from search.explaining.faithfulness import COUNTS
-    from search.library import Index
+    from search.index import Index
     from search.render import faithfulness as checked
     from search.render import json, page, picture, why
     from search.render.units import units

@@ -11,8 +11,8 @@ import typer
 from search.cli.options import HITS_OF_A_DOCUMENT
 
 if TYPE_CHECKING:
-    from search.library import Index
-    from search.query.question import Question
+    from search.index import Index
+    from search.ranking.question import Question
     from search.records.hits import Hit
 
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]

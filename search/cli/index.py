@@ -29,7 +29,7 @@ from search.cli.options import (
 from search.render.escape import escape
 
 if TYPE_CHECKING:
-    from search.library import Index
+    from search.index import Index
 
 
 Folder = Annotated[
@@ -122,7 +122,7 @@ def index(
     on from there.
     """
     from search.cli.progress import progress_bar
-    from search.library import Index
+    from search.index import Index
     from search.render import json, reports
 
     if dry_run:

@@ -19,8 +19,7 @@ from search.cli.options import (
 from search.cli.shown import Shown
 
 if TYPE_CHECKING:
-    from search.records.attention import Attention
-    from search.records.inspections import ContextualCosines, Inspection, TokenizerComparison
+    from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
 
 Text = Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.", show_default=False)]
 Text2 = Annotated[

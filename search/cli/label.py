@@ -26,7 +26,7 @@ from search.cli.shown import Shown
 from search.cli.tag import take_away
 
 if TYPE_CHECKING:
-    from search.records.labels import LabelExplanation, LabelledIndex, Labelling, LabelTraining
+    from search.records.predictions import LabelExplanation, LabelledIndex, Labelling, LabelTraining
 
 Text = Annotated[
     list[str] | None,
@@ -227,7 +227,7 @@ def label(
             shown, labels_of(text, model=model, head=head, offline=offline, engine=engine, device=device)
         )
     else:
-        from search.bert.label_index import label_index
+        from search.annotating.labelling import label_index
         from search.cli.progress import progress_bar
 
         with stopped_gently(quiet), progress_bar(quiet) as progress:
@@ -260,7 +260,7 @@ def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | Non
     """The index that examples are of: the one that is named, else the one that is meant where they name passages."""
     if index or encoder or not needed:
         return index
-    from search.index.layout import find_index
+    from search.store.layout import find_index
 
     return str(find_index(None))
 

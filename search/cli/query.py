@@ -105,7 +105,7 @@ def query(
 ) -> None:
     """Rank the passages of an index by how well they answer TEXT."""
     clock = Clock()
-    from search.library import Index
+    from search.index import Index
     from search.render import hits as draw
     from search.render import why
 

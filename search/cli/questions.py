@@ -11,7 +11,7 @@ import typer
 from search.cli.hits import passage_id
 
 if TYPE_CHECKING:
-    from search.query.question import Question
+    from search.ranking.question import Question
 
 AndOption = Annotated[
     list[str] | None,
@@ -48,7 +48,7 @@ def question(
     """What is asked for: the text alone, or a question of several parts."""
     if not (also or like or unlike):
         return text
-    from search.query.question import Question
+    from search.ranking.question import Question
 
     return Question.of(
         text,

@@ -13,9 +13,8 @@ import typer
 from search.cli.options import echo
 
 if TYPE_CHECKING:
-    from search.library import Index
-    from search.records.hits import Hit
-    from search.records.results import Surroundings
+    from search.index import Index
+    from search.records.hits import Hit, Surroundings
 
 
 class Format(str, Enum):

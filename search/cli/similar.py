@@ -88,7 +88,7 @@ def similar(
 ) -> None:
     """List the passages that are most like a passage or a document."""
     from search.errors import InputError
-    from search.library import Index
+    from search.index import Index
     from search.render import hits as draw
     from search.render import json, why
 

@@ -99,9 +99,9 @@ def _show_sentences(
     shown: Shown, rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder, as_csv: bool
 ) -> None:
     from search.errors import InputError, TextTooLong
-    from search.pairs import similarity as cosines
-    from search.records.sentences import Similarities
+    from search.records.comparisons import Similarities
     from search.render import csv, heatmap, json, page, picture
+    from search.texts import similarity as cosines
 
     size = len(rows) * len(columns or rows)
     if shown.html and size > page.MOST_CELLS:
@@ -126,9 +126,9 @@ def _show_sentences(
 
 
 def _show_pair(shown: Shown, first: str, second: str, by: By, encoder: Encoder, as_csv: bool) -> None:
-    from search.pairs import explain
     from search.render import csv, heatmap, json, page, picture
     from search.render.units import units
+    from search.texts import explain
 
     why = explain(first, second, model=encoder)
     drawn = units(why, by)

@@ -20,7 +20,7 @@ def status(
     color: ColourOption = Colour.auto,
 ) -> None:
     """Say what an index is made of and what was left out of it."""
-    from search.library import Index
+    from search.index import Index
     from search.render import json, reports
 
     found = Index.open(index).status()
@@ -37,9 +37,9 @@ def list_indexes(
 ) -> None:
     """List the indexes in your data folder."""
     from search.errors import SearchError
-    from search.index.layout import all_indexes
-    from search.library import Index
+    from search.index import Index
     from search.render import json, reports
+    from search.store.layout import all_indexes
 
     found, unreadable = [], False
     for path in all_indexes():

@@ -108,7 +108,7 @@ def tag(
         _tag_text(text, model, task, device, offline, shown)
         return
     from search.cli.progress import progress_bar
-    from search.library import Index
+    from search.index import Index
     from search.render import json
     from search.render import tags as draw
 
@@ -150,7 +150,7 @@ def _tag_text(
 
 def take_away(index: str | None, name: str, as_json: bool) -> None:
     """`--remove`"""
-    from search.library import Index
+    from search.index import Index
     from search.render import json
     from search.render import tags as draw
 

@@ -24,7 +24,7 @@ from search.cli.shown import Shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from search.records.training import TrainingReport
+    from search.records.evaluations import TrainingReport
 
 
 class LossName(str, Enum):
@@ -269,7 +269,7 @@ def _trained(data: Path, out: Path, negatives: str | None, named: dict[str, Any]
 
     index = None
     if negatives is not None:
-        from search.library import Index
+        from search.index import Index
 
         index = Index.open(negatives, offline=named["offline"])
     return run(data, out, negatives=index, **named)

@@ -66,7 +66,7 @@ def why_not(
 
     Its true rank, the cause, and the gap to the last hit, by query word.
     """
-    from search.library import Index
+    from search.index import Index
     from search.render import why_not as draw
 
     opened = Index.open(index, offline=offline, engine=engine)

@@ -15,8 +15,8 @@ from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError, quoted
 from search.evaluating.dataset import Retrieval
 from search.evaluating.formats.beir import CORPUS
-from search.index.database import reading
-from search.index.layout import DATABASE, home
+from search.store.database import reading
+from search.store.layout import DATABASE, home
 
 
 def place_of_collection(source: Path, model: str | None, pooling: str | None) -> Path:

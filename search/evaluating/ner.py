@@ -22,8 +22,7 @@ from search.bert.tagging import Tagger, load_tagger
 from search.errors import InputError, OptionalDependency
 from search.evaluating.asking import FEW
 from search.evaluating.formats.conll import Sentence, read_conll
-from search.records.entities import EntityEvaluation, EntityFigures
-from search.records.evaluations import Estimate
+from search.records.evaluations import EntityEvaluation, EntityFigures, Estimate
 from search.records.reports import Progress
 from search.statistics import of_counts
 

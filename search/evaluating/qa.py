@@ -13,9 +13,9 @@ from search.evaluating.answers import answer_values
 from search.evaluating.asking import FEW, Plan
 from search.evaluating.dataset import AnsweredQuestion, Answering
 from search.evaluating.statistics import comparisons, mean_of
-from search.records.answers import Answers
 from search.records.evaluations import Estimate, Evaluation, JudgedQuery, Latency, Measured, Setting
 from search.records.hits import Hit
+from search.records.predictions import Answers
 from search.records.reports import Progress
 
 Ask = Callable[[str], Answers]

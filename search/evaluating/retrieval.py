@@ -11,10 +11,10 @@ from search.evaluating.collection import indexed_names, require_documents
 from search.evaluating.dataset import Query, Retrieval
 from search.evaluating.formats.strict import malformed
 from search.evaluating.metrics import DEPTH, ranking_values
-from search.index.place_of import place_of
-from search.index.vectors import LoadedVectors
 from search.records.evaluations import Evaluation, Setting
 from search.records.hits import Hit
+from search.store.place_of import place_of
+from search.store.vectors import LoadedVectors
 
 Judgements = Mapping[str, Mapping[str, int]]
 

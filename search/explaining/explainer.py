@@ -13,19 +13,19 @@ from search.explaining.contrast import contrast_of
 from search.explaining.explanation import explain_pair, similarity_layer
 from search.explaining.others import OtherAddends, Others, Stored, Subject
 from search.explaining.parts import encoded, explain_parts
-from search.index.place_of import Place, place_of
-from search.index.snapshot import passage as stored_passage
-from search.index.vectors import LoadedVectors
-from search.query.late import SHARE as LATE_SHARE
-from search.query.percentile import Scale
-from search.query.rank import Allowed, as_hit, ranked, scored
-from search.query.ranking import Asked, Ranking, check_query, query_fits
-from search.query.selection import Selection
-from search.query.standing import Standing, passage_count, standings
+from search.ranking.late import SHARE as LATE_SHARE
+from search.ranking.percentile import Scale
+from search.ranking.rank import Allowed, as_hit, ranked, scored
+from search.ranking.ranking import Asked, Ranking, check_query, query_fits
+from search.ranking.selection import Selection
+from search.ranking.standing import Standing, passage_count, standings
 from search.records.comparisons import Contrast, WhyNot
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.tokens import TokenVectors
+from search.store.place_of import Place, place_of
+from search.store.snapshot import passage as stored_passage
+from search.store.vectors import LoadedVectors
 
 
 class Explainer:

@@ -20,9 +20,9 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.inputs import Role, with_context
 from search.errors import InputError
+from search.records.comparisons import Faithfulness, Removal
 from search.records.explanations import Explanation
-from search.records.faithfulness import Faithfulness, Removal
-from search.records.words import Word
+from search.records.tokens import Word
 
 COUNTS, DRAWS = (1, 3, 5), 20
 _SAME = 0.01  # cosines of the same two texts by the same model differ by far less, whatever the engine

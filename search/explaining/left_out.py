@@ -8,11 +8,11 @@ from typing import Literal
 
 from search.corpus import Skipped, SourceFile, documents, load
 from search.errors import OptionalDependency, ReadError
-from search.index.database import meta_of, reading
-from search.index.layout import DATABASE
-from search.index.place_of import Place
-from search.index.plan import listed
-from search.index.settings import Source
+from search.indexing.plan import listed
+from search.store.database import meta_of, reading
+from search.store.layout import DATABASE
+from search.store.place_of import Place
+from search.store.settings import Source
 
 NOT_THERE, OUTSIDE, NEW = "not there", "outside the folder", "new"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from search.index.lexicon import Lexicon
-from search.index.snapshot import StoredPassage
-from search.index.terms import Term as Wanted
-from search.query.fusion import Fusion
-from search.query.ranking import Ranking
+from search.ranking.fusion import Fusion
+from search.ranking.ranking import Ranking
 from search.records.explanations import Occurrence, Term
+from search.store.lexicon import Lexicon
+from search.store.snapshot import StoredPassage
+from search.store.terms import Term as Wanted
 
 _NAMES = ("by meaning", "by words")
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from search.encoding import Encoder
 from search.explaining.lexical import terms_of
-from search.index.snapshot import one_passage
-from search.index.token_vectors import kept
-from search.index.vectors import LoadedVectors
-from search.query.fusion import Fusion
-from search.query.late import SHARE as LATE_SHARE
-from search.query.late import LateInteraction, Matched
-from search.query.ranking import Asked, Ranking
+from search.ranking.fusion import Fusion
+from search.ranking.late import SHARE as LATE_SHARE
+from search.ranking.late import LateInteraction, Matched
+from search.ranking.ranking import Asked, Ranking
 from search.records.explanations import Term
 from search.records.tokens import TokenVectors
+from search.store.snapshot import one_passage
+from search.store.token_vectors import kept
+from search.store.vectors import LoadedVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

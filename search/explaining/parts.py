@@ -1,8 +1,8 @@
 """Why a passage has its score for a query of several parts.
 
-The cosine is a sum over the parts (see `search.query.question`), and the cosine with a text is one over token pairs. So
-the rows of the texts' contribution matrices, each matrix times the factor of its part, stand below each other, and
-what is no text, or not taken apart, is one addend.
+The cosine is a sum over the parts (see `search.ranking.question`), and the cosine with a text is one over token
+pairs. So the rows of the texts' contribution matrices, each matrix times the factor of its part, stand below each
+other, and what is no text, or not taken apart, is one addend.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.explaining.explanation import explain_pair
-from search.query.ranking import Part
+from search.ranking.ranking import Part
 from search.records.explanations import Explanation, Term
 from search.records.tokens import Token, TokenVectors
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from search.records.tokens import Token
-from search.records.words import Word, WordMatrices, merged
+from search.records.tokens import Token, Word, WordMatrices, merged
 
 if TYPE_CHECKING:
     from numpy import ufunc

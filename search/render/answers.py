@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.padding import Padding
 from rich.text import Text
 
-from search.records.answers import Answer, AnswerPlace, Answers, ReadWindow
+from search.records.predictions import Answer, AnswerPlace, Answers, ReadWindow
 from search.render import json
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, headings, where

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
-from search.records.attention import Attention
+from search.records.inspections import Attention
 from search.render.escape import one_line
 from search.render.heatmap import draw_cells, shade
 from search.render.terminal import canvas, drawn

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from search.records.filling import Filled, Guess, NextSentence
+from search.records.predictions import Filled, Guess, NextSentence
 from search.render.escape import one_line
 from search.render.heatmap import letters
 from search.render.terminal import canvas, drawn

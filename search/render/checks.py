@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records.checks import CheckReport, Finding, RepairReport
+from search.records.reports import CheckReport, Finding, RepairReport
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, duration, shown_path
 

@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from search.records.sentences import Similarities
+from search.records.comparisons import Similarities
 from search.render.escape import escape
 from search.render.units import Units
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.padding import Padding
 from rich.text import Text
 
-from search.records.results import Cluster
+from search.records.hits import Cluster
 from search.render.escape import one_line
 from search.render.terminal import canvas, drawn, where
 

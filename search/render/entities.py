@@ -8,8 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records.entities import EntityEvaluation
-from search.records.evaluations import Estimate
+from search.records.evaluations import EntityEvaluation, Estimate
 from search.render import json
 from search.render.escape import one_line
 from search.render.terminal import canvas, drawn, duration

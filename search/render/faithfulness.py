@@ -8,8 +8,8 @@ from typing import Any
 from rich.padding import Padding
 from rich.text import Text
 
+from search.records.comparisons import Faithfulness, Removal
 from search.records.explanations import Explanation
-from search.records.faithfulness import Faithfulness, Removal
 from search.records.hits import Hit
 from search.render import json
 from search.render.escape import one_line

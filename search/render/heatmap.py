@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
-from search.records.sentences import Similarities
 from search.render.escape import one_line
 from search.render.numbers import fixed
 from search.render.terminal import canvas, drawn

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from search.records.hits import Hit
-from search.records.results import Neighbour, Surroundings
+from search.records.hits import Hit, Neighbour, Surroundings
 from search.render import scale
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, headings, snippet, where

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from search.records.attention import Attention
-from search.records.inspections import ContextualCosines, Inspection, TokenizerComparison
+from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
 from search.render import json
 from search.render.inside import context_columns, embedding_rows, state_rows, turned_rows
 

@@ -12,8 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from search.records.explanations import Explanation
-from search.records.hits import Hit
-from search.records.results import Surroundings
+from search.records.hits import Hit, Surroundings
 
 
 def document(value: Any) -> str:

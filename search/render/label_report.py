@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from search.records.evaluations import Comparison
-from search.records.labels import LabelReport, LabelTraining
+from search.records.predictions import LabelReport, LabelTraining
 from search.render.escape import one_line
 from search.render.terminal import canvas, drawn
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from rich.table import Table
 from rich.text import Text
 
-from search.records.filters import field_in_filter, filter_argument, in_filter
-from search.records.labels import LabelExplanation, LabelledIndex, LabelledText, Labelling, LabelTraining
-from search.records.words import Word
+from search.records.annotations import field_in_filter, filter_argument, in_filter
+from search.records.predictions import LabelExplanation, LabelledIndex, LabelledText, Labelling, LabelTraining
+from search.records.tokens import Word
 from search.render import json
 from search.render.bars import Bar, Chart, Group, probability
 from search.render.escape import one_line

@@ -9,9 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records.annotations import Annotator, Mention
-from search.records.filters import filter_argument, in_filter
-from search.records.tags import FieldCount, Tagged, TagReport
+from search.records.annotations import Annotator, Mention, filter_argument, in_filter
+from search.records.predictions import FieldCount, Tagged, TagReport
 from search.render.bars import Bar, Chart, Group
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, duration

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from search.records.answers import Answer, AnswerPlace
-from search.records.hits import Hit
-from search.records.results import Copy
+from search.records.hits import Copy, Hit
+from search.records.predictions import Answer, AnswerPlace
 from search.render.escape import escape, one_line
 
 _SNIPPET = 320

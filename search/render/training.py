@@ -11,8 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from search.records.evaluations import Estimate
-from search.records.training import TrainingReport
+from search.records.evaluations import Estimate, TrainingReport
 from search.render import json
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, duration, shown_path

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from search.records.explanations import Explanation
-from search.records.tokens import Token
-from search.records.words import Word, WordKind, WordMatrices
+from search.records.tokens import Token, Word, WordKind, WordMatrices
 from search.render.escape import one_line
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rich.text import Text
 from search.records.comparisons import Difference
 from search.records.explanations import Explanation, Partner, Share
 from search.records.hits import Hit
-from search.records.words import Word, WordMatrices
+from search.records.tokens import Word, WordMatrices
 from search.render import scale
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, headings, where

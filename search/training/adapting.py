@@ -10,8 +10,8 @@ from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.evaluating.whole import too_long
+from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
-from search.records.training import TrainingReport
 from search.training.fitting import Settings
 from search.training.model import require_extra
 from search.training.objectives import AdaptingMeasure, objective_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.records.training import TrainingReport
+from search.records.evaluations import TrainingReport
 from search.training.model import shown_name
 
 _DONE = {

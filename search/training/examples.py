@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from search.errors import InputError
-from search.records.training import TrainingFile
+from search.records.evaluations import TrainingFile
 
 Shape = Literal["pairs", "triplets", "graded"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError
+from search.records.evaluations import CurvePoint
 from search.records.reports import Progress
-from search.records.training import CurvePoint
 from search.training.batches import remarks, unique_batches
 from search.training.model import part_of
 from search.training.work import WorkFolder

@@ -20,8 +20,8 @@ import numpy as np
 from search.errors import InputError
 from search.evaluating.asking import OpenIndex
 from search.evaluating.whole import too_long
+from search.records.evaluations import TrainingFile
 from search.records.reports import Progress
-from search.records.training import TrainingFile
 from search.training.examples import Example, Examples, key_of
 
 NEAREST = 0.95  # of the cosine of the query's own passage

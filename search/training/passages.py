@@ -11,9 +11,9 @@ from search.corpus import Cutter, Skipped, SourceFile, documents, load, walk
 from search.encoding import Encoder
 from search.encoding.inputs import with_context
 from search.errors import InputError, ReadError
-from search.index.database import reading
-from search.index.layout import DATABASE, find_index
-from search.records.training import TrainingFile
+from search.records.evaluations import TrainingFile
+from search.store.database import reading
+from search.store.layout import DATABASE, find_index
 from search.training.examples import key_of
 
 FEWEST = 8  # passages

@@ -21,7 +21,7 @@ from typing import Any
 from search.errors import InputError
 from search.evaluating.formats.beir import CORPUS, QRELS, QUERIES, is_beir, read_beir
 from search.evaluating.formats.strict import malformed, objects, rows
-from search.records.training import TrainingFile
+from search.records.evaluations import TrainingFile
 from search.training.examples import Example, Examples, Shape, without_duplicates
 
 _QUERY = ("query", "anchor", "question")

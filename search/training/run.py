@@ -11,8 +11,8 @@ from typing import Any
 
 from search.encoding import Encoder
 from search.errors import InputError, ModelError
+from search.records.evaluations import CurvePoint, Objective, TrainingFile, TrainingReport
 from search.records.reports import Progress
-from search.records.training import CurvePoint, Objective, TrainingFile, TrainingReport
 from search.training.card import card
 from search.training.fitting import Fitted, Settings, fit
 from search.training.model import load_model, save_model, seeded, silent

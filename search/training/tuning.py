@@ -14,8 +14,8 @@ from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.evaluating.asking import OpenIndex
 from search.evaluating.whole import too_long
+from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
-from search.records.training import TrainingReport
 from search.training.examples import Examples, require_enough
 from search.training.fitting import Settings
 from search.training.losses import Loss, loss_for

@@ -18,8 +18,8 @@ from search.bert import answer
 from search.bert.heads import load_head
 from search.bert.merging import merged
 from search.errors import InputError, ModelError
-from search.records.answers import Answer, Answers, ReadWindow
 from search.records.hits import Hit
+from search.records.predictions import Answer, Answers, ReadWindow
 from tests.bert.conftest import named_checkpoint, save_tiny, save_tiny_head
 from tests.conftest import DATA, REFERENCE
 

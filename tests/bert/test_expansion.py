@@ -8,8 +8,8 @@ import pytest
 from search import Index, InputError, ModelError
 from search.bert.expansion import GUESSES, MOST
 from search.bert.heads import load_head
-from search.index.terms import Stemmer
-from search.query.ranking import EXPANSION_SHARE
+from search.ranking.ranking import EXPANSION_SHARE
+from search.store.terms import Stemmer
 from tests.bert.conftest import save_tiny_head
 from tests.conftest import WORDS
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from search.bert import attention, compare_tokenizers, in_contexts, inspect
-from search.records.attention import Attention
-from search.records.inspections import ContextualCosines, Inspection, TokenizerComparison
+from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
 from search.render import attention as drawing
 from search.render import inspection as tables
 from search.render import inspection_json, page

@@ -14,7 +14,7 @@ import search
 from search.bert import LinearHead, label, label_index
 from search.encoding import Encoder
 from search.errors import HeadMismatch, InputError
-from search.index.snapshot import passage
+from search.store.snapshot import passage
 from tests.bert.conftest import save_tiny_head
 from tests.bert.test_labelling import LONG, MOODS, head_for, with_config
 from tests.conftest import REPOSITORY

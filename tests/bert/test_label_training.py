@@ -16,7 +16,7 @@ from search.bert import TrainedHead, train_labels
 from search.bert.label_report import calibration, class_figures, macro_f1
 from search.encoding import Encoder
 from search.errors import InputError
-from search.records.labels import Example, LabelReport
+from search.records.predictions import Example, LabelReport
 from tests.conftest import DATA, WORDS
 
 KINDS = ("door", "time", "water")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
-from tests.index import damage
+from tests.store import damage
 
 
 @pytest.fixture

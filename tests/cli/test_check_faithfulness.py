@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.records.faithfulness import Faithfulness, Removal
-from search.records.words import Word
+from search.records.comparisons import Faithfulness, Removal
+from search.records.tokens import Word
 from search.render.faithfulness import faithfulness
 from tests.conftest import Run
 

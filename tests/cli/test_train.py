@@ -10,8 +10,7 @@ import pytest
 
 from search import Index
 from search.cli.train import LossName, ObjectiveName, PrecisionName
-from search.records.evaluations import Estimate
-from search.records.training import CurvePoint, TrainingFile, TrainingReport
+from search.records.evaluations import CurvePoint, Estimate, TrainingFile, TrainingReport
 from search.render import page
 from search.render import training as draw
 from search.training.adapting import OBJECTIVES

@@ -10,7 +10,7 @@ import pytest
 from search.cli.app import main
 from search.encoding import Encoder, failures
 from search.errors import ModelError
-from search.library import Index
+from search.index import Index
 from tests.conftest import save_tiny_bert
 
 

@@ -9,7 +9,7 @@ from search.encoding import Encoder
 from search.encoding.hub import commit_of, split_revision
 from search.encoding.models import find_model
 from search.errors import ModelError
-from search.library import Index
+from search.index import Index
 from tests.conftest import save_tiny_bert
 
 FIRST, SECOND = "1" * 40, "2" * 40

@@ -9,7 +9,7 @@ import pytest
 from search.encoding import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import FingerprintMismatch, InputError
-from search.library import Index
+from search.index import Index
 
 TEXTS = ["find the key", "", "time and water and the long way to the other side of the door", "a!"]
 # Ten times the largest 1 - cosine to fp32 that was measured: 2.1e-4 and 2.0e-6.

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import search
-from search.records.sentences import Similarities
+from search.records.comparisons import Similarities
 from search.render import page
 from search.render.units import units
 

@@ -8,7 +8,7 @@ import pytest
 
 from search.errors import InputError
 from search.evaluating.formats.labels import read_examples
-from search.records.labels import Example
+from search.records.predictions import Example
 
 
 def written(folder: Path, content: str, name: str = "examples.csv") -> Path:

@@ -22,7 +22,7 @@ from search.evaluating.asking import Plan
 from search.evaluating.formats.squad import read_questions
 from search.evaluating.qa import GOLD, evaluate_reader
 from search.evaluation import evaluate, evaluate_answers
-from search.records.answers import Answer, Answers, ReadWindow
+from search.records.predictions import Answer, Answers, ReadWindow
 from tests.bert.conftest import save_tiny_head
 from tests.conftest import DATA
 

@@ -6,8 +6,7 @@ import pytest
 import search
 from search.encoding import Encoder
 from search.records.explanations import Explanation
-from search.records.tokens import Token
-from search.records.words import Word
+from search.records.tokens import Token, Word
 
 
 def by_hand() -> Explanation:

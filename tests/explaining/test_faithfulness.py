@@ -14,10 +14,9 @@ import search
 from search.encoding import Encoder
 from search.errors import InputError
 from search.explaining.faithfulness import faithfulness, ranked_words, without
+from search.records.comparisons import Faithfulness, Removal
 from search.records.explanations import Explanation, Term
-from search.records.faithfulness import Faithfulness, Removal
-from search.records.tokens import Token
-from search.records.words import Word
+from search.records.tokens import Token, Word
 
 VOCABULARY = ["key", "lock", "door", "turn", "water", "title"]
 

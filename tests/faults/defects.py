@@ -42,8 +42,8 @@ def _everywhere(original: Any, replacement: Any) -> Iterator[None]:
 @_planted
 def faiss_named_before_written() -> Iterator[None]:
     """The database names a FAISS file that is written only afterwards."""
-    from search.index.faiss_file import write_file
-    from search.index.writer import Writer
+    from search.store.faiss_file import write_file
+    from search.store.writer import Writer
 
     write, name = write_file, Writer.name_vectors
     kept: list[tuple[Path, bytes]] = []
@@ -69,7 +69,7 @@ def faiss_named_before_written() -> Iterator[None]:
 @_planted
 def store_without_transaction() -> Iterator[None]:
     """Every statement is committed by itself."""
-    from search.index.writer import Writer
+    from search.store.writer import Writer
 
     @contextmanager
     def none(self: Writer) -> Iterator[Any]:
@@ -82,7 +82,7 @@ def store_without_transaction() -> Iterator[None]:
 @_planted
 def deleted_before_the_commit() -> Iterator[None]:
     """What a file held is deleted in one transaction, and its new content stored in the next."""
-    from search.index.writer import Writer
+    from search.store.writer import Writer
 
     store = Writer.store
 
@@ -97,7 +97,7 @@ def deleted_before_the_commit() -> Iterator[None]:
 @_planted
 def errors_commit() -> Iterator[None]:
     """A transaction that fails is committed as far as it came."""
-    from search.index.writer import Writer
+    from search.store.writer import Writer
 
     @contextmanager
     def committed(self: Writer) -> Iterator[Any]:
@@ -114,7 +114,7 @@ def errors_commit() -> Iterator[None]:
 @_planted
 def errors_without_path() -> Iterator[None]:
     """SQLite's errors are passed on as they are."""
-    from search.index.database import translated
+    from search.store.database import translated
 
     @contextmanager
     def as_they_are(database: Path) -> Iterator[None]:
@@ -127,8 +127,8 @@ def errors_without_path() -> Iterator[None]:
 @_planted
 def reader_without_snapshot() -> Iterator[None]:
     """Each statement of a query sees the index as it is at that moment; and there is a moment in between."""
-    from search.index.database import Reader, connect_to_read
-    from search.index.vectors import nearest
+    from search.store.database import Reader, connect_to_read
+    from search.store.vectors import nearest
 
     def then_wait(*args: Any) -> Any:
         found = nearest(*args)
@@ -147,7 +147,7 @@ def reader_without_snapshot() -> Iterator[None]:
 @_planted
 def faiss_file_trusted() -> Iterator[None]:
     """FAISS is given the file without a look at its hash."""
-    from search.index.vectors import LoadedVectors
+    from search.store.vectors import LoadedVectors
 
     def load(self: LoadedVectors, ann: Any) -> tuple[Any, str]:
         import faiss
@@ -163,7 +163,7 @@ def faiss_file_trusted() -> Iterator[None]:
 @_planted
 def rows_trusted() -> Iterator[None]:
     """The checksums of rows are not compared."""
-    from search.index.checksums import require
+    from search.store.checksums import require
 
     with _everywhere(require, lambda *_: None):
         yield
@@ -172,7 +172,7 @@ def rows_trusted() -> Iterator[None]:
 @_planted
 def tombstones_ignored() -> Iterator[None]:
     """Passages that were deleted since the FAISS file was written are still found in it."""
-    from search.index.vectors import _deleted
+    from search.store.vectors import _deleted
 
     with _everywhere(_deleted, lambda *_: set()):
         yield
@@ -181,7 +181,7 @@ def tombstones_ignored() -> Iterator[None]:
 @_planted
 def change_of_equal_size_forgotten() -> Iterator[None]:
     """A file whose size is what it was counts as unchanged."""
-    from search.index.plan import compare
+    from search.indexing.plan import compare
 
     def forgetful(connection: Any, files: Any, *args: Any, **options: Any) -> Any:
         plan = compare(connection, files, *args, **options)
@@ -212,7 +212,7 @@ def parser_raises() -> Iterator[None]:
 @_planted
 def never_synced() -> Iterator[None]:
     """Nothing is forced to disk, neither by us nor by SQLite."""
-    from search.index.database import connect_to_write
+    from search.store.database import connect_to_write
 
     def careless(database: Path) -> Any:
         connection = connect_to_write(database)

@@ -22,7 +22,7 @@ from tests.faults.defects import defect
 from tests.faults.history import History
 from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Child, Workers
-from tests.index.test_schema import as_first_format
+from tests.store.test_schema import as_first_format
 
 _LONGEST = 0.4  # seconds that a writer is left alive
 

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 from search import InputError, ReadError, SearchError
 from search.corpus import load
 from search.corpus.reasons import PERMISSION_DENIED
-from search.index.settings import Source
+from search.store.settings import Source
 from tests.faults import oracle, steps
 from tests.faults.contents import WORDS
 from tests.faults.defects import defect
@@ -80,7 +80,7 @@ class Machine(Edits):
             return load(file, *args, **more)
 
         source = Source(include=self.include)
-        with defect(self.planted), mock.patch("search.index.reading.load", denied):
+        with defect(self.planted), mock.patch("search.indexing.batches.load", denied):
             return oracle.run(self.folder, self.index, source=source, **options)
 
     def _run(self, rebuild: bool = False, verify: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What an index must hold and answer, worked out without `search.index`.
+"""What an index must hold and answer, worked out without `search.store`.
 
 The content of an index is compared row by row with what `search.corpus` makes of the files, embeddings and
 scores with what the double says. Nothing here trusts the index but to be an SQLite database.
@@ -22,11 +22,11 @@ import numpy as np
 from search import Index, SearchError
 from search.corpus import Contents, Cutter, SourceFile, documents
 from search.encoding.encoder import with_context
-from search.index.settings import PassageSettings, Source
-from search.index.update import update
-from search.query.ranking import WEIGHT
+from search.indexing.update import update
+from search.ranking.ranking import WEIGHT
 from search.records.documents import Document, Passage
 from search.records.reports import Report
+from search.store.settings import PassageSettings, Source
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
 
 faiss.omp_set_num_threads(1)  # threads that wait for each other make small searches slow on a busy machine
@@ -47,8 +47,8 @@ def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
     """
     chosen: dict[str, Any] = {"settings": SETTINGS, "source": Source()} | options
     with (
-        mock.patch("search.index.reading.PASSAGES_IN_A_BATCH", batch),
-        mock.patch("search.index.run._REWRITE_SHARE", 0.4),
+        mock.patch("search.indexing.batches.PASSAGES_IN_A_BATCH", batch),
+        mock.patch("search.indexing.run._REWRITE_SHARE", 0.4),
     ):
         return update(folder, index, ENCODER, **chosen)
 

@@ -212,7 +212,7 @@ def during(folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str, change: C
             changes.pop()()
         return load(file)
 
-    monkeypatch.setattr("search.index.reading.load", load_after)
+    monkeypatch.setattr("search.indexing.batches.load", load_after)
 
 
 @pytest.mark.parametrize("text", ["now it is long: " + "many words " * 100, "short", "same size, " + "x" * 5])
@@ -238,7 +238,7 @@ def test_a_file_that_changes_after_it_was_read_is_read_again(
             loads.append(file.write_text("and later, words"))
         return contents
 
-    monkeypatch.setattr("search.index.reading.load", load_before)
+    monkeypatch.setattr("search.indexing.batches.load", load_before)
     code, _, _ = folder.command("index", folder.path, "--model", folder._model)
     assert (code, stored(folder, "a.txt")) == (0, ["as it was at 1st"])
     folder.index()

@@ -19,7 +19,7 @@ from unittest import mock
 
 import filelock  # noqa: F401
 
-from search.index.writer import Writer
+from search.store.writer import Writer
 from tests.faults import oracle, steps
 from tests.faults.contents import Editor
 from tests.faults.defects import defect

@@ -9,7 +9,7 @@ from importlib import util
 import numpy as np
 import pytest
 
-from search.records.answers import Answer, AnswerPlace, Answers, ReadWindow
+from search.records.predictions import Answer, AnswerPlace, Answers, ReadWindow
 from search.render import answers as draw
 from search.render import page, picture
 from tests.render.test_page import EVIL, Parsed

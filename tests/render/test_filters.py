@@ -6,11 +6,10 @@ import shlex
 
 import pytest
 
-from search.query.conditions import Comparison
-from search.query.where import parse
-from search.records.filters import filter_argument, in_filter
-from search.records.labels import LabelledIndex
-from search.records.tags import FieldCount, TagReport
+from search.ranking.conditions import Comparison
+from search.ranking.where import parse
+from search.records.annotations import filter_argument, in_filter
+from search.records.predictions import FieldCount, LabelledIndex, TagReport
 from search.render import labels, tags
 
 NAMES = ("topic", "creative-work", "a b", "not", "HAS", "it's", 'a"b', "a.b", "x>y", "a,b", "$HOME", "where:")

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
-from search.records.sentences import Similarities
 from search.render import csv, heatmap
 from search.render.units import largest_addend, left_out, part, units, word_lines
 from tests.explaining.test_explanation import by_hand

@@ -4,7 +4,7 @@ import csv
 import io
 from dataclasses import replace
 
-from search.records.results import Neighbour, Surroundings
+from search.records.hits import Neighbour, Surroundings
 from search.render import hits, listing
 from tests.render.test_render import HIT
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from search.records.comparisons import Similarities
 from search.records.explanations import Term
-from search.records.sentences import Similarities
 from search.render import page
 from search.render.page.document import embedded, shade, text
 from search.render.units import units

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
-from search.records.sentences import Similarities
 from search.records.tokens import Token
 from search.render.units import units
 from tests.conftest import REPOSITORY
@@ -167,7 +167,7 @@ def test_a_character_that_no_font_has_is_a_box_and_is_said() -> None:
 def test_nothing_global_is_touched() -> None:
     script = """
 import sys, matplotlib, numpy
-from search.records.sentences import Similarities
+from search.records.comparisons import Similarities
 from search.render import picture
 found = Similarities(("a", "b"), ("a", "b"), numpy.eye(2), True, "model", "mean")
 picture.sentences(found)

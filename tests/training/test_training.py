@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 
 from search import Encoder, bert
 from search.errors import InputError, ModelError, OptionalDependency
+from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
-from search.records.training import TrainingReport
 from search.training import adapt, train
 from search.training.examples import Example, Examples
 from search.training.fitting import Settings

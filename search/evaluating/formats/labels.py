@@ -9,7 +9,7 @@ from pathlib import Path
 
 from search.errors import InputError
 from search.evaluating.formats.strict import malformed, rows
-from search.records.labels import Example
+from search.records.predictions import Example
 
 TEXT, LABEL, PASSAGE, PATH = "text", "label", "passage", "path"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.records.answers import Answer, Answers
+from search.records.predictions import Answer, Answers
 from search.render.answers import also_line, no_answer_line, place_of, reading_line
 from search.render.page.document import bar, document, isolated, signed, text
 from search.render.terminal import headings

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records.attention import Attention
-from search.records.inspections import Inspection
+from search.records.inspections import Attention, Inspection
 from search.render.attention import CAVEATS, rows_line
 from search.render.inside_sheets import inspection_sheet
 from search.render.page.document import document, isolated, text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from search.records.labels import LabelExplanation, LabelReport, LabelTraining
+from search.records.predictions import LabelExplanation, LabelReport, LabelTraining
 from search.render.label_report import (
     calibration_line,
     comparison_line,

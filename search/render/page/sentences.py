@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.records.sentences import Similarities
+from search.records.comparisons import Similarities
 from search.render.escape import one_line
 from search.render.heatmap import letters
 from search.render.page.document import document, isolated, shade, text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from search.records.annotations import Mention
-from search.records.tags import Tagged, TaggedWord
+from search.records.predictions import Tagged, TaggedWord
 from search.render.page.document import document, isolated, text
 from search.render.tags import field_colours, said_of, scores_line, title_of
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from search.records.explanations import Explanation
-from search.records.words import Word
+from search.records.tokens import Word
 from search.render.page.document import shade, signed, text
 from search.render.units import By, Unit, Units
 

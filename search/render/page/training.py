@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from search.records.training import CurvePoint, TrainingReport
+from search.records.evaluations import CurvePoint, TrainingReport
 from search.render.page.document import document, isolated, text
 from search.render.training import (
     base_name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.records.answers import Answer, Answers
+from search.records.predictions import Answer, Answers
 from search.render.answers import no_answer_line, place_of, sum_line
 from search.render.picture.canvas import (
     FAINT,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records.attention import Attention
+from search.records.inspections import Attention
 from search.render.attention import CAVEATS, chosen, labels, rows_line, title
 from search.render.picture.canvas import (
     FAINT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.records.labels import LabelReport, LabelTraining
+from search.records.predictions import LabelReport, LabelTraining
 from search.render.label_report import count, examples_line, judged_line
 from search.render.picture.canvas import (
     FAINT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.records.sentences import Similarities
+from search.records.comparisons import Similarities
 from search.render.heatmap import letters
 from search.render.picture.canvas import (
     FAINT,

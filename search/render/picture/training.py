@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from search.records.training import CurvePoint, TrainingReport
+from search.records.evaluations import CurvePoint, TrainingReport
 from search.render.picture.canvas import FAINT, GRID, MINUS, PLUS, Canvas, Lettering, wrapped
 from search.render.training import base_name, chosen_by, figures_line, step_ticks, steps_line, tick
 

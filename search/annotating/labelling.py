@@ -1,0 +1,158 @@
+"""Label the passages of an index, so that filters can ask for it: `--where "sentiment=positive"`.
+
+A linear head reads the embeddings that the index holds, with NumPy alone; a checkpoint reads the passages' own text,
+without their headings. Only what has no label yet is labelled, so a run after an update is short, and one that was
+killed goes on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from search.annotating.made_with import from_anywhere, of_checkpoint
+from search.bert.labelling import Classifier, labelled
+from search.bert.linear_head import LinearHead, load_linear_head
+from search.encoding import Fingerprint
+from search.errors import InputError, quoted
+from search.records.annotations import Annotation
+from search.records.predictions import LabelledIndex, LabelledText
+from search.records.reports import Progress
+from search.store.annotating import Annotating, annotating
+from search.store.annotations import CALLED, annotators
+from search.store.database import read_meta, reading
+from search.store.layout import DATABASE, find_index
+from search.store.stored_vectors import embeddings_of
+
+_HEAD_AT_ONCE, _MODEL_AT_ONCE = 1024, 64
+
+Labelled: TypeAlias = Iterator[tuple[Sequence[int], Sequence[LabelledText]]]
+Labeller: TypeAlias = Callable[[Annotating], Labelled]
+
+
+def label_index(
+    index: str | Path | None = None,
+    *,
+    model: str | None = None,
+    head: LinearHead | str | Path | None = None,
+    name: str | None = None,
+    replace: bool = False,
+    offline: bool = False,
+    device: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> LabelledIndex:
+    """Label every passage of an index that has no label yet, and keep the labels in the index.
+
+    Filters find them as `name` (the label; several where classes do not exclude each other) and `name`_score (the
+    highest probability).
+
+    Args:
+        index: a folder, path or name, as for `Index.open`.
+        model: a checkpoint that was trained to classify texts.
+        head: instead, a head that was trained with `train_labels`, or its folder.
+        name: of the field; None takes the head's name, "label" for a checkpoint.
+        replace: drop labels of that name that another model or head has given, all of them.
+
+    Raises:
+        HeadMismatch: the head was trained on other embeddings than the index holds.
+        InputError: labels of that name were given by another model or head; or the name is taken.
+        IndexLocked: another process is writing to the index.
+        ModelError: as for `label`.
+    """
+    if (model is None) == (head is None):
+        raise InputError("name a checkpoint or a head that is to label, and only one of them.")
+    place = find_index(index)
+    fingerprint = Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
+    if head is not None:
+        loaded = head if isinstance(head, LinearHead) else load_linear_head(head)
+        loaded.require_fits(fingerprint, "the index")
+        way = "" if isinstance(head, LinearHead) else f"seewhy label --head {quoted(Path(head).resolve())}"
+        made_with: dict[str, Any] = {"kind": "linear head", CALLED: loaded.name, "sha256": loaded.sha256}
+        own, classes, exclusive = loaded.name, loaded.classes, True
+        labeller, classifier = _by_head(loaded, int(fingerprint.dimension)), loaded.name
+    else:
+        from search.bert.heads import load_head
+
+        assert model is not None
+        checkpoint = load_head("label", model, offline, device)
+        reader = Classifier(checkpoint)
+        way = f"seewhy label --model {from_anywhere(model)}"
+        made_with = {"kind": "checkpoint", **of_checkpoint(checkpoint), "exclusive": reader.exclusive}
+        own, classes, exclusive = "label", reader.classes, reader.exclusive
+        labeller, classifier = _by_checkpoint(reader), reader.name
+    name = name or own
+    if way and name != own:
+        way += f" --name {quoted(name)}"
+    fields = [name, f"{name}_score"]
+    windowed, done = 0, 0
+    with annotating(place, name, {**made_with, "command": way}, fields, replace=replace) as run:
+        for ids, found in labeller(run):
+            run.put([Annotation(id_, _values(name, one)) for id_, one in zip(ids, found, strict=True)])
+            done += len(ids)
+            windowed += sum(one.windows > 1 for one in found)
+            if progress:
+                progress(Progress("labelling", done, len(run.todo), passages=done))
+        total, replaced = run.total, run.replaced
+    return LabelledIndex(
+        index=str(place),
+        name=name,
+        classifier=classifier,
+        classes=classes,
+        exclusive=exclusive,
+        passages=total,
+        labelled=done,
+        before=total - done,
+        counts=_counts(place, name, classes, exclusive),
+        windowed=windowed,
+        notes=() if replaced is None else (f"labels of {replaced.annotated:,} passages were replaced",),
+    )
+
+
+def _values(name: str, found: LabelledText) -> Mapping[str, Any]:
+    label: str | list[str] = found.label if len(found.labels) == 1 else list(found.labels)
+    values = {name: label} if found.labels else {}
+    return {**values, f"{name}_score": round(found.score, 6)}
+
+
+def _by_head(head: LinearHead, dimension: int) -> Labeller:
+    def labels(run: Annotating) -> Labelled:
+        todo = np.array(run.todo, dtype=np.int64)
+        for start in range(0, len(todo), _HEAD_AT_ONCE):
+            some = todo[start : start + _HEAD_AT_ONCE]
+            for ids, vectors in embeddings_of(run.connection, dimension, some):
+                rows = head.probabilities(vectors)
+                yield ids.tolist(), [labelled("", row, head.classes, exclusive=True) for row in rows]
+
+    return labels
+
+
+def _by_checkpoint(classifier: Classifier) -> Labeller:
+    def labels(run: Annotating) -> Labelled:
+        for passages in run.batches(_MODEL_AT_ONCE):
+            yield [one.id for one in passages], classifier([one.text for one in passages])
+
+    return labels
+
+
+def _counts(place: Path, name: str, classes: Sequence[str], exclusive: bool) -> dict[str, int]:
+    """label -> passages that have it."""
+    from search.store.annotations import annotations_of
+
+    with reading(place / DATABASE) as connection:
+        (known,) = [one for one in annotators(connection) if one.name == name]
+        ids = [
+            row[0]
+            for row in connection.execute(
+                "SELECT passage FROM annotations WHERE annotator = ?", (known.name,)
+            )
+        ]
+        found: Counter[str] = Counter()
+        for start in range(0, len(ids), 5000):
+            for some in annotations_of(connection, ids[start : start + 5000], name).values():
+                value = some[0].values.get(name, "")
+                found.update(value if isinstance(value, list) else [value])
+    return {label: found[label] for label in (*classes, *([] if exclusive else [""]))}

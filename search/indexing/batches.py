@@ -1,0 +1,128 @@
+"""Changed files -> documents and passages, a batch ahead of the model.
+
+While one batch is encoded, another thread reads and cuts the next. It looks at the index through a connection
+of its own and changes nothing; what it finds out about a file travels with the work.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from search.corpus import Cutter, Skipped, SourceFile, documents, load
+from search.errors import ReadError
+from search.indexing.plan import KEPT_UNTIL_SEEN, Plan
+from search.store.database import connect_to_read
+from search.store.settings import Source
+from search.store.writer import Work, document_sha256
+
+PASSAGES_IN_A_BATCH = 512
+_FILES_IN_A_BATCH = 2048  # that have few passages, or none
+_COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
+
+
+def batches_ahead(
+    database: Path,
+    plan: Plan,
+    cutter: Cutter,
+    source: Source,
+) -> Generator[list[Work], None, None]:
+    """What is to be read of a plan, in batches of about PASSAGES_IN_A_BATCH passages.
+
+    Each is made while the one before it is used. Close it when it is left early: the next one is then given up.
+    """
+    with closing(connect_to_read(database)) as connection, ThreadPoolExecutor(1, "seewhy-reader") as thread:
+        batches = _batches(_works(connection, plan, cutter, source))
+        following = thread.submit(next, batches, None)
+        try:
+            while (batch := following.result()) is not None:
+                following = thread.submit(next, batches, None)
+                yield batch
+        except BaseException:  # Ctrl-C, or whoever wanted the batches is gone: do not finish the next one
+            cutter.stop()
+            raise
+
+
+def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
+    batch: list[Work] = []
+    passages = 0
+    for work in works:
+        batch.append(work)
+        passages += work.n_passages
+        if passages >= PASSAGES_IN_A_BATCH or len(batch) >= _FILES_IN_A_BATCH:
+            yield batch
+            batch, passages = [], 0
+    if batch:
+        yield batch
+
+
+def _works(connection: sqlite3.Connection, plan: Plan, cutter: Cutter, source: Source) -> Iterator[Work]:
+    """Each file, in pieces of about a batch; the last piece says what happened to the file."""
+    lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
+    for file, old_sha256 in plan.changed:
+        stored = _stored_documents(connection, file.path)
+        work = Work(_settled(file), "")
+        differs = False
+        try:
+            contents = load(file)
+            if contents.sha256 == old_sha256:
+                yield replace(
+                    work, sha256=contents.sha256, records=set(stored), last=True, outcome="same bytes"
+                )
+                continue
+            work.sha256 = contents.sha256
+            if old_sha256 is None and not stored and contents.sha256 in lost:
+                work.renamed_from, work.outcome = lost.pop(contents.sha256), "renamed"
+                stored = _stored_documents(connection, work.renamed_from)
+            fields = {"text_field": source.text_field, "title_field": source.title_field}
+            for item in documents(file, contents, **fields):
+                if isinstance(item, Skipped):
+                    work.skipped.append(item)
+                    continue
+                work.records.add(item.record)
+                if stored.get(item.record) != document_sha256(item):
+                    differs = True
+                    work.documents.append((item, cutter.cut(item)))
+                if work.n_passages >= PASSAGES_IN_A_BATCH:
+                    yield work
+                    work = replace(work, documents=[], renamed_from=None)
+        except ReadError as error:
+            if error.reason in KEPT_UNTIL_SEEN:  # keep what there is, and look again next time
+                work.records |= set(stored)
+                work.file, differs = replace(file, size=-1), False
+                work.outcome = "unchanged"
+            work.skipped.append(Skipped(file.path, error.reason, error.detail))
+        work.last = True
+        if not work.outcome:
+            if not stored and not work.records:
+                work.outcome = "skipped"
+            elif stored and not differs and work.records >= set(stored):
+                work.outcome = "unchanged"
+            else:
+                work.outcome = "added" if old_sha256 is None and not stored else "changed"
+        yield work
+
+
+def _settled(file: SourceFile) -> SourceFile:
+    """The file as it is to be remembered: without its time stamp if it may change once more within it.
+
+    A file that is written twice while a clock stands still, to the same length, looks unchanged. So one that
+    changed just now is read again in the next run.
+    """
+    fresh = time.time_ns() - file.mtime_ns < _COARSEST_CLOCK_NS
+    return replace(file, mtime_ns=-1) if fresh else file
+
+
+def _stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str]:
+    """record -> sha256 of the documents that are stored for a file."""
+    rows = connection.execute(
+        "SELECT record, documents.sha256 FROM documents JOIN files ON files.id = file WHERE path = ?",
+        (os.fsencode(path),),
+    )
+    return dict(rows.fetchall())

@@ -1,0 +1,109 @@
+"""What a walk found, against what is stored: what is to be read, and what is gone."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from search.corpus import Skipped, SourceFile, walk
+from search.corpus.reasons import (
+    NEEDS_EXTRA,
+    NOT_REGULAR,
+    PERMISSION_DENIED,
+    SYMBOLIC_LINK,
+    UNREADABLE_FILE,
+    UNREADABLE_FOLDER,
+    VANISHED,
+)
+from search.store.layout import own_part
+from search.store.settings import Source
+
+KEPT_WHEN_UNREADABLE = frozenset({PERMISSION_DENIED, UNREADABLE_FOLDER, UNREADABLE_FILE, NEEDS_EXTRA})
+
+# Since the walk saw it, a file has become something else, maybe for a moment: what is stored is kept until the
+# next walk has looked.
+KEPT_UNTIL_SEEN = KEPT_WHEN_UNREADABLE | {VANISHED, NOT_REGULAR, SYMBOLIC_LINK}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The work of one run.
+
+    Attributes:
+        changed: files to read, each with the sha256 of the content that is stored for it, None for a
+            file that is new or was not finished.
+        gone: paths to forget, each with the sha256 of its content where that is stored whole: a new file
+            with the same content is the old one under another name.
+        unchanged: how many files with documents need nothing.
+    """
+
+    changed: list[tuple[SourceFile, str | None]]
+    gone: dict[str, str | None]
+    unchanged: int
+
+
+def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
+    """The files of a folder and what is left out of it; an index that lies inside it is neither."""
+    inside = own_part(folder, index)
+    found = [
+        item
+        for item in walk(folder, include=source.include, exclude=source.exclude)
+        if inside is None or not f"{item.path}/".startswith(f"{inside}/")
+    ]
+    return (
+        [item for item in found if isinstance(item, SourceFile)],
+        [item for item in found if isinstance(item, Skipped)],
+    )
+
+
+def compare(
+    connection: sqlite3.Connection,
+    files: Sequence[SourceFile],
+    skipped: Sequence[Skipped],
+    *,
+    verify: bool = False,
+) -> Plan:
+    """Compare by size, time stamp and inode; with `verify`, every file is to be read.
+
+    A stored file is gone when the walk did not find it, unless the walk could not look where it was: what
+    cannot be listed or read is kept as it was.
+    """
+    rows = connection.execute("SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path")
+    stored = {os.fsdecode(path): facts for path, *facts in rows}
+    changed: list[tuple[SourceFile, str | None]] = []
+    unchanged = 0
+    for file in files:
+        *stat, sha256, status = stored.get(file.path, (None, None, None))
+        if status == "partial":
+            sha256 = None
+        if stat == [file.size, file.mtime_ns, file.inode] and status != "partial" and not verify:
+            unchanged += status != "skipped"
+        else:
+            changed.append((file, sha256))
+    here = {file.path for file in files}
+    unseen = [skip for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
+    blind = {skip.path for skip in unseen}
+    dark = tuple(f"{skip.path}/" for skip in unseen if skip.is_folder)
+    gone = {
+        path: sha256 if status == "indexed" else None
+        for path, (*_, sha256, status) in stored.items()
+        if path not in here and path not in blind and not path.startswith(dark)
+    }
+    return Plan(changed, gone, unchanged)
+
+
+def nothing_to_index(folder: Path, reasons: Counter[str], indexed_before: bool) -> str:
+    """What to tell somebody whose folder yields no passage. `reasons` counts what was left out."""
+    left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    why = f"everything was left out ({left_out})" if reasons else "it is empty"
+    message = f"'{folder}' has no text to index: {why}."
+    if indexed_before:
+        return f"{message} The index was left as it is. Is a drive not mounted? To drop the index, delete its folder."
+    return (
+        f"{message} Name a folder with text, Markdown, reStructuredText, HTML, CSV or JSONL files, or, with "
+        "seewhy[documents], PDF and Office files."
+    )

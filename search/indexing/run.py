@@ -1,0 +1,249 @@
+"""One run of indexing, with the lock held and the database open."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from search.corpus import Cutter, Skipped, SourceFile
+from search.encoding.encoder import Encoder, with_context
+from search.encoding.fingerprint import Fingerprint
+from search.errors import InputError
+from search.indexing.batches import batches_ahead
+from search.indexing.plan import compare, nothing_to_index
+from search.records.documents import Passage
+from search.records.reports import Progress, Report
+from search.store import token_vectors
+from search.store.annotations import annotators, way_on
+from search.store.checksums import content_key
+from search.store.database import all_meta, is_newest
+from search.store.faiss_file import is_whole, next_generation, write_file
+from search.store.sampling import renew_baseline
+from search.store.settings import PassageSettings, Source
+from search.store.snapshot import counts, skipped_groups
+from search.store.stored_vectors import read_ann
+from search.store.writer import Work, Writer, as_blob
+
+_REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew
+
+
+@dataclass
+class _Counts:
+    added: int = 0
+    changed: int = 0
+    renamed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    documents: int = 0
+    passages: int = 0
+    encoded: int = 0
+    encoded_tokens: int = 0
+    reused: int = 0
+    done_bytes: int = 0
+    total_bytes: int = 0
+
+
+class Run:
+    """What `update` does between taking the lock and giving it back."""
+
+    def __init__(
+        self,
+        folder: Path,
+        index: Path,
+        database: Path,
+        connection: sqlite3.Connection,
+        encoder: Encoder,
+        settings: PassageSettings,
+        source: Source,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        if not is_newest(connection):
+            from search.store.schema import migrate
+
+            migrate(connection)
+        self.folder = folder.resolve()
+        self.index = index
+        self.database = database
+        self.connection = connection
+        self.writer = Writer(connection)
+        self.encoder = encoder
+        self.settings = settings
+        self.source = source
+        self.progress = progress
+        self.counts = _Counts()
+        self.renamed: set[str] = set()  # paths that are gone because the file has another one now
+        self.max_tokens = encoder.max_tokens - _prompt_tokens(encoder)
+
+    def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
+        self._claim()
+        self.writer.renew_lexicon()
+        plan = compare(self.connection, files, skipped, verify=verify)
+        self.counts.unchanged = plan.unchanged
+        self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
+        if plan.changed:
+            batches = batches_ahead(self.database, plan, self._cutter(), self.source)
+            with closing(batches):  # at once, also when this is left by Ctrl-C
+                for batch in batches:
+                    self._commit(batch)
+        if removed := [path for path in plan.gone if path not in self.renamed]:
+            self.writer.remove(removed)
+            self.counts.removed = len(removed)
+        if not counts(self.connection)[1]:
+            reasons = Counter(item.reason for item in skipped)
+            reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
+            raise InputError(nothing_to_index(self.folder, reasons, False))
+        self._tell("saving")
+        self.writer.renew_lexicon()
+        self._renew_vectors()
+        renew_baseline(self.writer, self.encoder)
+        self._renew_token_vectors()
+        facts = {"updated": time.strftime("%Y-%m-%d %H:%M:%S"), "complete": True}
+        if self.counts.encoded:
+            facts["engine"] = self.encoder.runs_on
+        self.writer.finish(skipped, **facts)
+        return self._report()
+
+    def _cutter(self) -> Cutter:
+        return Cutter(
+            self.encoder.tokenizer,
+            max_tokens=self.max_tokens,
+            passage_tokens=self.settings.passage_tokens,
+            context_tokens=self.settings.context_tokens,
+            overlap=self.settings.overlap,
+            heading_context=self.settings.heading_context,
+        )
+
+    def _claim(self) -> None:
+        """Write down what this index is of and made with, or check that it is the same."""
+        fingerprint = replace(self.encoder.fingerprint, passages=self.settings.as_json())
+        meta = all_meta(self.connection)
+        if "fingerprint" in meta:
+            Fingerprint.from_dict(meta["fingerprint"]).require_equal(fingerprint)
+            if Path(meta["root"]) != self.folder:
+                raise InputError(
+                    f"the index in '{self.index}' is of the folder '{meta['root']}', not of '{self.folder}'. "
+                    "Give another --index, or --rebuild to put this folder in its place."
+                )
+            before = Source.from_dict(meta["source"])
+            if (before.text_field, before.title_field) != (self.source.text_field, self.source.title_field):
+                self.writer.read_again()
+        self.writer.put_meta(
+            root=str(self.folder), fingerprint=fingerprint.as_dict(), source=asdict(self.source), complete=False
+        )  # fmt: skip
+
+    def _commit(self, batch: Sequence[Work]) -> None:
+        """Encode what is new in a batch, store it, count it."""
+        same = [work for work in batch if work.outcome == "same bytes"]
+        everything, batch = batch, [work for work in batch if work.outcome != "same bytes"]
+        self.counts.unchanged += sum(bool(work.records) for work in same)
+        if same:
+            self.writer.touch(work.file for work in same)
+        passages = [p for work in batch for _, found in work.documents for p in found]
+        by_key: dict[bytes, Passage] = {content_key(p.context, p.text): p for p in passages}
+        vectors = self.writer.stored_embeddings(by_key)
+        new = [key for key in by_key if key not in vectors]
+        texts = [with_context(by_key[key].context, by_key[key].text) for key in new]
+        n_tokens = sum(by_key[key].n_tokens for key in new)
+        size = sum(max(work.file.size, 0) for work in everything if work.last)
+
+        def tell(done: int, total: int) -> None:
+            share = done / total
+            self._tell("encoding", size * share, int(n_tokens * share), int(len(texts) * share))
+
+        if texts:
+            encoded = self.encoder.encode(texts, role="document", progress=tell)
+            vectors |= {key: as_blob(vector) for key, vector in zip(new, encoded, strict=True)}
+        if batch:
+            self.writer.store(batch, vectors)
+        self.renamed.update(work.renamed_from for work in batch if work.renamed_from is not None)
+        self.counts.encoded += len(new)
+        self.counts.encoded_tokens += n_tokens
+        self.counts.reused += len(passages) - len(new)
+        self.counts.documents += sum(len(work.documents) for work in batch)
+        self.counts.passages += len(passages)
+        self.counts.done_bytes += size
+        for work in batch:
+            self.counts.added += work.outcome == "added"
+            self.counts.changed += work.outcome == "changed"
+            self.counts.renamed += work.outcome == "renamed"
+            self.counts.unchanged += work.outcome == "unchanged"
+        self._tell("reading")
+
+    def _renew_token_vectors(self) -> None:
+        """Encode the tokens of the passages that have no token vectors, where the index is to have them."""
+        if not self.source.token_vectors:
+            self.writer.drop_token_vectors()
+            return
+        for rows, done, total in token_vectors.missing(self.connection, self.encoder):
+            self.writer.put_token_vectors(rows)
+            if self.progress:
+                self.progress(Progress("token vectors of", done, total, passages=done))
+
+    def _renew_vectors(self) -> None:
+        """Write the FAISS file anew when more than a tenth of it is out of date."""
+        ann = read_ann(self.connection)
+        passages = counts(self.connection)[1]
+        held = ann.count - ann.deleted if ann else 0
+        stale = (passages - held) + (ann.deleted if ann else 0)
+        usable = ann is not None and is_whole(self.index, ann, self.encoder.dimension)
+        if usable and stale <= _REWRITE_SHARE * passages:
+            return
+        generation = next_generation(self.index, ann.generation if ann else 0)
+        self.writer.name_vectors(write_file(self.connection, self.encoder.dimension, self.index, generation))
+
+    def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
+        if self.progress:
+            self.progress(
+                Progress(
+                    stage=stage,
+                    done=int(self.counts.done_bytes + more_bytes),
+                    total=self.counts.total_bytes,
+                    documents=self.counts.documents,
+                    passages=self.counts.passages + passages,
+                    tokens=self.counts.encoded_tokens + tokens,
+                )
+            )
+
+    def _report(self) -> Report:
+        n_documents, n_passages, n_tokens = counts(self.connection)
+        over = self.connection.execute(
+            "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?",
+            (self.max_tokens, self.max_tokens),
+        ).fetchone()[0]
+        return Report(
+            folder=str(self.folder),
+            index=str(self.index),
+            added=self.counts.added,
+            changed=self.counts.changed,
+            renamed=self.counts.renamed,
+            removed=self.counts.removed,
+            unchanged=self.counts.unchanged,
+            documents=n_documents,
+            passages=n_passages,
+            tokens=n_tokens,
+            encoded=self.counts.encoded,
+            encoded_tokens=self.counts.encoded_tokens,
+            reused=self.counts.reused,
+            truncated_tokens=over,
+            skipped=skipped_groups(self.connection),
+            seconds=0.0,
+            notes=(*self.encoder.notes, *self._annotations_that_lack()),
+        )
+
+    def _annotations_that_lack(self) -> Iterator[str]:
+        """What is to be said of passages that are new to annotators, once for a run that stored some."""
+        if self.counts.passages:
+            for one in annotators(self.connection):
+                if not one.complete:
+                    way = way_on(one, self.index)
+                    yield f"new passages have no annotations yet ({one.progress}); go on with: {way}"
+
+
+def _prompt_tokens(encoder: Encoder) -> int:
+    prompt = encoder.prompt("document")
+    return len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0

@@ -1,0 +1,118 @@
+"""A folder and an index -> the index of that folder as it is now.
+
+    walk the folder -> compare with what is stored -> read and cut what is new or changed
+    -> encode batch by batch, committing each -> forget what is gone -> renew the FAISS file
+
+Each batch is committed by itself, after it was encoded, so a run that is killed loses at most one batch
+of work and no data; the next run goes on where it was. run.py does all this; here it is given a lock, a
+database, and a place to work in.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from search.encoding.encoder import Encoder
+from search.errors import InputError, SearchError
+from search.indexing.plan import listed, nothing_to_index
+from search.indexing.run import Run
+from search.records.reports import Progress, Report
+from search.store.annotating import annotators_of
+from search.store.annotations import way_on
+from search.store.database import connect_to_write, last_passage_id, reading, settle, translated
+from search.store.faiss_file import sync_folder
+from search.store.layout import DATABASE, check_place, is_index
+from search.store.lock import writer_lock
+from search.store.settings import PassageSettings, Source
+from search.store.storage import warning
+from search.store.stored_vectors import read_ann
+
+
+def update(
+    folder: Path,
+    index: Path,
+    encoder: Encoder,
+    *,
+    settings: PassageSettings,
+    source: Source,
+    rebuild: bool = False,
+    verify: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Make or bring up to date the index of a folder.
+
+    Args:
+        folder: what is indexed.
+        index: the folder the index is kept in; made if need be.
+        verify: read every file, also those that look unchanged.
+        rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
+
+    Raises:
+        InputError: there is nothing to index.
+        FingerprintMismatch: the index was made with another model or other settings.
+        IndexLocked: another process is writing to it.
+    """
+    started = time.monotonic()
+    check_place(index)
+    files, skipped = listed(folder, index, source)
+    if not files:
+        reasons = Counter(item.reason for item in skipped)
+        raise InputError(nothing_to_index(folder, reasons, is_index(index)))
+    existed = index.exists()
+    lost = _annotated(index) if rebuild else ()
+    index.mkdir(parents=True, exist_ok=True)
+    try:
+        with writer_lock(index):
+            shutil.rmtree(index / "tmp", ignore_errors=True)
+            database = index / DATABASE
+            if rebuild:
+                (index / "tmp").mkdir()
+                database = index / "tmp" / DATABASE
+            with closing(connect_to_write(database)) as connection, translated(database):
+                run = Run(folder, index, database, connection, encoder, settings, source, progress)
+                if rebuild:
+                    run.writer.number_passages_after(last_passage_id(index / DATABASE))
+                report = run.all(files, skipped, verify=verify)
+            if rebuild:
+                settle(index / DATABASE)
+                database.replace(index / DATABASE)
+                sync_folder(index)
+            _delete_old_vectors(index)
+            shutil.rmtree(index / "tmp", ignore_errors=True)
+    except InputError:
+        if not existed:
+            shutil.rmtree(index, ignore_errors=True)
+        raise
+    except OSError as error:
+        if error.filename is None:  # a write that fails does not say where
+            error.filename = str(index)
+        raise
+    remarks = [
+        f"the annotations {one} went with the old index; make them again with: {way}" for one, way in lost
+    ]
+    if not report.nothing_changed and (remark := warning(index)):
+        remarks.append(remark)
+    return replace(report, notes=(*report.notes, *remarks), seconds=time.monotonic() - started)
+
+
+def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
+    """The annotators of an index that is to be replaced, with what makes their annotations, if it can be read."""
+    try:
+        return tuple((one.progress, way_on(one, index)) for one in annotators_of(index))
+    except SearchError:
+        return ()
+
+
+def _delete_old_vectors(index: Path) -> None:
+    """Delete FAISS files that index.db no longer names. A reader that holds one has it in memory."""
+    with reading(index / DATABASE) as connection:
+        ann = read_ann(connection)
+    for path in (index / "ann").glob("*.faiss"):
+        if ann is None or path.name != Path(ann.file).name:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,591 @@
+"""What BERT's two pre-training heads say: words for masked places, and whether a text follows another.
+
+Texts and their labels: what a classifier says, how good it is, and what its logits are made of.
+
+What a token classifier says: of a text word by word, and of the passages of an index.
+
+Answers that a reader found: spans of passages, where they stand, and what they were ranked by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from search.records.annotations import Mention
+from search.records.hits import Hit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from search.records.evaluations import Comparison, Estimate
+    from search.records.tokens import Token, Word
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One entry of the vocabulary as what stands at a masked place.
+
+    Attributes:
+        word: as it reads in a text.
+        piece: the entry itself: "##ing" goes on with the word before it in WordPiece, "Ġlove" begins one in
+            RoBERTa's bytes.
+        id: its number in the vocabulary.
+        rank: 1 for the most likely of all entries.
+        probability: in [0, 1], the softmax over all entries; those of all entries sum to 1.
+        logit: what the softmax was taken of.
+    """
+
+    word: str
+    piece: str
+    id: int
+    rank: int
+    probability: float
+    logit: float
+
+
+@dataclass(frozen=True)
+class Mask:
+    """One masked place.
+
+    Attributes:
+        start, end: its span in the text as it was given: of the mask that was typed, or of the hidden word.
+        hidden: the word that stands there, as the model guesses it; None where a mask was typed.
+        guesses: the k most likely entries, the best first.
+        among: the candidates that were asked about, the most likely first.
+    """
+
+    start: int
+    end: int
+    hidden: Guess | None
+    guesses: tuple[Guess, ...]
+    among: tuple[Guess, ...] = ()
+
+    @property
+    def best(self) -> Guess:
+        """The most likely candidate; of all entries where none were asked about."""
+        return (self.among or self.guesses)[0]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A text with masks, and what a masked-language model puts there.
+
+    Attributes:
+        text: as it was given.
+        filled: with the best guess at each place: the first of `among` where candidates were asked about.
+        masks: in the order of the text. All are masked at once, and each is guessed by itself.
+        word: whose occurrences were hidden; "" if none was.
+        mask_token: the model's own, such as "[MASK]" or "<mask>".
+        vocabulary: how many entries the softmax is taken over.
+        model: its name.
+    """
+
+    text: str
+    filled: str
+    masks: tuple[Mask, ...]
+    word: str
+    mask_token: str
+    vocabulary: int
+    model: str
+
+
+@dataclass(frozen=True)
+class NextSentence:
+    """Whether a text follows another, and in the other order.
+
+    Attributes:
+        probability: in [0, 1], that `second` follows `first`: the softmax of `logits`.
+        logits: "is next" (label 0) and "is not next" (label 1).
+        reverse_probability, reverse_logits: that `first` follows `second`.
+        model: its name.
+    """
+
+    first: str
+    second: str
+    probability: float
+    logits: tuple[float, float]
+    reverse_probability: float
+    reverse_logits: tuple[float, float]
+    model: str
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """One text and what a classifier says of it.
+
+    Attributes:
+        label: the class with the highest probability, `score`.
+        labels: (label,); where classes do not exclude each other all with a probability of 0.5 or more, best first,
+            none perhaps.
+        scores: the probability of every class, in the order of `Labelling.classes`.
+        windows: how many inputs the text was read in; 1 where it fits the model.
+    """
+
+    text: str
+    label: str
+    score: float
+    labels: tuple[str, ...]
+    scores: tuple[float, ...]
+    windows: int = 1
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Texts and their labels.
+
+    Attributes:
+        classifier: name of the checkpoint, or of the head.
+        model, pooling: of the embeddings that a head reads; the checkpoint and "" without a head.
+        classes: c names.
+        exclusive: the probabilities of a text sum to 1 (softmax); otherwise each class has its own (sigmoid).
+    """
+
+    classifier: str
+    model: str
+    pooling: str
+    classes: tuple[str, ...]
+    exclusive: bool
+    texts: tuple[LabelledText, ...]
+
+
+@dataclass(frozen=True)
+class LabelledIndex:
+    """What labelling an index did.
+
+    Attributes:
+        index: its folder.
+        name: of the field that filters can use; its score is in the field `name`_score.
+        classifier: the checkpoint or the head.
+        passages: in the index.
+        labelled: in this run; `before` had been labelled already.
+        counts: label -> passages of the whole index that have it; "" counts those with none.
+        windowed: passages of this run that did not fit the classifier and were read in several windows.
+        notes: sentences about what has to be known.
+    """
+
+    index: str
+    name: str
+    classifier: str
+    classes: tuple[str, ...]
+    exclusive: bool
+    passages: int
+    labelled: int
+    before: int
+    counts: Mapping[str, int]
+    windowed: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Example:
+    """A labelled example to train on: a text, or a passage or a document of an index.
+
+    Attributes:
+        text: the text; None where `passage` or `path` names what is meant.
+        passage: id of a passage of the index.
+        path: of a document of the index; each of its passages is an example.
+        line: where it stands in a file, 0 for none.
+    """
+
+    label: str
+    text: str | None = None
+    passage: int | None = None
+    path: str | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """One class: precision, recall and F1 in [0, 1], and how many examples there are of it."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Predictions whose probability lies in [low, high) (the last bin holds 1, too).
+
+    Attributes:
+        count: how many predictions.
+        confidence: mean of their probabilities.
+        accuracy: share of them that are right.
+    """
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Whether what is said with 80 % is right in 80 % of the cases (Guo et al. 2017, "On Calibration of Modern Neural
+    Networks").
+
+    Attributes:
+        bins: those that hold predictions, low ones first.
+        error: the expected calibration error, in [0, 1]: mean of |accuracy - confidence| over predictions, by bins.
+    """
+
+    bins: tuple[CalibrationBin, ...]
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class LabelReport:
+    """How good a linear head is on examples that it was not trained on.
+
+    Attributes:
+        model, pooling, dimension: of the embeddings.
+        examples: n; in `groups` that were never parted between training and test.
+        classes: c names.
+        folds, repeats, seed: of the cross-validation, which divides the examples anew `repeats` times.
+        c: inverse strength of the L2 regularisation, as scikit-learn has it.
+        accuracy, macro_f1: over all examples, each judged by heads that had not seen it.
+        majority: the most frequent class; `majority_accuracy` is what always saying it reaches.
+        by_class: in the order of `classes`.
+        confusion: (c, c) examples by true class (rows) and predicted class (columns), means over the repeats.
+        calibration: of the predictions on examples that were not trained on.
+        iterations: most that a fit took; `unconverged` fits stopped at the limit instead.
+    """
+
+    model: str
+    pooling: str
+    dimension: int
+    examples: int
+    groups: int
+    classes: tuple[str, ...]
+    folds: int
+    repeats: int
+    seed: int
+    c: float
+    accuracy: Estimate
+    macro_f1: Estimate
+    majority: str
+    majority_accuracy: float
+    by_class: tuple[ClassFigures, ...]
+    confusion: NDArray[np.float64]
+    calibration: Calibration
+    iterations: int
+    unconverged: int
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTraining:
+    """What training a linear head found.
+
+    Attributes:
+        name: of the label.
+        source: where the examples come from, "" for none.
+        reports: one a pooling; the head was trained on the embeddings of the first.
+        comparisons: every later pooling with the first, accuracy and macro F1.
+        reused: embeddings that were taken from the index; `encoded` went through the model. Of the first pooling.
+        notes: sentences about what has to be known to read the figures.
+    """
+
+    name: str
+    source: str
+    reports: tuple[LabelReport, ...]
+    comparisons: tuple[Comparison, ...]
+    reused: int
+    encoded: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def report(self) -> LabelReport:
+        """Of the first pooling."""
+        return self.reports[0]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelExplanation:
+    """The logits of a text, taken apart into what each token adds.
+
+    Attributes:
+        text, tokens, words: n tokens, special ones included; words are merged tokens.
+        classes: c names.
+        logits: (c,) as they were computed from the embedding; `probabilities` their softmax.
+        contributions: (n, c) what each token adds to the logit of each class.
+        intercepts: (c,) what a class has before anything is read.
+        label: the class with the highest logit.
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+    words: tuple[Word, ...]
+    classes: tuple[str, ...]
+    logits: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    contributions: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    label: str
+    head: str
+    model: str
+    pooling: str
+
+    @property
+    def residual(self) -> NDArray[np.float64]:
+        """(c,) the logits less all their addends: rounding, when everything is right."""
+        return self.logits - self.contributions.sum(axis=0) - self.intercepts
+
+    @property
+    def by_word(self) -> NDArray[np.float64]:
+        """(words, c) sums of the tokens' addends."""
+        import numpy as np
+
+        return np.array([self.contributions[slice(*word.tokens)].sum(axis=0) for word in self.words])
+
+
+TagTask = Literal["ner", "pos"]
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word of a text with its class.
+
+    Attributes:
+        start, end: half-open span in the text.
+        label: the class that the checkpoint names, "B-PER" for instance: that of the word's first token.
+        score: its probability, in (0, 1].
+        tokens: the word's tokens, as the vocabulary writes them.
+    """
+
+    text: str
+    start: int
+    end: int
+    label: str
+    score: float
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A text with its words' classes, and what follows of them.
+
+    Attributes:
+        labels: all classes of the checkpoint.
+        mentions: entities, or for "pos" each word that has a part of speech, in order; spans are those of the text.
+        windows: how many inputs the text was read in.
+    """
+
+    model: str
+    task: TagTask
+    text: str
+    labels: tuple[str, ...]
+    words: tuple[TaggedWord, ...]
+    mentions: tuple[Mention, ...]
+    windows: int
+
+
+@dataclass(frozen=True)
+class FieldCount:
+    """What the annotations of an index hold in one field.
+
+    Attributes:
+        mentions: spans, of all passages.
+        values: different ones, whatever the case of their letters.
+        passages: that have any.
+        frequent: the most frequent values with their mentions, the most frequent first.
+    """
+
+    field: str
+    mentions: int
+    values: int
+    passages: int
+    frequent: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class TagReport:
+    """What one run of tagging did, and what the annotations hold afterwards.
+
+    Attributes:
+        name: of the annotations in the index.
+        fields: of all passages, those of earlier runs too.
+        tagged: passages that this run looked at; `annotated` have annotations now, of `passages`.
+        windowed: passages of this run that were longer than the model reads, and were read in several windows.
+        labels: class of the checkpoint -> field; "" for a class that is not stored.
+        notes: sentences about what has to be known.
+    """
+
+    index: str
+    name: str
+    task: TagTask
+    model: str
+    fields: tuple[FieldCount, ...]
+    tagged: int
+    annotated: int
+    passages: int
+    windowed: int
+    labels: Mapping[str, str]
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ReadWindow:
+    """What the model read at once: [CLS] question [SEP] some of a passage [SEP].
+
+    Attributes:
+        number, of: which of the windows of its passage, from 1.
+        start, end: the span of the document's text that it holds.
+        tokens: (t,) the vocabulary entries of the whole input.
+        passage: positions (first, last + 1) of the passage's tokens among them.
+        start_logits, end_logits: (t,) float32; position 0 is [CLS], which stands for no answer.
+        first, last: positions of the answer's tokens, both included.
+    """
+
+    number: int
+    of: int
+    start: int
+    end: int
+    tokens: tuple[str, ...]
+    passage: tuple[int, int]
+    start_logits: NDArray[np.float32]
+    end_logits: NDArray[np.float32]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class AnswerPlace:
+    """Where else an answer was found: the same text, or a span that shares characters with it.
+
+    Attributes:
+        start, end: `document.text[start:end] == text`.
+        margin: see `Answer`.
+    """
+
+    text: str
+    path: str
+    document: str
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+    page: int | None
+    passage_id: int | None
+    margin: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """One span of a document that answers a question.
+
+    Attributes:
+        rank: 1 for the best; 0 for a span that scores too little to be an answer.
+        text: as it is written; `document.text[start:end] == text`.
+        path: absolute path of the source file; "" where a text was given.
+        document: its name within the indexed folder.
+        line_start, line_end: 1-based lines of the answer itself, both included; those of its passage where
+            `Answers.notes` says so.
+        page: on which the answer begins; None for a format without pages.
+        passage: the text that was read, of which `passage_start` is the offset in the document.
+        hit: the passage as the index returned it; None where a text was given.
+        start_logit, end_logit: of the first and the last token.
+        null_score: start and end logit of [CLS] in the same window: the score of "no answer".
+        weight: what the probability counts in the score; the retrieval score counts the rest.
+        readings: in how many windows this very span was chosen.
+        also: where else it was found.
+    """
+
+    rank: int
+    text: str
+    start: int
+    end: int
+    path: str
+    document: str
+    line_start: int
+    line_end: int
+    page: int | None
+    passage: str
+    passage_start: int
+    hit: Hit | None
+    start_logit: float
+    end_logit: float
+    null_score: float
+    window: ReadWindow
+    weight: float = 1.0
+    readings: int = 1
+    also: tuple[AnswerPlace, ...] = ()
+
+    @property
+    def passage_id(self) -> int | None:
+        """Of the passage that it was read in."""
+        return self.hit.passage_id if self.hit else None
+
+    @property
+    def span_score(self) -> float:
+        """`start_logit + end_logit` (Devlin et al. 2019, section 4.2)."""
+        return self.start_logit + self.end_logit
+
+    @property
+    def margin(self) -> float:
+        """`span_score - null_score`: the logarithm of how much likelier the span is than no answer.
+
+        A softmax over the window divides both by the same sum, which cancels; so margins of different windows and
+        passages can be compared, and the bare scores cannot.
+        """
+        return self.span_score - self.null_score
+
+    @property
+    def probability(self) -> float:
+        """Of this span against no answer, in [0, 1]: `1 / (1 + exp(-margin))`; one half at a margin of 0."""
+        if self.margin >= 0:
+            return 1 / (1 + math.exp(-self.margin))
+        return math.exp(max(self.margin, -700.0)) / (1 + math.exp(max(self.margin, -700.0)))
+
+    @property
+    def reader_part(self) -> float:
+        """The addend of the score that comes from the reader: `weight * probability`."""
+        return self.weight * self.probability
+
+    @property
+    def retrieval_part(self) -> float:
+        """The addend that comes from the index: `(1 - weight) * hit.score`."""
+        return (1 - self.weight) * self.hit.score if self.hit else 0.0
+
+    @property
+    def score(self) -> float:
+        """What answers are ranked by, equal scores by their margin: `reader_part + retrieval_part`."""
+        return self.reader_part + self.retrieval_part
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a reader says to a question.
+
+    Attributes:
+        model: the reader; `device` where it computed.
+        answers: best first; empty for no answer.
+        nearest: without an answer, the best of the spans that scored too little; None where no passage was read.
+        more: how many further answers there are, which were not asked for.
+        passages, windows: that were read.
+        unanswered: in how many of the passages no span reaches the margin.
+        no_answer_margin: by how much a span's score has to reach that of no answer.
+        max_answer: most tokens of an answer.
+        notes: sentences about what has to be known to read the answers.
+    """
+
+    question: str
+    model: str
+    device: str
+    answers: tuple[Answer, ...]
+    nearest: Answer | None
+    more: int
+    passages: int
+    windows: int
+    unanswered: int
+    no_answer_margin: float
+    max_answer: int
+    weight: float
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,23 @@
+"""Embeddings and metadata on disk, and everything that is asked of them.
+
+    layout.py    where indexes live, and which one a name or folder means
+    schema.py    the tables of index.db, as named migrations
+    database.py  connections; a reader's transaction; the key-value table `meta`
+    lock.py      one writer at a time
+    vectors.py   the FAISS file: written whole, checked by its hash, rebuilt from index.db; flat.py searches it
+    lexicon.py   the words of the passages, an FTS5 table; terms.py texts as it sees them, and the words of a query
+    baseline.py  what random pairs score, and which passages are near everything; sampling.py draws them
+    stored_vectors.py  the embeddings in index.db
+    token_vectors.py  the vectors of all tokens, for those who ask for them
+    annotations.py  what models have said of passages, for filters; annotating.py writes it
+    protocol.py  what others ask an index for: the seam for other engines
+    snapshot.py  reading: nearest passages and their text, from one consistent state
+    writer.py    writing: one batch of documents, one transaction
+    place_of.py  what a path, line or record means in an index
+    settings.py  the choices that an index is made with
+    checksums.py a checksum for every row; faiss_file.py the bytes of the FAISS file
+    storage.py   whether a place is fit to keep an index in
+    health/      check and repair
+
+The format is described byte by byte in indexes/README.md.
+"""

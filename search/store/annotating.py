@@ -1,0 +1,243 @@
+"""Writing annotations (annotations.py): in batches, each in one short transaction.
+
+The writer's lock is held for the whole run and no transaction is open while a model works. A run that was killed goes
+on where it was, and annotations of different making are never mixed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from search.errors import InputError
+from search.records.annotations import BUILT_IN_FIELDS, Annotation, Annotator
+from search.store.annotations import COMMAND, NOT_COMPARED, annotators, lacking
+from search.store.checksums import COVERED, row_checksum
+from search.store.database import connect_to_write, meta_of, one_meta, reading, translated
+from search.store.layout import DATABASE
+from search.store.lock import writer_lock
+from search.store.snapshot import StoredPassage, stored_passages
+from search.store.writer import Writer
+
+_AT_ONCE = 64
+_SHA256 = 64  # digits
+
+
+def annotators_of(index: Path) -> list[Annotator]:
+    """As `annotators`, in a transaction of its own.
+
+    Raises:
+        IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be read.
+    """
+    database = index / DATABASE
+    with reading(database) as connection:
+        meta_of(connection, database)
+        return annotators(connection)
+
+
+class Annotating:
+    """One run of an annotator, with the writer's lock held; `annotating` makes it.
+
+    Attributes:
+        connection: to read with, between transactions: embeddings, for instance.
+        total: passages in the index.
+        todo: ids of those that had no annotation when the run began, increasing.
+        replaced: the annotator whose annotations were dropped for this run; None if there was none.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        annotator: str,
+        fields: Sequence[str],
+        replaced: Annotator | None,
+    ) -> None:
+        self.connection = connection
+        self.replaced = replaced
+        self.todo = lacking(connection, annotator)
+        self.total = int(one_meta(connection, "passages"))
+        self._writer, self._annotator, self._fields = Writer(connection), annotator, frozenset(fields)
+
+    def batches(self, size: int = _AT_ONCE) -> Iterator[list[StoredPassage]]:
+        """The passages in `todo`, in order, as they are stored; no transaction is open between two batches.
+
+        Raises:
+            IndexDamaged: a row is damaged.
+        """
+        for start in range(0, len(self.todo), size):
+            ids = self.todo[start : start + size]
+            stored = stored_passages(self.connection, ids)
+            yield [stored[id_] for id_ in ids]
+
+    def put(self, found: Sequence[Annotation]) -> None:
+        """Store annotations, one for each passage that was looked at, with values or without: one transaction.
+
+        Raises:
+            ValueError: a field that was not announced, a value that JSON has no form for, or a passage twice.
+        """
+        rows = [self._row(annotation) for annotation in found]
+        with self._writer.transaction() as connection:
+            try:
+                connection.executemany(
+                    f"INSERT INTO annotations ({_columns('annotations')}, checksum) VALUES (?, ?, ?, ?, ?)",
+                    rows,
+                )
+            except sqlite3.IntegrityError as error:
+                raise ValueError(f"a passage has an annotation already, or is not there: {error}") from None
+
+    def _row(self, annotation: Annotation) -> tuple[int, str, str, str, int]:
+        named = {*annotation.values, *(span.field for span in annotation.spans)}
+        if strange := named - self._fields:
+            raise ValueError(f"'{min(strange)}' is not among the fields of '{self._annotator}'")
+        row = (
+            annotation.passage_id,
+            self._annotator,
+            _as_json(dict(annotation.values)),
+            _as_json([vars(span) for span in annotation.spans]),
+        )
+        return (*row, row_checksum(*row))
+
+
+@contextmanager
+def annotating(
+    index: Path,
+    annotator: str,
+    made_with: Mapping[str, Any],
+    fields: Sequence[str],
+    *,
+    replace: bool = False,
+) -> Iterator[Annotating]:
+    """Hold an index to annotate its passages; those that have an annotation of the same making are left alone.
+
+    Args:
+        index: the folder of the index.
+        annotator: a name; it stands in messages and in `seewhy status`.
+        made_with: what the annotations are made with, JSON-compatible; all of it but "command" and "called" has to be
+            equal for a run to go on with earlier annotations. Its key "prefix" says that --prefix can be given.
+        fields: the names under which filters find the values.
+        replace: drop the annotations of this name that were made with something else.
+
+    Raises:
+        InputError: a field's name is taken, or annotations of this name were made otherwise and `replace` is not set.
+        IndexLocked: another process is writing to the index.
+        IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be used.
+    """
+    database = index / DATABASE
+    with reading(
+        database
+    ) as connection:  # no lock and no rights are needed to say that an index is of no use
+        meta_of(connection, database)
+    with (
+        writer_lock(index),
+        closing(connect_to_write(database)) as connection,
+        translated(database),
+    ):
+        meta_of(connection, database)
+        known = {one.name: one for one in annotators(connection)}
+        _check_fields(annotator, fields, known, "prefix" in made_with)
+        before, made = known.get(annotator), _as_json(dict(made_with))
+        replaced = None
+        if before and not _same(before, json.loads(made), fields):
+            if not replace:
+                raise InputError(_made_otherwise(before, index))
+            replaced = before
+        if before is None or replaced:
+            row = (annotator, made, _as_json(list(fields)))
+            with Writer(connection).transaction():
+                connection.execute("DELETE FROM annotators WHERE name = ?", (annotator,))
+                connection.execute(
+                    f"INSERT INTO annotators ({_columns('annotators')}, checksum) VALUES (?, ?, ?, ?)",
+                    (*row, row_checksum(*row)),
+                )
+        yield Annotating(connection, annotator, fields, replaced)
+
+
+def remove_annotator(index: Path, annotator: str) -> Annotator:
+    """Forget an annotator and all its annotations. Returns what there was of it.
+
+    Raises:
+        InputError: the index has none of that name.
+        IndexLocked: another process is writing to the index.
+    """
+    database = index / DATABASE
+    with writer_lock(index), closing(connect_to_write(database)) as connection, translated(database):
+        meta_of(connection, database)
+        known = {one.name: one for one in annotators(connection)}
+        if annotator not in known:
+            there = f"it has {', '.join(known)}" if known else "it has none at all"
+            raise InputError(f"the index '{index.name}' has no annotations '{annotator}'; {there}.")
+        with Writer(connection).transaction():
+            connection.execute("DELETE FROM annotators WHERE name = ?", (annotator,))
+    return known[annotator]
+
+
+def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]) -> bool:
+    old, new = (
+        {k: v for k, v in made.items() if k not in NOT_COMPARED} for made in (before.made_with, made_with)
+    )
+    return old == new and before.fields == tuple(fields)
+
+
+def _made_otherwise(before: Annotator, index: Path) -> str:
+    made = ", ".join(
+        f"{key} {value[:12] if len(value) == _SHA256 else value}"
+        for key, value in before.made_with.items()
+        if key != COMMAND and isinstance(value, str) and value
+    )
+    prefix = ", and other fields with --prefix" if "prefix" in before.made_with else ""
+    return (
+        f"the index '{index.name}' has annotations '{before.name}' that were made otherwise ({made[:200]}; "
+        f"{before.progress}). Put the new ones in their place with --replace, or give these another "
+        f"name with --name{prefix}."
+    )
+
+
+def _check_fields(
+    annotator: str, fields: Sequence[str], known: Mapping[str, Annotator], prefixed: bool
+) -> None:
+    """Raise InputError for a name that a filter would take for something else."""
+    if not annotator.strip() or not annotator.isprintable():
+        raise InputError(f"{annotator!r} cannot be the name of annotations. Give one such as: ner")
+    taken = {
+        _folded(field): f"of the annotations '{one.name}'"
+        for one in known.values()
+        if one.name != annotator
+        for field in one.fields
+    }
+    taken |= dict.fromkeys((*BUILT_IN_FIELDS, "metadata"), "of every index")
+    seen: set[str] = set()
+    for field in fields:
+        if not field.strip() or not field.isprintable():
+            raise InputError(f"{field!r} cannot be the name of a field.")
+        if (key := _folded(field)).startswith("metadata."):
+            raise InputError(
+                f"'{field}' cannot be the name of a field: filters take 'metadata.' for a prefix."
+            )
+        if key in taken:
+            way = (
+                "Put something before the names of these with --prefix" if prefixed else "Give another --name"
+            )
+            raise InputError(f"'{field}' is already a field {taken[key]}. {way}.")
+        if key in seen:
+            raise InputError(f"the field '{field}' is there twice.")
+        seen.add(key)
+
+
+def _folded(name: str) -> str:
+    """As filters compare names."""
+    return unicodedata.normalize("NFC", name.casefold())
+
+
+def _columns(table: str) -> str:
+    return ", ".join(f'"{column}"' for column in COVERED[table])
+
+
+def _as_json(value: Any) -> str:
+    """Readable, but for what is no valid text (PEP 383): SQLite cannot hold halves of characters."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if text.isprintable() else json.dumps(value, allow_nan=False)

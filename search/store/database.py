@@ -1,0 +1,307 @@
+"""Connections to index.db.
+
+The journal is SQLite's rollback journal, not WAL: readers then need no write access and leave no files
+behind, and the WAL-reset bug of SQLite 3.7.0 to 3.51.2 (a commit lost when a checkpoint and a write
+overlap) cannot occur. Readers and the writer wait for each other only while one transaction is
+written, which is milliseconds: no lock is held while a model runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
+from search.store.checksums import require, row_checksum
+
+SCHEMA_VERSION = 4
+_WAIT_SECONDS = 60.0
+_REPAIR = "seewhy repair"
+_KINDS: dict[str, type] = {"root": str, "fingerprint": dict, "source": dict}
+_TABLES = frozenset(
+    {
+        "meta", "files", "documents", "passages", "embeddings", "skipped", "ann", "lexicon", "annotators",
+        "annotations",
+    }
+)  # fmt: skip
+
+
+def connect_to_read(database: Path) -> sqlite3.Connection:
+    """A connection that cannot write.
+
+    Raises:
+        IndexNotFound: there is no such file.
+        IndexDamaged: the file is no database of this program.
+    """
+    if not database.is_file():
+        raise IndexNotFound(f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER")
+    connection = _connect(database, "ro")
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's message may quote what is damaged
+        connection.close()
+        if isinstance(error, sqlite3.OperationalError):
+            connection = _connect(database, "rw")  # a killed writer's journal must be rolled back first
+            with translated(database):
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        else:
+            raise _damaged(database, error) from None
+    connection.execute("PRAGMA query_only = 1")
+    return connection
+
+
+def connect_to_write(database: Path) -> sqlite3.Connection:
+    """The writer's connection; transactions are begun and ended by hand. Hold the lock first."""
+    connection = _connect(database, "rwc")
+    with translated(database):
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE")
+        except UnicodeDecodeError as error:  # SQLite's message may quote what is damaged
+            raise _damaged(database, error) from None
+        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the folder after the journal is gone
+        connection.execute("PRAGMA foreign_keys = 1")
+    return connection
+
+
+@contextmanager
+def reading(database: Path) -> Iterator[sqlite3.Connection]:
+    """One read transaction: everything in it sees the same state of the index."""
+    with closing(connect_to_read(database)) as connection, translated(database):
+        connection.execute("BEGIN")
+        yield connection
+        connection.execute("COMMIT")
+
+
+class Reader:
+    """Read transactions of a process that asks often: each thread keeps its connection.
+
+    A connection is opened anew when the file has been replaced (a rebuild), in a forked process, and when
+    a killed writer's journal must be rolled back. On Windows none is kept, because an open file
+    could not be replaced there.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._kept = threading.local()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """As the function `reading`."""
+        if os.name == "nt":
+            with reading(self._database) as connection:
+                yield connection
+            return
+        with translated(self._database):
+            connection = self._begun()
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:  # after an I/O error it may be over
+                    connection.execute("ROLLBACK")  # nothing was written; this only ends the snapshot
+
+    def _begun(self) -> sqlite3.Connection:
+        try:
+            found = self._database.stat()
+            now = (found.st_dev, found.st_ino, os.getpid())
+        except OSError:
+            now = None
+        if now is None or getattr(self._kept, "of", None) != now:
+            self._kept.connection, self._kept.of = connect_to_read(self._database), now
+        try:
+            return _begin(self._kept.connection)
+        except sqlite3.OperationalError:
+            self._kept.connection = connect_to_read(self._database)
+            return _begin(self._kept.connection)
+
+
+def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    connection.execute("BEGIN")
+    connection.execute("PRAGMA schema_version").fetchone()  # takes the snapshot
+    return connection
+
+
+def read_meta(database: Path, *, older: bool = False) -> dict[str, Any]:
+    """The key-value pairs that describe an index, after checking that this program can read it.
+
+    Args:
+        older: accept an index of an earlier format, which a writer brings up to date.
+
+    Raises:
+        IndexOutdated, IndexDamaged: the format is an earlier one, or a later one.
+        IndexNotFound: the index was begun and never filled.
+    """
+    with reading(database) as connection:
+        return meta_of(connection, database, older=older)
+
+
+def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = False) -> dict[str, Any]:
+    """As `read_meta`, within a transaction that is already open."""
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if tables and "meta" not in tables:
+        raise IndexDamaged(f"'{database}' is a database, but not of this program: it has no table 'meta'.")
+    meta = all_meta(connection) if tables else {}
+    version = meta.get("schema_version")
+    if tables and version in (None, SCHEMA_VERSION) and (missing := _TABLES - tables):
+        raise IndexDamaged(
+            f"'{database}' has no table '{min(missing)}'. If this lasts, keep the file and build the index again "
+            "with: seewhy index FOLDER --rebuild"
+        )
+    if version is not None and (not isinstance(version, int) or version > SCHEMA_VERSION):
+        raise IndexDamaged(
+            f"the index in '{database.parent}' has format {version} and this version of seewhy reads up to "
+            f"{SCHEMA_VERSION}. Update seewhy, or build the index again with: seewhy index FOLDER --rebuild"
+        )
+    if not older and version is not None and version < SCHEMA_VERSION:
+        raise IndexOutdated(
+            f"the index in '{database.parent}' has format {version}, of an earlier version of seewhy; this one "
+            f"reads {SCHEMA_VERSION}. Bring it up to date with: seewhy index {quoted(meta.get('root', 'FOLDER'))}"
+        )
+    if "fingerprint" not in meta and "root" not in meta:
+        raise IndexNotFound(
+            f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
+        )
+    for key in ("root", "fingerprint", "source"):
+        if key not in meta:
+            raise _lacks(key)
+    return meta
+
+
+def is_newest(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are there, in this program's own format."""
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    except sqlite3.OperationalError:  # no such table
+        return False
+    return row is not None and row[0] == str(SCHEMA_VERSION)
+
+
+def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Every key-value pair, within a transaction."""
+    meta = {}
+    for key, value, *checksum in connection.execute("SELECT * FROM meta"):
+        if checksum:  # since format 2
+            require("meta", (key, value), *checksum)
+        meta[key] = _of_its_kind(key, value)
+    return meta
+
+
+def _of_its_kind(key: str, value: str) -> Any:
+    """A value of the table `meta`, whose checksum says nothing about who wrote it."""
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, _KINDS.get(key, object)):
+        raise IndexDamaged(
+            f"'{key}' in the table 'meta' of the index is '{value:.80}', which makes no sense. Mend it with: "
+            "seewhy repair"
+        )
+    return found
+
+
+def one_meta(connection: sqlite3.Connection, key: str) -> Any:
+    """The value of a key that is there in every index that was begun."""
+    row = connection.execute("SELECT value, checksum FROM meta WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        raise _lacks(key)
+    require("meta", (key, row[0]), row[1])
+    return _of_its_kind(key, row[0])
+
+
+def _lacks(key: str) -> IndexDamaged:
+    return IndexDamaged(f"the index does not say what its '{key}' is. Mend it with: seewhy repair")
+
+
+def _as_json(value: Any) -> str:
+    """Readable, but for a path that is no valid text (PEP 383): SQLite cannot hold halves of characters."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(value)
+
+
+def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
+    """Set key-value pairs, within a transaction."""
+    pairs = [(key, _as_json(value)) for key, value in values.items()]
+    connection.executemany(
+        "INSERT OR REPLACE INTO meta (key, value, checksum) VALUES (?, ?, ?)",
+        ((*pair, row_checksum(*pair)) for pair in pairs),
+    )
+
+
+def count_passages(connection: sqlite3.Connection) -> None:
+    """Write down how many passages there are, within a transaction: a reader notices when one is missing."""
+    (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+    put_meta(connection, {"passages": passages})
+
+
+def number_passages_after(connection: sqlite3.Connection, last: int) -> None:
+    """Give the next passage the id `last` + 1, within a transaction, so that no id is ever used twice."""
+    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'passages'")
+    connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('passages', ?)", (last,))
+
+
+def last_passage_id(database: Path) -> int:
+    """The highest id that was ever given to a passage; 0 where that cannot be told."""
+    if not database.is_file():
+        return 0
+    try:
+        with reading(database) as connection:
+            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
+    except IndexDamaged:
+        return 0
+    return row[0] if row else 0
+
+
+def settle(database: Path) -> None:
+    """Roll back what a killed writer left half done, so that no journal outlives its database."""
+    journal = database.with_name(f"{database.name}-journal")
+    if not journal.exists():
+        return
+    try:
+        with closing(connect_to_write(database)) as connection:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except (IndexDamaged, sqlite3.DatabaseError):
+        pass  # the database is beyond reading, and about to be replaced
+    journal.unlink(missing_ok=True)
+
+
+def _connect(database: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{database.resolve().as_uri()}?mode={mode}"
+    try:
+        return sqlite3.connect(
+            uri, uri=True, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        raise _damaged(database, error) from None
+
+
+@contextmanager
+def translated(database: Path) -> Iterator[None]:
+    """SQLite's errors as this program's, with the path and the way out."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _damaged(database, error) from error
+    except IndexDamaged as error:
+        if str(error).endswith(_REPAIR):  # what found the damage does not know where the index lies
+            raise IndexDamaged(f"{error} --index {quoted(database.parent)}") from error
+        raise
+
+
+def _damaged(database: Path, error: Exception) -> IndexDamaged:
+    if "full" in str(error) or "readonly" in str(error):
+        return IndexDamaged(
+            f"'{database}' cannot be written ({error}). The index is as it was after the last batch; "
+            "make room or get the right to write there, and run again."
+        )
+    return IndexDamaged(
+        f"'{database}' cannot be read ({error}). If this lasts, see what is wrong with: seewhy check. Mend it with: "
+        "seewhy repair"
+    )

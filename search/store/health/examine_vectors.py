@@ -1,0 +1,157 @@
+"""Whether the FAISS file holds what index.db holds, and whether queries find what brute force finds."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from search.errors import IndexDamaged
+from search.store.health.examine import ROWS_AT_ONCE, snapshot
+from search.store.health.kinds import Tally
+from search.store.stored_vectors import Ann, read_ann
+from search.store.vectors import LoadedVectors, nearest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NAME = re.compile(r"ann/g\d+-[0-9a-f]{16}\.faiss")
+_HITS = 10
+_ROUNDING = 1e-5  # two sums of the same products in another order differ by less
+
+
+def examine_vectors(
+    connection: sqlite3.Connection, dimension: int, loaded: LoadedVectors, tally: Tally
+) -> None:
+    """Compare the row `ann`, the FAISS file, the tombstones and the embeddings, in one transaction."""
+    with snapshot(connection):
+        (stored,) = connection.execute("SELECT count(*) FROM embeddings").fetchone()
+        dead = {row[0] for row in connection.execute("SELECT passage FROM tombstones")}
+        try:
+            ann = read_ann(connection)
+        except IndexDamaged:
+            tally.add("vectors row", "its checksum is wrong")
+            return
+        if ann is None:
+            if dead:
+                tally.add("tombstones", f"{len(dead):,} of no FAISS file")
+            elif stored:
+                tally.add("no vectors")
+            return
+        if not _NAME.fullmatch(ann.file):
+            tally.add("vectors row", ann.file)
+            return
+        flat = loaded.get(ann, dimension)
+        if flat is None:
+            tally.add("vectors file", ann.file)
+            return
+        held = _held(flat, ann, dimension)
+        if isinstance(held, str):
+            tally.add("vectors row", held)
+            return
+        _compare(connection, ann, held, dead, tally)
+
+
+def _held(flat: Any, ann: Ann, dimension: int) -> tuple[NDArray[np.int64], Any] | str:
+    """Ids and vectors (n, d) of a FAISS index, or what is wrong with it as a whole."""
+    import faiss
+
+    inner = faiss.downcast_index(flat.index) if isinstance(flat, faiss.IndexIDMap) else None
+    if not isinstance(inner, faiss.IndexFlatIP):
+        return f"{ann.file} is no flat index with ids"
+    if inner.d != dimension:
+        return f"{ann.file} has {inner.d} dimensions, the index {dimension}"
+    ids = faiss.vector_to_array(flat.id_map)
+    if len(ids) != ann.count or inner.ntotal != ann.count:
+        return f"{ann.file} holds {inner.ntotal:,} vectors, {ann.count:,} are recorded"
+    if not len(ids) or int(ids.max()) != ann.watermark or len(np.unique(ids)) != len(ids):
+        return f"{ann.file} ends at another passage than recorded, or holds one twice"
+    return ids, faiss.rev_swig_ptr(inner.get_xb(), ann.count * dimension).reshape(ann.count, dimension)
+
+
+def _compare(
+    connection: sqlite3.Connection,
+    ann: Ann,
+    held: tuple[NDArray[np.int64], Any],
+    dead: set[int],
+    tally: Tally,
+) -> None:
+    """Every embedding up to the watermark is in the file, and all else in the file is a tombstone."""
+    ids, vectors = held
+    order = np.argsort(ids)
+    ids = ids[order]
+    alive = np.zeros(len(ids), dtype=bool)
+    rows = connection.execute(
+        "SELECT passage, vector FROM embeddings WHERE passage <= ? ORDER BY passage", (ann.watermark,)
+    )
+    while block := rows.fetchmany(ROWS_AT_ONCE):
+        places = np.searchsorted(ids, [row[0] for row in block])
+        for (id_, blob), place in zip(block, places, strict=True):
+            if ids[min(place, len(ids) - 1)] != id_:
+                tally.add("vectors differ", f"p{id_} is not in it")
+                continue
+            alive[place] = True
+            if vectors[order[place]].tobytes() != blob:
+                tally.add("vectors differ", f"p{id_}")
+            if id_ in dead:
+                tally.add("tombstones", f"p{id_} is there", id_)
+    for id_ in ids[~alive].tolist():
+        if id_ not in dead:
+            tally.add("tombstones", f"p{id_} is not there", id_)
+    for id_ in dead.difference(ids.tolist()):
+        tally.add("tombstones", f"p{id_} is not in the FAISS file", id_)
+
+
+def examine_queries(
+    connection: sqlite3.Connection, loaded: LoadedVectors, dimension: int, how_many: int, tally: Tally
+) -> int:
+    """Ask for what is nearest to some stored embeddings, through FAISS and by brute force.
+
+    Two rankings agree if their scores do, hit by hit, and each hit has the score that it is given: passages
+    with equal scores may change places. Returns how many queries were made.
+    """
+    with snapshot(connection):
+        ids = np.array([row[0] for row in connection.execute("SELECT passage FROM embeddings ORDER BY 1")])
+        chosen = np.random.default_rng(0).permutation(len(ids))[:how_many]
+        asked = [int(id_) for id_ in np.sort(ids[chosen])] if len(ids) else []
+        vectors = {id_: _vector(connection, id_) for id_ in asked}
+        if not asked:
+            return 0
+        matrix = np.stack(list(vectors.values()))
+        best = _brute_force(connection, dimension, matrix)
+        for (id_, query), expected in zip(vectors.items(), best, strict=True):
+            try:
+                found = nearest(connection, loaded, query, _HITS)
+            except IndexDamaged as error:
+                tally.add("query", f"p{id_}: {error}")
+                continue
+            true = [float(_vector(connection, hit) @ query) for hit, _ in found]
+            scores = [score for _, score in found]
+            agree = len(scores) == len(expected) == len({hit for hit, _ in found})
+            if not (agree and _near(scores, expected) and _near(scores, true)):
+                tally.add("query", f"what is nearest to p{id_}")
+    return len(asked)
+
+
+def _near(one: Any, other: Any) -> bool:
+    return bool(np.allclose(one, other, rtol=0, atol=_ROUNDING))
+
+
+def _vector(connection: sqlite3.Connection, id_: int) -> NDArray[np.float32]:
+    row = connection.execute("SELECT vector FROM embeddings WHERE passage = ?", (id_,)).fetchone()
+    return np.frombuffer(row[0], dtype="<f4") if row else np.zeros(0, dtype=np.float32)
+
+
+def _brute_force(
+    connection: sqlite3.Connection, dimension: int, queries: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """The highest cosines of each query with all embeddings, (q, at most _HITS), best first."""
+    best = np.empty((len(queries), 0), dtype=np.float32)
+    rows = connection.execute("SELECT vector FROM embeddings")
+    while block := rows.fetchmany(ROWS_AT_ONCE):
+        vectors = np.frombuffer(b"".join(row[0] for row in block), dtype="<f4").reshape(-1, dimension)
+        together = np.concatenate([best, queries @ vectors.T], axis=1)
+        best = -np.sort(-together, axis=1)[:, :_HITS]
+    return best

@@ -1,0 +1,300 @@
+"""The words of the passages: an FTS5 table in index.db that can be rebuilt from them.
+
+The table keeps no text, so a passage is taken out of it by the text that was put in. It has a seal in `meta`: a
+checksum over all that FTS5 wrote. A reader compares it before it trusts the table, because a bit that flips
+in there would be a wrong score; where it does not fit, the table is made anew in memory, from the passages.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+import zlib
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from search.errors import IndexDamaged, SearchError
+from search.store.checksums import COVERED, covered, require, row_checksum
+from search.store.database import one_meta, put_meta
+from search.store.postings import KeptTerms, Postings
+from search.store.terms import RULES, TOKENIZER, Stemmer, Term, indexable, words
+
+_KEY = "lexicon"
+_ROWS = np.dtype([("id", np.int64), ("score", np.float64)])
+_UNSEALED = {"checksum": None}
+_PROBLEM = (
+    "the words of the index are damaged or missing. Queries are exact without them, only slower. "
+    "Mend it with: seewhy repair"
+)
+_NO_FTS5 = (
+    "this Python's SQLite was built without FTS5, which seewhy needs to find words. Use a Python from python.org, "
+    "conda-forge or your system."
+)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the empty table, and a view of its tokens."""
+    try:
+        connection.execute(
+            f"CREATE VIRTUAL TABLE lexicon USING fts5 (text, content = '', tokenize = '{TOKENIZER}')"
+        )
+        connection.execute("CREATE VIRTUAL TABLE lexicon_terms USING fts5vocab (lexicon, row)")
+    except sqlite3.OperationalError as error:
+        raise SearchError(_NO_FTS5) if "no such module" in str(error) else error from None
+
+
+def add(connection: sqlite3.Connection, passage: int, context: str, text: str) -> None:
+    """Put a passage's words in, within a transaction that ends with `seal`."""
+    connection.execute("INSERT INTO lexicon (rowid, text) VALUES (?, ?)", (passage, indexable(context, text)))
+
+
+def forget(connection: sqlite3.Connection, document: int) -> None:
+    """Take the words of a document's passages out, before they are deleted.
+
+    From a table that is not sealed nothing is taken: it need not hold them, and is made anew in the end.
+    """
+    if not _has_seal(connection):
+        return
+    rows = connection.execute(
+        f"SELECT {covered('passages')}, checksum FROM passages WHERE document = ?", (document,)
+    )
+    place = {name: COVERED["passages"].index(name) for name in ("id", "context", "text")}
+    for *row, checksum in rows.fetchall():
+        if row_checksum(*row) != checksum:  # its words cannot be told any more
+            unseal(connection)
+            return
+        connection.execute(
+            "INSERT INTO lexicon (lexicon, rowid, text) VALUES ('delete', ?, ?)",
+            (row[place["id"]], indexable(row[place["context"]], row[place["text"]])),
+        )
+
+
+def seal(connection: sqlite3.Connection) -> None:
+    """Write down what the table holds now, at the end of a transaction that changed it and was sealed before."""
+    if _has_seal(connection):  # else it stays without one until it is rebuilt
+        _write_seal(connection)
+
+
+def unseal(connection: sqlite3.Connection) -> None:
+    """Let nobody trust the table until it is rebuilt, within a transaction."""
+    put_meta(connection, {_KEY: _UNSEALED})
+
+
+def rebuild(connection: sqlite3.Connection) -> None:
+    """Make the table anew from the passages, within a transaction; it stays unsealed if one is damaged."""
+    connection.execute("INSERT INTO lexicon (lexicon) VALUES ('delete-all')")
+    try:
+        fill(connection, connection)
+    except IndexDamaged:
+        connection.execute("INSERT INTO lexicon (lexicon) VALUES ('delete-all')")
+        unseal(connection)
+    else:
+        _write_seal(connection)
+
+
+def is_sealed(connection: sqlite3.Connection) -> bool:
+    """Whether the table is what was written, with the tokenizer of this version."""
+    found = _sealed(connection)
+    return found["checksum"] is not None and found == _contents(connection)
+
+
+def _sealed(connection: sqlite3.Connection) -> dict[str, Any]:
+    try:
+        found = one_meta(connection, _KEY)
+    except IndexDamaged:
+        return _UNSEALED
+    return found if isinstance(found, dict) and "checksum" in found else _UNSEALED
+
+
+def _has_seal(connection: sqlite3.Connection) -> bool:
+    return _sealed(connection)["checksum"] is not None
+
+
+def _write_seal(connection: sqlite3.Connection) -> None:
+    connection.execute("SAVEPOINT words")  # makes FTS5 write what it holds back until the end
+    connection.execute("RELEASE words")
+    put_meta(connection, {_KEY: _contents(connection)})
+
+
+def _contents(connection: sqlite3.Connection) -> dict[str, Any]:
+    """A checksum of all that FTS5 keeps, and what it was made with."""
+    checksum = passages = 0
+    with suppress(sqlite3.DatabaseError):
+        for table, columns in (
+            ("data", "id, block"),
+            ("idx", "segid, CAST(term AS BLOB), pgno"),
+            ("docsize", "id, sz"),
+            ("config", "k, v"),
+        ):
+            for row in connection.execute(f"SELECT {columns} FROM lexicon_{table} ORDER BY 1, 2"):
+                for value in row:
+                    checksum = zlib.crc32(
+                        value if isinstance(value, bytes) else repr(value).encode(), checksum
+                    )
+                passages += table == "docsize"
+    return {"checksum": checksum, "passages": passages, "tokenizer": TOKENIZER, "rules": RULES}
+
+
+def fill(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Put the words of all passages of one database into the empty table of another.
+
+    Raises:
+        IndexDamaged: the row of a passage is damaged.
+    """
+    rows = source.execute(f"SELECT {covered('passages')}, checksum FROM passages ORDER BY id").fetchall()
+    id_, context, text = (COVERED["passages"].index(name) for name in ("id", "context", "text"))
+    for *row, checksum in rows:
+        require("passages", row, checksum)
+        add(target, row[id_], row[context], row[text])
+
+
+class Lexicon:
+    """The words of an index as one process asks for them. Safe between threads.
+
+    Attributes:
+        problem: why the table in index.db is not used; "" when it is.
+    """
+
+    def __init__(self) -> None:
+        self.problem = ""
+        self._stemmer = Stemmer()
+        self._kept = KeptTerms()
+        self._lock = threading.Lock()
+        self._trusted: dict[str, Any] | None = None
+        self._substitute: sqlite3.Connection | None = None
+        self._substituted: tuple[sqlite3.Connection, int] | None = None
+
+    def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
+        """The words of a query; see `Stemmer.terms`."""
+        return self._stemmer.terms(query, phrases=phrases)
+
+    def words(self, text: str) -> list[Term]:
+        """All words of a text, in order; one that says nothing to FTS5 has no stems."""
+        return self._stemmer.at(text, words(text))
+
+    def telling(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[Term]:
+        """Those of the terms that tell passages apart: found in some, and in no more than half of them.
+
+        FTS5's bm25 gives a term in more than half of all passages next to nothing. Where the query has no
+        other, these are taken.
+        """
+        if not terms:
+            return []
+        passages = one_meta(connection, "passages")
+        with self._table(connection) as table:
+            counts = [self._count(table, term) for term in terms]
+        there = [term for term, count in zip(terms, counts, strict=True) if count]
+        return [t for t, count in zip(terms, counts, strict=True) if 0 < count <= passages / 2] or there
+
+    def count(self, connection: sqlite3.Connection, term: Term) -> int:
+        """In how many passages a term is."""
+        with self._table(connection) as table:
+            return self._count(table, term) if term.stems else 0
+
+    def word_weights(self, connection: sqlite3.Connection, text: str) -> list[tuple[int, int, float]]:
+        """The words of a text, by their spans, and how much each tells passages apart: BM25's weight of a term."""
+        passages = one_meta(connection, "passages")
+        terms = self.words(text)
+        with self._table(connection) as table:
+            counts = [self._count(table, term) if term.stems else 0 for term in terms]
+        return [
+            (term.start, term.end, math.log((passages - n + 0.5) / (n + 0.5)))
+            for term, n in zip(terms, counts, strict=True)
+        ]
+
+    def postings(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[Postings]:
+        """For each term the passages that have it, and what it adds to their BM25, which is a sum over terms.
+
+        FTS5's own function: Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4), a
+        term's weight being log((N - n + 0.5) / (n + 0.5)) for n of N passages, and at least 1e-6.
+        """
+        if not terms:
+            return []
+        with self._table(connection) as table:
+            return [self._postings(table, term) for term in terms]
+
+    @contextmanager
+    def _table(self, connection: sqlite3.Connection) -> Iterator[_Table]:
+        """Where the words can be asked for: the index itself, or a substitute in memory."""
+        if seal := self._sound_seal(connection):
+            yield _Table(connection, seal)
+            return
+        with self._lock:
+            yield _Table(self._made_anew(connection), None)
+
+    def _sound_seal(self, connection: sqlite3.Connection) -> Hashable:
+        """What the words are sealed with; None where they are not to be trusted."""
+        if self._substituted == (
+            connection,
+            _version(connection),
+        ):  # looked through before, and found wanting
+            return None
+        found = _sealed(connection)
+        sound = found == self._trusted
+        if not sound and is_sealed(connection):
+            self._trusted, sound = found, True
+        sound = sound and found["passages"] == one_meta(connection, "passages")
+        self.problem = "" if sound else _PROBLEM
+        return tuple(sorted(found.items())) if sound else None
+
+    def _made_anew(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        of = connection, _version(connection)
+        if self._substitute is None or self._substituted != of:
+            made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            create(made)
+            made.execute("BEGIN")
+            fill(connection, made)
+            made.execute("COMMIT")
+            self._substitute, self._substituted = made, of
+        return self._substitute
+
+    def _postings(self, table: _Table, term: Term) -> Postings:
+        found = self._kept.postings(table.seal, term.expression) if table.seal else None
+        if found is None:
+            found = table.postings(term)
+            if table.seal:
+                self._kept.keep(table.seal, term.expression, found)
+        return found
+
+    def _count(self, table: _Table, term: Term) -> int:
+        found = self._kept.count(table.seal, term.expression) if table.seal else None
+        if found is None:
+            found = table.count(term)
+            if table.seal:
+                self._kept.keep(table.seal, term.expression, found)
+        return found
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    """Another number once another connection has written."""
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+@dataclass(frozen=True)
+class _Table:
+    """FTS5's table. What it says may be kept for as long as the seal is the same; without one it may not."""
+
+    connection: sqlite3.Connection
+    seal: Hashable
+
+    def postings(self, term: Term) -> Postings:
+        rows = self.connection.execute(
+            "SELECT rowid, -bm25(lexicon) FROM lexicon WHERE lexicon MATCH ?", (term.expression,)
+        )
+        found = np.fromiter(rows, dtype=_ROWS)
+        found = found[np.argsort(found["id"], kind="stable")]
+        return Postings(found["id"].copy(), found["score"].copy())
+
+    def count(self, term: Term) -> int:
+        """In how many passages a term is."""
+        if len(term.stems) == 1:
+            sql, value = "SELECT doc FROM lexicon_terms WHERE term = ?", term.stems[0]
+        else:
+            sql, value = "SELECT count(*) FROM lexicon WHERE lexicon MATCH ?", term.expression
+        row = self.connection.execute(sql, (value,)).fetchone()
+        return int(row[0]) if row else 0

@@ -1,0 +1,116 @@
+"""What a path means in an index."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from search.errors import InputError
+from search.store.database import one_meta
+from search.store.vectors import LoadedVectors
+
+_PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a path means in an index.
+
+    Attributes:
+        name: relative to the indexed folder, with forward slashes; None for what lies outside it.
+        record: number of a record of the file, None for the whole file.
+        line: 1-based line of the file, None for all of it.
+        location: where the file is, or would be.
+        passages: ids of the passages that are stored for it.
+    """
+
+    name: str | None
+    record: int | None
+    line: int | None
+    location: Path
+    passages: tuple[int, ...] = ()
+
+    @property
+    def document(self) -> str:
+        """The document's name, as a `Hit` gives it; the path of what lies outside."""
+        return (self.name or str(self.location)) + (f"#{self.record}" if self.record else "")
+
+
+def place_of(loaded: LoadedVectors, what: str | Path) -> Place:
+    """What a path means: an absolute one, one from the current folder, or one from the indexed folder.
+
+    Args:
+        what: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
+
+    What is indexed is preferred to what is only there, and a whole string to one that is taken apart.
+
+    Raises:
+        InputError: it is a folder; or the index holds no passage at that line.
+    """
+    with loaded.reader.reading() as connection:
+        root = Path(one_meta(connection, "root"))
+        places = list(_readings(root, str(what)))
+        stored = [place for place in places if place.name is not None and _is_stored(connection, place)]
+        there = [place for place in places if os.path.lexists(place.location)]
+        inside = [place for place in places if place.name is not None]
+        # Of the readings that mean nothing yet, the last ones have record and line taken off.
+        place = (stored or there or inside[-1:] or places[-1:])[0]
+        if not stored and place.location.is_dir() and not place.location.is_symlink():
+            raise InputError(f"'{what}' is a folder. Name a file in it.")
+        if not stored:
+            return place
+        return Place(place.name, place.record, place.line, place.location, _passages(connection, place))
+
+
+def _readings(root: Path, what: str) -> Iterator[Place]:
+    """Every way to understand a path: whole, then without record and line; from here, then from the root."""
+    match = _PARTS.fullmatch(what)
+    parts: list[tuple[str, int | None, int | None]] = [(what, None, None)]
+    if match and match["path"] != what:
+        parts.append((match["path"], _number(match["record"]), _number(match["line"])))
+    for path, record, line in parts:
+        for base in (Path.cwd(), root):
+            location = Path(os.path.abspath(base / Path(path).expanduser()))  # noqa: PTH100 (keeps links)
+            yield Place(_name(root, location), record, line, location)
+
+
+def _number(digits: str | None) -> int | None:
+    return None if digits is None else int(digits)
+
+
+def _name(root: Path, location: Path) -> str | None:
+    """Relative to the root, also where the way there leads through links."""
+    for candidate in (location, location.parent.resolve() / location.name):
+        if candidate != root and candidate.is_relative_to(root):
+            return candidate.relative_to(root).as_posix()
+    return None
+
+
+def _is_stored(connection: sqlite3.Connection, place: Place) -> bool:
+    return next(iter(_rows(connection, place)), None) is not None
+
+
+def _passages(connection: sqlite3.Connection, place: Place) -> tuple[int, ...]:
+    rows = _rows(connection, place)
+    if place.line is None:
+        return tuple(id_ for id_, _, _ in rows)
+    found = tuple(id_ for id_, first, last in rows if first <= place.line <= last)
+    if not found:
+        raise InputError(
+            f"no passage of '{place.document}' is at line {place.line}. Leave the line out for its best passage."
+        )
+    return found
+
+
+def _rows(connection: sqlite3.Connection, place: Place) -> list[tuple[int, int, int]]:
+    """Id, first and last line of each passage that is stored of a place."""
+    return connection.execute(
+        """SELECT passages.id, line_start, line_end
+           FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
+           WHERE path = ? AND (? IS NULL OR record = ?) ORDER BY passages.id""",
+        (os.fsencode(place.name or ""), place.record, place.record),
+    ).fetchall()

@@ -1,0 +1,255 @@
+"""What ranking, explaining, filters, evaluation and the task heads ask an index for: the seam for other engines.
+
+A *store* is one index that is open in a process, and holds what a process keeps (an FAISS file in memory, postings
+of common words). Everything is read through a *snapshot*, one state of the index:
+
+    with store.reading() as snapshot:
+        nearest = snapshot.nearest(query, k=10)
+        passages = snapshot.stored([id_ for id_, _ in nearest])
+
+Here that is a read transaction of SQLite, with exact search in an FAISS file and BM25 by FTS5. To put another engine
+behind it (a server of vectors, a shared database), write two classes that have these methods. What must hold:
+
+- **One state.** All that a snapshot says belongs together: no id without its passage, no half of an update. An engine
+  without transactions marks rows with the generation in which they came and went, and a snapshot pins one.
+- **Exact.** `nearest` misses no passage, and `cosines` are inner products of the stored float32 embeddings with the
+  query, added up in float64 and rounded to float32, so that equal embeddings have equal cosines. Ids settle ties: of
+  equal scores the lower id comes first. An engine that can only approximate says so in `problems`.
+- **Sums.** A passage's BM25 is the sum of its terms' addends; the highest one is over all passages, whatever the
+  filter. Ranking needs no engine's own fusion: it takes the two ranked routes and scores by id
+  (`search.ranking.fusion`), so an engine need not even know that there are hybrid scores.
+- **Ids** are whole numbers above 0 and never used twice. Arrays of them increase. Where `among` is asked for, only
+  these passages are chosen from, with the scores that they have without it.
+- **Damage is an error.** A row that is used for an answer is what was written, or IndexDamaged is raised.
+- **Short.** No model runs while a snapshot is open; a snapshot is used in the thread that opened it.
+
+Scores are higher where better, never distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from search.encoding.fingerprint import Fingerprint
+    from search.records.annotations import Annotation, Annotator
+    from search.records.reports import Status
+    from search.store.baseline import Baseline
+    from search.store.place_of import Place
+    from search.store.settings import Source
+    from search.store.snapshot import StoredPassage
+    from search.store.terms import Term
+
+    Ids: TypeAlias = NDArray[np.int64]
+
+Where: TypeAlias = Any  # a filter as a tree of conditions, see search/query/conditions.py
+
+
+class Store(Protocol):
+    """An index that is open for reading. Safe between threads."""
+
+    def reading(self) -> AbstractContextManager[Snapshot]:
+        """One state of the index, the newest there is.
+
+        Raises:
+            IndexNotFound, IndexOutdated, IndexDamaged: it cannot be read.
+        """
+        ...
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What is wrong though the index answers: sentences that each end with the command that helps."""
+        ...
+
+
+class Snapshot(Protocol):
+    """One state of an index; see the module's docstring for what must hold."""
+
+    # Facts
+
+    @property
+    def passage_count(self) -> int:
+        """How many passages there are."""
+        ...
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What the embeddings were made with; among others their dimension."""
+        ...
+
+    @property
+    def root(self) -> Path:
+        """The folder that was indexed."""
+        ...
+
+    @property
+    def source(self) -> Source:
+        """Which of its files are indexed, and how records are read."""
+        ...
+
+    def status(self, weight: float) -> Status:
+        """What the index is and holds, as `Index.status` says it.
+
+        Args:
+            weight: what the cosine counts in the scores of random pairs.
+        """
+        ...
+
+    # Meaning
+
+    def nearest(
+        self, query: NDArray[np.float32], k: int, among: Ids | None = None
+    ) -> list[tuple[int, float]]:
+        """The k passages with the highest cosine, best first, as (passage id, cosine).
+
+        Args:
+            query: (d,) unit length.
+            k: at least 1; fewer come back only if there are fewer passages.
+            among: ids of the passages to choose from; None for all.
+        """
+        ...
+
+    def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
+        """(n,) the cosines of passages that are there, in their order: the same numbers as in `nearest`."""
+        ...
+
+    def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
+        """(n, d) of passages that are there, in their order; unit length."""
+        ...
+
+    def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
+        """All embeddings, or those of some passages, as blocks of (ids, (n, d)) by increasing ids."""
+        ...
+
+    def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        """(tokens, d) rows of length 1, of those of the passages that have them."""
+        ...
+
+    # Words
+
+    def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
+        """The words of a query, each once, in order; with `phrases` what stands in double quotes is one term."""
+        ...
+
+    def words(self, text: str) -> list[Term]:
+        """All words of a text, in order; one that is never looked for has no stems."""
+        ...
+
+    def counts(self, terms: Sequence[Term]) -> list[int]:
+        """In how many passages each term is."""
+        ...
+
+    def telling(self, terms: Sequence[Term]) -> list[Term]:
+        """Those that tell passages apart: in some, and in no more than half of them; else all that are in any."""
+        ...
+
+    def matches(self, terms: Sequence[Term]) -> Matches:
+        """The passages that have any of the terms, by BM25."""
+        ...
+
+    # Passages and documents
+
+    def ids(self) -> Ids:
+        """Of all passages."""
+        ...
+
+    def passing(self, where: Where) -> Ids:
+        """Of the passages that pass a filter.
+
+        Raises:
+            InputError: it names a field that nothing has, or orders one by what none of its values is.
+        """
+        ...
+
+    def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
+        """Those of the passages that are there, by id."""
+        ...
+
+    def passage(self, id_: int) -> StoredPassage:
+        """
+        Raises:
+            InputError: there is no passage of that id.
+        """
+        ...
+
+    def documents(self, passages: Sequence[int]) -> dict[int, int]:
+        """Passage id -> a number of its document, of those of the passages that are there."""
+        ...
+
+    def siblings(self, passages: Sequence[int]) -> dict[int, int]:
+        """As `documents`, of all passages of the same documents, by increasing ids."""
+        ...
+
+    def neighbours(self, passage: int, before: int, after: int) -> tuple[list[StoredPassage], ...]:
+        """The passages next to one in its document, in the order of the text: those before it, those after it."""
+        ...
+
+    def place(self, what: str | Path) -> Place:
+        """What a path means: a document, a record or a line, with the ids of its passages.
+
+        Raises:
+            InputError: it is a folder, or no passage is at that line.
+        """
+        ...
+
+    def file(self, name: str) -> StoredFile | None:
+        """A file by its name in the index; None if it is not there."""
+        ...
+
+    # What is known besides
+
+    def annotators(self) -> Sequence[Annotator]:
+        """Who gave annotations to passages, by name."""
+        ...
+
+    def annotations(self, passages: Sequence[int]) -> Mapping[int, Sequence[Annotation]]:
+        """What annotators say of those of the passages that they have said something of."""
+        ...
+
+    def random_pairs(self) -> Baseline | None:
+        """What random pairs of a query and a passage score; None where nobody measured it."""
+        ...
+
+
+class Matches(Protocol):
+    """The passages that have any of some terms: the ranked route of words.
+
+    An engine that searches by sparse vectors can store each passage's term saturations, and ask with the terms'
+    weights; `highest` is then the score of the first hit without a filter.
+    """
+
+    @property
+    def highest(self) -> float:
+        """The highest BM25 of all passages, with or without a filter; 0 where no passage has a term."""
+        ...
+
+    def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
+        """Ids and BM25 of the n best, best first; equal ones in the order of ids."""
+        ...
+
+    def at_least(self, score: float, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
+        """Ids, increasing, and BM25 of all that reach a score."""
+        ...
+
+    def scores(self, passages: Ids) -> NDArray[np.float64]:
+        """(n,) the BM25 of passages, in their order; 0 for those that have no term."""
+        ...
+
+    def addends(self, passages: Sequence[int]) -> NDArray[np.float64]:
+        """(n, terms) what each term adds to the BM25 of passages."""
+        ...
+
+
+class StoredFile(Protocol):
+    """A file as it was when it was indexed."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    sha256: str

@@ -1,0 +1,203 @@
+"""Reading: passages and facts of an index, each call from one consistent state."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from search.encoding.fingerprint import Fingerprint
+from search.errors import IndexDamaged, InputError
+from search.records.reports import SkippedGroup, Status
+from search.store.annotations import annotators, values_by_passage
+from search.store.baseline import LoadedBaseline
+from search.store.checksums import COVERED, content_key, covered, require
+from search.store.database import meta_of, one_meta, reading
+from search.store.layout import DATABASE
+from search.store.stored_vectors import one_embedding, read_ann
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class StoredPassage:
+    """A passage as it lies in the index, with what is known of its document and what annotators say of it."""
+
+    id: int
+    path: str
+    document: str
+    title: str
+    heading: str
+    context: str
+    text: str
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+    metadata: dict[str, Any]
+    page: int | None
+    annotations: dict[str, Any] = field(default_factory=dict)
+
+
+def documents_of(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, int]:
+    """Passage id -> document id, of the passages that are there."""
+    rows = connection.execute(
+        "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(passages)),),
+    )
+    return dict(rows.fetchall())
+
+
+def one_passage(connection: sqlite3.Connection, id_: int) -> StoredPassage:
+    """A passage by its id, within a transaction.
+
+    Raises:
+        InputError: the index has no passage of that id.
+    """
+    found = stored_passages(connection, [id_])
+    if id_ not in found:
+        raise InputError(
+            f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
+        )
+    return found[id_]
+
+
+def passage(index: Path, id_: int) -> tuple[StoredPassage, NDArray[np.float32]]:
+    """One passage and its stored embedding, (d,).
+
+    Raises:
+        InputError: the index has no passage of that id.
+    """
+    with reading(index / DATABASE) as connection:
+        return one_passage(connection, id_), one_embedding(connection, id_)
+
+
+def status(index: Path, weight: float) -> Status:
+    """What an index is and holds.
+
+    Args:
+        weight: what the cosine counts in the scores of random pairs.
+    """
+    database = index / DATABASE
+    with reading(database) as connection:
+        meta = meta_of(connection, database)
+        fingerprint = Fingerprint.from_dict(meta["fingerprint"])
+        documents, passages, tokens = counts(connection)
+        ann = read_ann(connection)
+        partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
+        skipped = skipped_groups(connection)
+        baseline = LoadedBaseline().get(connection)
+        annotated = tuple(annotators(connection))
+    held = f"FAISS flat, {ann.count - ann.deleted} of {passages} passages" if ann else "no FAISS file"
+    return Status(
+        name=index.name,
+        index=str(index),
+        folder=meta["root"],
+        model=fingerprint.model,
+        pooling=fingerprint.pooling,
+        dimension=int(fingerprint.dimension),
+        max_tokens=int(fingerprint.max_tokens),
+        documents=documents,
+        passages=passages,
+        tokens=tokens,
+        bytes=sum(path.stat().st_size for path in index.rglob("*") if path.is_file()),
+        updated=meta.get("updated", ""),
+        engine=meta.get("engine", ""),
+        vectors=held,
+        skipped=skipped,
+        fingerprint=fingerprint.as_dict(),
+        complete=bool(meta.get("complete")) and partial is None,
+        random_pairs=baseline.spread(weight) if baseline else None,
+        annotations=annotated,
+    )
+
+
+def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Documents, passages and tokens in the index."""
+    documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+    passages, tokens = connection.execute(
+        "SELECT count(*), coalesce(sum(n_tokens), 0) FROM passages"
+    ).fetchone()
+    return documents, passages, tokens
+
+
+def skipped_groups(connection: sqlite3.Connection) -> tuple[SkippedGroup, ...]:
+    """What was left out, by reason, the most frequent first."""
+    rows = connection.execute("SELECT path, record, reason, detail FROM skipped ORDER BY path, record")
+    return grouped(
+        (os.fsdecode(path) + (f"#{record}" if record else ""), reason, detail)
+        for path, record, reason, detail in rows
+    )
+
+
+def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]:
+    """Names, reasons and details of what was left out, by reason, the most frequent first."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, reason, detail in skipped:
+        groups[reason].append(f"{name} ({detail})" if detail else name)
+    return tuple(
+        SkippedGroup(reason, len(names), tuple(names[:_EXAMPLES]))
+        for reason, names in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    )
+
+
+def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, StoredPassage]:
+    """Those of the passages that are there, each checked against what was written.
+
+    Raises:
+        IndexDamaged: a row of a passage, its document or its file is damaged or missing.
+    """
+    root = one_meta(connection, "root")
+    annotated = values_by_passage(connection, ids)
+    rows = connection.execute(
+        f"""SELECT {covered("passages")}, passages.checksum, embeddings.content,
+                   {covered("documents")}, documents.checksum, {covered("files")}, files.checksum
+            FROM passages LEFT JOIN embeddings ON passage = passages.id
+                 LEFT JOIN documents ON documents.id = document LEFT JOIN files ON files.id = file
+            WHERE passages.id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    found = {}
+    for row in rows:
+        values = iter(row)
+        mine = _checked("passages", values)
+        content = next(values)
+        document, file = _checked("documents", values), _checked("files", values)
+        if content != content_key(mine["context"], mine["text"]):
+            raise IndexDamaged(
+                f"the embedding of passage {mine['id']} belongs to another text. Mend it with: seewhy repair"
+            )
+        name = os.fsdecode(file["path"])
+        found[mine["id"]] = StoredPassage(
+            id=mine["id"],
+            path=os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
+            document=f"{name}#{document['record']}" if document["record"] else name,
+            title=document["title"],
+            heading=mine["heading"],
+            context=mine["context"],
+            text=mine["text"],
+            start=mine["start"],
+            end=mine["end"],
+            line_start=mine["line_start"],
+            line_end=mine["line_end"],
+            metadata=json.loads(document["metadata"]),
+            page=mine["page"],
+            annotations=annotated.get(mine["id"], {}),
+        )
+    return found
+
+
+def _checked(table: str, values: Iterator[Any]) -> dict[str, Any]:
+    """The next covered columns of a joined row, and the checksum behind them, compared."""
+    row = dict(zip(COVERED[table], values, strict=False))
+    require(table, list(row.values()), next(values))
+    return row

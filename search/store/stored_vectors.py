@@ -1,0 +1,99 @@
+"""Embeddings as they lie in index.db, and the row that names the FAISS file of them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.errors import IndexDamaged
+from search.store.checksums import covered, require
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Ann:
+    """The row of table `ann`: which FAISS file belongs to this state of the index.
+
+    Attributes:
+        watermark: the file holds the passages with ids up to this one, as they were then.
+        count: how many it holds; `deleted` of them have been deleted since: those in table `tombstones`.
+    """
+
+    generation: int
+    file: str
+    sha256: str
+    watermark: int
+    count: int
+    deleted: int
+
+
+def read_ann(connection: sqlite3.Connection) -> Ann | None:
+    row = connection.execute(f"SELECT {covered('ann')}, checksum FROM ann WHERE id = 1").fetchone()
+    if row is None:
+        return None
+    generation, file, sha256, watermark, count, checksum = row
+    require("ann", row[:-1], checksum)
+    (deleted,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
+    return Ann(generation, file, sha256, watermark, count, deleted)
+
+
+def embeddings(
+    connection: sqlite3.Connection, dimension: int, after: int = 0
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Blocks of (passage ids, vectors (n, d)) with ids above `after`, in the order of ids.
+
+    Raises:
+        IndexDamaged: a vector is not the one that was written.
+    """
+    rows = connection.execute(
+        "SELECT passage, vector, checksum FROM embeddings WHERE passage > ? ORDER BY passage", (after,)
+    )
+    while block := rows.fetchmany(_ROWS_AT_ONCE):
+        yield _checked_block(block, dimension)
+
+
+def embeddings_of(
+    connection: sqlite3.Connection, dimension: int, passages: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """As `embeddings`, of those passages, given by increasing ids, that are there."""
+    for start in range(0, len(passages), _ROWS_AT_ONCE):
+        rows = connection.execute(
+            """SELECT passage, vector, checksum FROM embeddings
+               WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage""",
+            (json.dumps(passages[start : start + _ROWS_AT_ONCE].tolist()),),
+        )
+        if block := rows.fetchall():
+            yield _checked_block(block, dimension)
+
+
+def _checked_block(
+    rows: Sequence[tuple[int, bytes, int]], dimension: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    for id_, vector, checksum in rows:
+        _require_whole(id_, vector, checksum, dimension)
+    ids = np.array([row[0] for row in rows], dtype=np.int64)
+    return ids, np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(-1, dimension)
+
+
+def one_embedding(connection: sqlite3.Connection, passage: int) -> NDArray[np.float32]:
+    """The embedding of a passage that is there, (d,)."""
+    vector, checksum = connection.execute(
+        "SELECT vector, checksum FROM embeddings WHERE passage = ?", (passage,)
+    ).fetchone()
+    _require_whole(passage, vector, checksum, len(vector) // 4)
+    return np.frombuffer(vector, dtype="<f4")
+
+
+def _require_whole(passage: int, vector: bytes, checksum: int, dimension: int) -> None:
+    if len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
+        raise IndexDamaged(f"the embedding of passage {passage} is damaged. Mend it with: seewhy repair")

@@ -1,0 +1,71 @@
+"""An index whose rows are put there by hand, with the checksums that belong to them."""
+
+import json
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from search.store.checksums import COVERED, row_checksum
+from search.store.database import connect_to_write, count_passages
+from search.store.schema import migrate
+
+
+def empty(folder: Path) -> sqlite3.Connection:
+    connection = connect_to_write(folder / "index.db")
+    migrate(connection)
+    return connection
+
+
+def put(connection: sqlite3.Connection, table: str, *values: Any, **others: Any) -> None:
+    """A row: the columns that the checksum covers, in order, then others by name."""
+    columns = [f'"{column}"' for column in (*COVERED[table], *others, "checksum")]
+    marks = ", ".join("?" * len(columns))
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})",
+        (*values, *others.values(), row_checksum(*values)),
+    )
+
+
+def add_document(
+    connection: sqlite3.Connection,
+    path: bytes,
+    metadata: Any = None,
+    *,
+    kind: str = "markdown",
+    title: str = "",
+    passages: tuple[tuple[str, int | None], ...] = (("", None),),
+    record: int = 0,
+) -> list[int]:
+    """A document with passages, given by heading and page; returns the passages' ids. A transaction is the caller's."""
+    found = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+    if found is None:
+        found = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
+        facts = {"size": 0, "mtime_ns": 0, "inode": 0, "sha256": "", "status": "indexed"}
+        put(connection, "files", found[0], path, **facts)
+    (document,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
+    text = metadata if isinstance(metadata, str) else json.dumps(metadata or {}, ensure_ascii=False)
+    put(connection, "documents", document, found[0], record, kind, title, text, "utf-8", "")
+    ids = []
+    for heading, page in passages:
+        row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
+        ids.append(row[0] + 1 if row else 1)
+        put(connection, "passages", ids[-1], document, 0, 1, 1, 1, heading, "", "x", 3, page)
+    count_passages(connection)
+    return ids
+
+
+def add_embedding(connection: sqlite3.Connection, passage: int, vector: np.ndarray) -> None:
+    blob = vector.astype("<f4").tobytes()
+    connection.execute("INSERT INTO embeddings VALUES (?, ?, ?, x'00')", (passage, blob, zlib.crc32(blob)))
+
+
+def add_annotator(connection: sqlite3.Connection, name: str, fields: list[str]) -> None:
+    made_with = json.dumps({"model": "by hand", "command": f"seewhy tag --name {name}"})
+    put(connection, "annotators", name, made_with, json.dumps(fields))
+
+
+def add_annotation(connection: sqlite3.Connection, passage: int, annotator: str, values: Any) -> None:
+    put(connection, "annotations", passage, annotator, json.dumps(values, ensure_ascii=False), "[]")

@@ -1,0 +1,152 @@
+"""The hybrid ranking against brute force: exact, whatever the lists of the two sides look like."""
+
+import random
+import sqlite3
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import search
+from search import InputError
+from search.ranking import Ranking
+from search.ranking.ranking import WEIGHT
+
+WORDS = (
+    "key lock door water time people sound search find text token vector model turn open rotate long".split()
+)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> search.Index:
+    """Four hundred short files of random words, some of them equal."""
+    rng = random.Random(3)
+    folder = tmp_path_factory.mktemp("many")
+    rows = [" ".join(rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(400)]
+    (folder / "rows.csv").write_text("id,text\n" + "".join(f"{i},{row}\n" for i, row in enumerate(rows)))
+    return search.Index.build(folder, index=str(folder.with_name("index")), model=str(tiny_model))
+
+
+def everything(index: search.Index, query: str) -> dict[int, tuple[float, float]]:
+    """Cosine and word part of every passage, worked out apart from the ranking."""
+    (vector,) = index.encoder.encode([query], role="query")
+    with sqlite3.connect(index.path / "index.db") as connection:
+        rows = connection.execute(
+            "SELECT id, text, vector FROM passages JOIN embeddings ON passage = id"
+        ).fetchall()
+    own = sqlite3.connect(":memory:")
+    own.execute("CREATE VIRTUAL TABLE own USING fts5 (text, tokenize = 'porter unicode61')")
+    own.executemany("INSERT INTO own (rowid, text) VALUES (?, ?)", [row[:2] for row in rows])
+    ask = "SELECT rowid, -bm25(own) FROM own WHERE own MATCH ?"
+    typed = list(dict.fromkeys(query.split()))
+    n = {word: len(own.execute(ask, (word,)).fetchall()) for word in typed}
+    telling = [word for word in typed if 0 < n[word] <= len(rows) / 2] or [w for w in typed if n[w]]
+    bm25 = dict(own.execute(ask, (" OR ".join(telling),)).fetchall()) if telling else {}
+    highest = max(bm25.values(), default=1.0)
+    return {
+        id_: (float(np.frombuffer(blob, "<f4") @ vector), bm25.get(id_, 0) / highest) for id_, _, blob in rows
+    }
+
+
+@pytest.mark.parametrize("more", [100, 1])  # candidates beyond the k that are looked at first
+def test_hybrid_is_exact(index: search.Index, more: int) -> None:
+    rng = random.Random(more)
+    with mock.patch("search.ranking.fusion._MORE", more):
+        for _ in range(60):
+            query = " ".join(rng.choices([*WORDS, "zebra"], k=rng.randint(1, 4)))
+            weight = rng.choice([0.02, 0.3, WEIGHT, 0.98])
+            k = rng.choice([1, 3, 10, 399, 1000])
+            parts = everything(index, query)
+            scores = {id_: weight * cosine + (1 - weight) * word for id_, (cosine, word) in parts.items()}
+            hits = index.query(query, k=k, weight=weight)
+            best = sorted(scores.values(), reverse=True)[:k]
+            assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-6)
+            for hit in hits:
+                cosine, word = parts[hit.passage_id]
+                assert (hit.cosine, hit.lexical) == pytest.approx((cosine, word), abs=1e-6)
+                assert hit.score == pytest.approx(weight * hit.cosine + (1 - weight) * hit.lexical, abs=1e-12)
+            order = [(-hit.score, hit.passage_id) for hit in hits]
+            assert order == sorted(order)
+
+
+def test_longer_lists_begin_with_the_shorter(index: search.Index) -> None:
+    for mode in ("hybrid", "dense", "lexical", "rrf"):
+        long = [hit.passage_id for hit in index.query("rotate the key", k=50, mode=mode)]
+        for k in (1, 7, 20):
+            assert [hit.passage_id for hit in index.query("rotate the key", k=k, mode=mode)] == long[:k]
+
+
+def test_the_ends_of_the_weight(index: search.Index) -> None:
+    dense, words = index.query("open door", k=20, weight=1), index.query("open door", k=20, weight=0)
+    assert [h.passage_id for h in dense] == [
+        h.passage_id for h in index.query("open door", k=20, mode="dense")
+    ]
+    assert [h.score for h in words] == [h.score for h in index.query("open door", k=20, mode="lexical")]
+
+
+def test_lexical_finds_only_what_has_a_word(index: search.Index) -> None:
+    hits = index.query("rotate zebra", k=1000, mode="lexical")
+    parts = everything(index, "rotate zebra")
+    assert {hit.passage_id for hit in hits} == {id_ for id_, (_, word) in parts.items() if word}
+    assert {hit.cosine for hit in hits} == {None}
+    assert hits[0].lexical == hits[0].score == 1.0
+    assert index.query("zebra", mode="lexical") == []
+    assert len(index.query("zebra")) == 10
+    assert {hit.lexical for hit in index.query("zebra")} == {0.0}
+
+
+def test_reciprocal_ranks(index: search.Index) -> None:
+    query = "rotate the door"
+    dense = {h.passage_id: h.rank for h in index.query(query, k=1000, mode="dense")}
+    words = {h.passage_id: h.rank for h in index.query(query, k=1000, mode="lexical")}
+    expected = {
+        id_: 1 / (60 + rank) + (1 / (60 + words[id_]) if id_ in words else 0) for id_, rank in dense.items()
+    }
+    hits = index.query(query, k=1000, mode="rrf")
+    assert {h.passage_id: h.score for h in hits} == pytest.approx(expected, abs=1e-12)
+    for hit in hits:
+        assert hit.ranks == (dense[hit.passage_id], words.get(hit.passage_id))
+
+
+def test_a_filter_changes_no_score(index: search.Index) -> None:
+    for mode in ("hybrid", "dense", "lexical", "rrf"):
+        scores = {h.passage_id: h.score for h in index.query("open water", k=1000, mode=mode)}
+        some = index.query("open water", k=1000, mode=mode, where="id<100")
+        expected = {id_: score for id_, score in scores.items() if id_ <= 100}
+        assert {h.passage_id: h.score for h in some} == pytest.approx(expected, abs=1e-6)
+        assert index.query("open water", k=5, mode=mode, where="id<100") == some[:5]
+        assert index.query("open water", mode=mode, where="id<0") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "best"}, "no mode 'best'. Choose one of: hybrid, dense, lexical, rrf"),
+        ({"weight": 1.5}, "weight is 1.5"),
+        ({"weight": float("nan")}, "weight is nan"),
+        ({"mode": "dense", "weight": 0.5}, "belongs to the mode 'hybrid'"),
+    ],
+)
+def test_rankings_that_there_are_not(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Ranking.of(**options)  # type: ignore[arg-type]
+
+
+def test_another_process_rebuilds_with_another_model(
+    notes: Path, tiny_model: Path, other_model: Path
+) -> None:
+    index = search.Index.build(notes, model=str(tiny_model))
+    index.query("find the key")
+    search.Index.build(notes, model=str(other_model), rebuild=True)
+    fresh = search.Index.open(index.path).query("find the key")
+    assert index.query("find the key") == fresh
+    search.Index.build(notes, model=str(other_model), rebuild=True, dim=8)
+    assert index.query("find the key") == search.Index.open(index.path).query("find the key")
+
+
+def test_queries_that_are_none(index: search.Index) -> None:
+    with pytest.raises(InputError, match="a list of texts with weights"):
+        index.query(("keys", 1))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="min_score is no number"):
+        index.query("keys", min_score=float("nan"))

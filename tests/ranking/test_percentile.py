@@ -1,0 +1,350 @@
+"""How high a score is among those of random pairs, and passages that are near everything."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import zlib
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from search import Hit, Index
+from search.encoding import Encoder
+from search.indexing import run
+from search.store import sampling
+from search.store.baseline import PAIRS_NEEDED
+from search.store.checksums import row_checksum
+from search.store.database import connect_to_read
+from search.store.sampling import hubs, sampled
+from tests.store.crowd import crowd
+
+ASKED = "find the key to the door"
+
+
+def row(index: Path) -> tuple[Any, ...]:
+    with closing(sqlite3.connect(index / "index.db")) as connection:
+        found = connection.execute("SELECT passages, queries, pairs, hubs FROM baseline").fetchall()
+    assert len(found) == 1
+    return tuple(found[0])
+
+
+def execute(index: Path, statement: str, *values: Any) -> None:
+    with closing(sqlite3.connect(index / "index.db")) as connection:
+        connection.execute(statement, values)
+        connection.commit()
+
+
+def bare(hits: Sequence[Hit]) -> list[Hit]:
+    return [replace(hit, percentile=None, random_pairs=0, hub=None) for hit in hits]
+
+
+class Recorded(list[str]):
+    """The texts that were encoded as queries."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        encode = Encoder.encode
+
+        def listening(encoder: Encoder, texts: Sequence[str], **options: Any) -> Any:
+            if options.get("role") == "query":
+                self.extend(texts)
+            return encode(encoder, texts, **options)
+
+        patch.setattr(Encoder, "encode", listening)
+
+
+@pytest.mark.parametrize(
+    ("mode", "weight"), [("hybrid", None), ("hybrid", 0.4), ("dense", None), ("lexical", None)]
+)
+def test_a_percentile_is_the_share_of_random_pairs_that_score_less(
+    tmp_path: Path, tiny_model: Path, mode: str, weight: float | None
+) -> None:
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
+    passages, queries, pairs, _ = row(index.path)
+    sample = np.frombuffer(pairs, dtype="<f4").reshape(-1, 2).astype(float)
+    assert (passages, queries, sample.shape) == (60, 60, (600, 2))
+    hits = index.query(ASKED, k=60, mode=mode, weight=weight)
+    for hit in hits:
+        scores = hit.weight * sample[:, 0] + (1 - hit.weight) * sample[:, 1]
+        assert hit.percentile == pytest.approx(100 * np.mean(scores < hit.score), abs=1e-9)
+        assert hit.random_pairs == 600
+    found = [hit.percentile for hit in hits]
+    assert len(set(found)) > 10
+    assert index.hit(ASKED, hits[3].passage_id, mode=mode, weight=weight).percentile == found[3]
+
+
+def test_scores_by_ranks_have_no_percentile(tmp_path: Path, tiny_model: Path) -> None:
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
+    assert {(hit.percentile, hit.random_pairs) for hit in index.query(ASKED, mode="rrf")} == {(None, 0)}
+
+
+def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Recorded(monkeypatch)
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
+    texts = list(asked)
+    pairs = np.frombuffer(row(index.path)[2], dtype="<f4").reshape(len(texts), 10, 2)
+    sources = set()
+    for text, of_query in zip(texts, pairs, strict=True):
+        assert 4 <= len(text.split()) <= 16
+        everything = index.query(text, k=60, weight=0.5)
+        own = [hit.passage_id for hit in everything if text in " ".join(hit.text.split())]
+        assert own
+        others = [hit for hit in everything if hit.passage_id != own[0]]
+        highest = max(hit.lexical or 0.0 for hit in others)
+        parts = np.array([(hit.cosine, (hit.lexical or 0.0) / highest) for hit in others])
+        away = np.abs(parts[None] - of_query[:, None]).max(axis=2)
+        assert away.min(axis=1).max() < 1e-5  # each pair is with one of the others
+        assert len(set(away.argmin(axis=1).tolist())) == 10  # and each with another one
+        sources.add(own[0])
+    assert len(sources) > 50
+
+
+def test_the_same_passages_give_the_same_sample(tmp_path: Path, tiny_model: Path) -> None:
+    folder = crowd(tmp_path / "notes")
+    first = row(Index.build(folder, model=str(tiny_model), index=str(tmp_path / "a")).path)
+    assert row(Index.build(folder, model=str(tiny_model), index=str(tmp_path / "b")).path) == first
+    again = row(Index.build(folder, index=str(tmp_path / "a"), rebuild=True).path)
+    assert again == first  # though the passages have other ids
+
+
+def test_a_sample_is_taken_anew_when_the_index_has_doubled_or_halved(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    folder = crowd(tmp_path / "notes")
+    first = row(Index.build(folder, model=str(tiny_model)).path)
+    crowd(folder, 60, first=60)
+    assert row(Index.build(folder).path) == first  # as many again
+    crowd(folder, 1, first=120)
+    doubled = row(Index.build(folder).path)
+    assert (doubled[0], doubled[1], len(doubled[2])) == (121, 121, 121 * 10 * 8)
+    for number in range(60):
+        (folder / f"note{number:03}.txt").unlink()
+    assert row(Index.build(folder).path) == doubled
+    (folder / "note060.txt").unlink()
+    assert row(Index.build(folder).path)[0] == 60
+
+
+def test_a_run_that_changes_nothing_takes_no_sample(
+    tmp_path: Path, tiny_model: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = Index.build(crowd(tmp_path / "crowd"), model=str(tiny_model)).path
+    small = Index.build(notes, model=str(tiny_model)).path
+    before = row(large), row(small)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("a sample was taken")
+
+    monkeypatch.setattr(sampling, "sampled", fail)
+    Index.build(tmp_path / "crowd")
+    Index.build(notes)
+    assert (row(large), row(small)) == before
+
+
+def test_an_index_without_a_sample_gets_one_in_the_next_run(tmp_path: Path, tiny_model: Path) -> None:
+    folder = crowd(tmp_path / "notes")
+    index = Index.build(folder, model=str(tiny_model))
+    before = row(index.path)
+    with_sample = index.query(ASKED)
+    execute(index.path, "DELETE FROM baseline")
+    assert index.query(ASKED) == bare(with_sample)
+    assert index.notes == ()
+    assert index.status().random_pairs is None
+    assert index.check().ok
+    Index.build(folder)
+    assert row(index.path) == before
+    assert index.query(ASKED) == with_sample
+
+
+def test_another_way_of_sampling_takes_it_anew(tmp_path: Path, tiny_model: Path) -> None:
+    folder = crowd(tmp_path / "notes")
+    index = Index.build(folder, model=str(tiny_model)).path
+    before = row(index)
+    other = (1, 60, 60, "whole passages; another tokenizer", before[2][:4000], before[3])
+    execute(
+        index,
+        "REPLACE INTO baseline (id, passages, queries, made_with, pairs, hubs, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        *other,
+        row_checksum(*other),
+    )
+    assert Index.open(index).query(ASKED)[0].random_pairs == 500
+    Index.build(folder)
+    assert row(index) == before
+
+
+def test_too_few_passages_give_no_percentile(notes: Path, tmp_path: Path, tiny_model: Path) -> None:
+    index = Index.build(notes, model=str(tiny_model))
+    assert row(index.path) == (5, 0, b"", "{}")
+    assert {(hit.percentile, hit.random_pairs, hit.hub) for hit in index.query(ASKED)} == {(None, 0, None)}
+    assert index.status().random_pairs is None
+    fewest = PAIRS_NEEDED // 10
+    folder = crowd(tmp_path / "crowd", fewest - 1)
+    assert Index.build(folder, model=str(tiny_model)).query(ASKED)[0].percentile is None
+    crowd(folder, 1, first=fewest - 1)
+    assert Index.build(folder).query(ASKED)[0].random_pairs == PAIRS_NEEDED
+
+
+def test_passages_of_one_document_are_no_random_pairs(tmp_path: Path, tiny_model: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    parts = [
+        f"# Part {i}\n\n{(path).read_text()}\n" for i, path in enumerate(crowd(tmp_path / "c").iterdir())
+    ]
+    (folder / "book.md").write_text("".join(parts), encoding="utf-8")
+    index = Index.build(folder, model=str(tiny_model))
+    assert index.status().passages >= 60
+    assert index.query(ASKED)[0].percentile is None
+
+
+def test_the_status_says_what_random_pairs_score(tmp_path: Path, tiny_model: Path) -> None:
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
+    found = index.status().random_pairs
+    assert found is not None
+    sample = np.frombuffer(row(index.path)[2], dtype="<f4").reshape(-1, 2).astype(float)
+    weight = index.query(ASKED)[0].weight
+    scores = sample @ [weight, 1 - weight]
+    assert (found.pairs, found.weight) == (600, weight)
+    assert [found.median, found.p95, found.p99] == pytest.approx(np.percentile(scores, [50, 95, 99]).tolist())
+
+
+DAMAGE = [
+    "checksum = checksum + 1",
+    "pairs = x'00'",
+    "hubs = '{'",
+    "made_with = ''",
+    "passages = 7",
+    "queries = 7",
+]
+
+
+@pytest.mark.parametrize("change", DAMAGE)
+def test_a_damaged_sample_costs_percentiles_and_no_answer(
+    tmp_path: Path, tiny_model: Path, change: str
+) -> None:
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
+    before, stored = index.query(ASKED), row(index.path)
+    execute(index.path, f"UPDATE baseline SET {change}")
+    opened = Index.open(index.path)
+    assert opened.query(ASKED) == bare(before)
+    assert len(opened.notes) == 1
+    assert re.search(r"sample of random pairs is damaged.*seewhy repair --index ", opened.notes[0])
+    assert opened.status().random_pairs is None
+    (finding,) = [f for f in opened.check().findings if f.severity != "ok"]
+    assert (finding.check, finding.severity) == ("baseline", "damaged")
+    assert finding.command.startswith("seewhy repair")
+    assert "would take the sample" in opened.repair(dry_run=True).steps[0].message
+    done = opened.repair()
+    assert done.check.ok
+    assert [step.message for step in done.steps] == ["took the sample of random pairs anew"]
+    assert row(index.path) == stored
+    assert opened.query(ASKED) == before
+    assert opened.notes == ()
+
+
+def test_the_next_run_mends_a_damaged_sample_too(tmp_path: Path, tiny_model: Path) -> None:
+    folder = crowd(tmp_path / "notes")
+    index = Index.build(folder, model=str(tiny_model)).path
+    before = row(index)
+    execute(index, "UPDATE baseline SET pairs = x'0000'")
+    Index.build(folder)
+    assert row(index) == before
+
+
+def test_what_the_right_checksum_does_not_guard_is_no_crash(tmp_path: Path, tiny_model: Path) -> None:
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model)).path
+    for pairs, counts in [(b"123", "{}"), (b"", "[]"), (b"", '{"a": 1}'), (b"\xff" * 8, "{}")]:
+        values = (1, 60, 60, "x", pairs, counts)
+        execute(index, "DELETE FROM baseline")
+        execute(index, "INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", *values, row_checksum(*values))
+        opened = Index.open(index)
+        assert opened.query(ASKED)[0].percentile is None
+        assert len(opened.notes) == 1
+
+
+def test_a_repair_without_the_model_leaves_the_sample_to_the_next_run(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Path(shutil.copytree(tiny_model, tmp_path / "model"))
+    index = Index.build(crowd(tmp_path / "notes"), model=str(model)).path
+    execute(index, "UPDATE baseline SET pairs = x'00'")
+    shutil.rmtree(model)
+    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))  # where it was converted
+    done = Index.open(index).repair()
+    assert done.check.ok
+    assert "the next run of indexing takes another" in done.steps[0].message
+    with closing(sqlite3.connect(index / "index.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM baseline").fetchone() == (0,)
+
+
+def test_other_damage_does_not_stop_a_run(tmp_path: Path, tiny_model: Path) -> None:
+    """A damaged embedding is for a check to name; the run takes no sample, and the next one tries again."""
+    folder = crowd(tmp_path / "notes")
+    index = Index.build(folder, model=str(tiny_model)).path
+    execute(index, "DELETE FROM baseline")
+    execute(index, "UPDATE embeddings SET checksum = checksum + 1 WHERE passage = 7")
+    report = Index.build(folder).report
+    assert report is not None
+    assert report.nothing_changed
+    with closing(sqlite3.connect(index / "index.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM baseline").fetchone() == (0,)
+
+
+def test_hubs_come_up_for_six_in_a_hundred_queries_and_five_times_as_often_as_others() -> None:
+    nearest = np.arange(1, 2001).reshape(200, 10)
+    nearest[:12, 0], nearest[:11, 1] = 5000, 6000
+    assert hubs(nearest, 2000) == {5000: 12}  # 6 % of 200; 1 is what each has on average
+    assert hubs(nearest, 834) == {5000: 12}
+    assert hubs(nearest, 832) == {}  # five times 2.404 are more than 12
+    nearest[:, 2] = 0  # no passage
+    assert hubs(nearest, 2000) == {5000: 12}
+
+
+class Made:
+    """An encoder whose queries all point into one direction, and each a little into another."""
+
+    def encode(self, texts: Sequence[str], **_: object) -> np.ndarray:
+        around = np.random.default_rng(1).normal(size=(len(texts), 32)).astype(np.float32)
+        around /= np.linalg.norm(around, axis=1, keepdims=True)
+        around[:, 0] = 2
+        return around / np.linalg.norm(around, axis=1, keepdims=True)
+
+
+def test_a_passage_in_the_middle_of_everything_is_a_hub(tmp_path: Path, tiny_model: Path) -> None:
+    index = Index.build(crowd(tmp_path / "notes", 200), model=str(tiny_model))
+    vectors = np.random.default_rng(2).normal(size=(200, 32)).astype("<f4")
+    vectors[:, 0] = 0
+    vectors[99] = np.eye(32)[0]  # of passage 100
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    with closing(sqlite3.connect(index.path / "index.db")) as connection:
+        connection.executemany(
+            "UPDATE embeddings SET vector = ?, checksum = ? WHERE passage = ?",
+            [(v.tobytes(), zlib.crc32(v.tobytes()), n) for n, v in enumerate(vectors, start=1)],
+        )
+        connection.commit()
+    with closing(connect_to_read(index.path / "index.db")) as connection:
+        found = sampled(connection, Made())  # type: ignore[arg-type]
+    assert found.queries == 200
+    assert found.hubs == {100: 199}  # for all sentences but its own
+
+
+def test_a_hit_says_that_it_is_a_hub(tmp_path: Path, tiny_model: Path) -> None:
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
+    best = index.query(ASKED)[0].passage_id
+    values = (1, 60, 60, "x", row(index.path)[2], f'{{"{best}": 9}}')
+    execute(index.path, "DELETE FROM baseline")
+    execute(index.path, "INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", *values, row_checksum(*values))
+    assert [hit.hub for hit in index.query(ASKED, k=3)] == [15.0, None, None]  # seen without opening it again
+    assert {hit.hub for hit in index.query(ASKED, mode="lexical")} == {None}
+    assert index.explain(ASKED, best).score == index.query(ASKED)[0].score
+
+
+def test_the_run_takes_the_sample_after_the_passages() -> None:
+    assert run.renew_baseline is sampling.renew_baseline

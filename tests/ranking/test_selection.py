@@ -1,0 +1,179 @@
+"""Which part of a ranking comes back, against brute force over the whole of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search import Hit, Index, InputError
+from search.ranking.diversity import diverse_order
+from search.ranking.selection import stored_vectors
+
+MODES = ["hybrid", "dense", "lexical", "rrf"]
+TEXT = "word number 2 of b"
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Index:
+    """Four documents of 60, 40, 3 and 1 passages."""
+    folder = tmp_path_factory.mktemp("crowded")
+    for name, n in (("a", 60), ("b", 40), ("c", 3), ("d", 1)):
+        sections = [f"# Part {i}\n\nThe word number {i} of {name}, and more {i * i}." for i in range(n)]
+        (folder / f"{name}.md").write_text("\n\n".join(sections))
+    return Index.build(folder, model=str(tiny_model), index=str(folder.parent / f"{folder.name}-index"))
+
+
+def everything(index: Index, mode: str) -> list[Hit]:
+    hits = index.query(TEXT, k=1000, mode=mode)
+    assert len(hits) == 104 or mode == "lexical"
+    return hits
+
+
+def ids(hits: list[Hit]) -> list[int]:
+    return [hit.passage_id for hit in hits]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "options", [{}, {"per_document": 2}, {"diversity": 0.4}, {"per_document": 3, "diversity": 0.7}]
+)
+def test_a_page_is_a_slice_of_a_longer_list(crowded: Index, mode: str, options: dict[str, float]) -> None:
+    longer = crowded.query(TEXT, k=17, mode=mode, **options)  # type: ignore[arg-type]
+    assert [hit.rank for hit in longer] == list(range(1, 18))
+    page = crowded.query(TEXT, k=7, offset=10, mode=mode, **options)  # type: ignore[arg-type]
+    assert page == longer[10:]
+    assert page[0].rank == 11
+    assert crowded.query(TEXT, k=5, offset=500, mode=mode, **options) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("rerank", [None, "late"])
+def test_a_rank_means_the_same_passage_on_every_page(crowded: Index, mode: str, rerank: str | None) -> None:
+    """Also where the limit of a document gives way: seven passages are within it."""
+    options = {"mode": mode, "rerank": rerank, "per_document": 2}
+    whole = ids(crowded.query(TEXT, k=30, **options))  # type: ignore[arg-type]
+    assert len(set(whole)) == 30
+    for k, offset in ((5, 0), (7, 0), (8, 0), (5, 5), (10, 10), (13, 17)):
+        page = crowded.query(TEXT, k=k, offset=offset, **options)  # type: ignore[arg-type]
+        assert ids(page) == whole[offset : offset + k]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_scores_less_is_left_out(crowded: Index, mode: str) -> None:
+    hits = everything(crowded, mode)
+    least = (hits[0].score + hits[-1].score) / 2
+    expected = [hit for hit in hits if hit.score >= least]
+    assert 0 < len(expected) < len(hits)
+    assert crowded.query(TEXT, k=1000, mode=mode, min_score=least) == expected
+    assert crowded.query(TEXT, k=4, mode=mode, min_score=least) == expected[:4]
+    assert ids(crowded.query(TEXT, k=1000, mode=mode, min_score=least, per_document=1000)) == ids(expected)
+    assert crowded.query(TEXT, mode=mode, min_score=hits[0].score + 1e-9) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("k", [1, 2, 3, 10])
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_documents_stand_by_their_best_passage(crowded: Index, mode: str, k: int, most: int) -> None:
+    by_document: dict[str, list[Hit]] = {}
+    for hit in everything(crowded, mode):
+        by_document.setdefault(hit.document, []).append(hit)
+    groups = [group[: most or None] for group in by_document.values()]
+    found = crowded.query(TEXT, k=k, mode=mode, group=True, per_document=most)
+    assert ids(found) == [hit.passage_id for group in groups[:k] for hit in group]
+    assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
+    rest = crowded.query(TEXT, k=2, offset=1, mode=mode, group=True, per_document=most)
+    three = crowded.query(TEXT, k=3, mode=mode, group=True, per_document=most)
+    assert rest == three[len(groups[0]) :]
+
+
+def test_groups_keep_to_the_filter_and_the_least_score(crowded: Index) -> None:
+    hits = crowded.query(TEXT, k=1000, where="path:b.md or path:c.md")
+    least = hits[20].score
+    found = crowded.query(TEXT, where="path:b.md or path:c.md", group=True, min_score=least)
+    assert sorted(ids(found)) == sorted(hit.passage_id for hit in hits if hit.score >= least)
+
+
+def by_definition(scores: np.ndarray, vectors: np.ndarray, diversity: float) -> list[int]:
+    """Maximal marginal relevance as it stands in the paper, with loops."""
+    order: list[int] = []
+    while len(order) < len(scores):
+        worth = {}
+        for i in range(len(scores)):
+            if i in order:
+                continue
+            like = max((float(vectors[i] @ vectors[j]) for j in order), default=0.0)
+            worth[i] = round((1 - diversity) * scores[i] / scores[0] - diversity * like, 9)
+        order.append(max(worth, key=lambda i: (worth[i], -i)) if order else 0)
+    return order
+
+
+@pytest.mark.parametrize("diversity", [0.0, 0.2, 0.5, 0.8, 1.0])
+def test_diversity_is_maximal_marginal_relevance(diversity: float) -> None:
+    random = np.random.default_rng(3)
+    vectors = random.standard_normal((30, 6))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = np.sort(random.random(30))[::-1]
+    found = diverse_order(scores.tolist(), vectors.astype(np.float32), diversity)
+    assert found == by_definition(scores, vectors.astype(np.float32).astype(np.float64), diversity)
+    if diversity == 0:
+        assert found == list(range(30))
+    assert diverse_order([], np.empty((0, 6), dtype=np.float32), diversity) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_diversity_changes_the_order_and_not_the_scores(crowded: Index, mode: str) -> None:
+    plain = {hit.passage_id: hit.score for hit in everything(crowded, mode)}
+    found = crowded.query(TEXT, k=30, mode=mode, diversity=0.6)
+    assert found[0].passage_id == next(iter(plain))
+    assert ids(found) != list(plain)[:30]
+    assert all(hit.score == plain[hit.passage_id] for hit in found)
+    with crowded._vectors.reader.reading() as connection:
+        vectors = stored_vectors(connection, list(plain)[:100])
+    order = diverse_order(list(plain.values())[:100], vectors, 0.6)
+    assert ids(found) == [list(plain)[i] for i in order[:30]]
+    assert ids(crowded.query(TEXT, k=1000, mode=mode, diversity=0.6))[100:] == list(plain)[100:]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"offset": -1}, "offset is -1"),
+        ({"diversity": 1.5}, "diversity is 1.5"),
+        ({"diversity": float("nan")}, "diversity is nan"),
+        ({"k": 0}, "k is 0"),
+        ({"per_document": -2}, "per_document is -2"),
+    ],
+)
+def test_selections_that_make_no_sense(crowded: Index, options: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        crowded.query(TEXT, **options)  # type: ignore[arg-type]
+
+
+def test_a_rerank_keeps_to_the_selection(crowded: Index) -> None:
+    options = {"rerank": "late", "per_document": 2}
+    longer = crowded.query(TEXT, k=9, **options)  # type: ignore[arg-type]
+    assert crowded.query(TEXT, k=3, offset=6, **options) == longer[6:]  # type: ignore[arg-type]
+    least = longer[3].score
+    above = crowded.query(TEXT, k=50, rerank="late", min_score=least)
+    assert above
+    assert all(hit.score >= least for hit in above)
+    plain = {hit.passage_id: hit.score for hit in crowded.query(TEXT, k=30, rerank="late")}
+    diverse = crowded.query(TEXT, k=30, rerank="late", diversity=0.6)
+    assert ids(diverse) != list(plain)
+    assert all(hit.score == pytest.approx(plain.get(hit.passage_id, hit.score)) for hit in diverse)
+    grouped = crowded.query(TEXT, k=2, rerank="late", group=True, per_document=2)
+    assert len({hit.document for hit in grouped}) == 2
+    assert len(grouped) <= 4
+
+
+def test_a_rerank_by_documents_finds_as_many_as_there_are(tmp_path: Path, tiny_model: Path) -> None:
+    """Forty documents, of which the first has more passages than the pool."""
+    for number in range(40):
+        sections = [
+            f"# Part {i}\n\nThe word number {i} of file {number}." for i in range(50 if not number else 1)
+        ]
+        (tmp_path / f"{number}.md").write_text("\n\n".join(sections), encoding="utf-8")
+    index = Index.build(tmp_path, model=str(tiny_model))
+    for k in (5, 25, 40):
+        found = index.query("the word number 0 of file 0", k=k, group=True, per_document=1, rerank="late")
+        assert len({hit.document for hit in found}) == len(found) == k

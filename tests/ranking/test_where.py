@@ -1,0 +1,439 @@
+"""The language of filters: what it means, and what is said of what it does not understand."""
+
+import os
+import random
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from search import IndexDamaged, InputError
+from search.corpus import SourceFile, read, walk
+from search.ranking.conditions import And, Comparison, Has, Not, Or
+from search.ranking.where import KINDS, parse
+from search.ranking.where_compare import Value, as_date, as_number, comparing
+from search.ranking.where_sql import Filters, matching
+from search.records.documents import Document
+from search.store.database import connect_to_read, count_passages
+from tests.conftest import REPOSITORY
+from tests.ranking.stored import add_document, empty
+
+DOCUMENTS = {
+    "guide": (b"docs/guide.md", {"lang": "en", "date": "2024-05-01", "tags": ["Python", "C++"], "pages": 12}),
+    "deep": (b"docs/a/b/deep.md", {"lang": "EN", "date": "2023-12-31T23:30:00+02:00", "draft": True, "pages": 9}),
+    "old": (b"old/docs.md", {"Lang": "fr-en", "date": "5-Jul-2001", "tags": [], "pages": "100", "draft": False}),
+    "row": (b"t/cells.csv", {"price": "08.50", "lang": "", "done": "TRUE", "v1.0": "dot", "id": "x-1"}),
+    "nested": (b"n.jsonl", {"author": {"name": "Ada", "Full Name": "Ada Lovelace"}, "by": [{"n": 1}, {"n": 2}]}),
+    "odd": (
+        b"odd \xff.md",
+        {
+            "it's": 1, 'a"b': 2, "a.b": 3, "$": 4, "": 5, "x y": 6, "'; DROP TABLE files; --": 7, "null": None,
+            "[0]": 8, "title": "front", "nul\x00l": "a\x00b", "and": 9, "Straße": "Größe", "big": 2**70,
+        },
+    ),
+}  # fmt: skip
+KIND = {"row": "csv", "nested": "jsonl"}
+PASSAGES = {"guide": (("", None), ("Keys > Rotation", 3), ("Keys > Loss of keys", 4))}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[sqlite3.Connection, dict[int, str]]]:
+    """An index of DOCUMENTS, and the name of each passage: "guide", and "guide 2" for a second one."""
+    with closing(empty(tmp_path_factory.mktemp("where"))) as connection:
+        names = {}
+        for name, (path, metadata) in DOCUMENTS.items():
+            passages = PASSAGES.get(name, (("", None),))
+            title = "How to rotate keys" if name == "guide" else name
+            ids = add_document(
+                connection, path, metadata, kind=KIND.get(name, "markdown"), title=title, passages=passages
+            )
+            names |= {id_: f"{name} {at}" if at > 1 else name for at, id_ in enumerate(ids, 1)}
+        yield connection, names
+
+
+def found(stored: tuple[sqlite3.Connection, dict[int, str]], text: str) -> list[str]:
+    connection, names = stored
+    ids = matching(connection, parse(text)).tolist()
+    assert ids == sorted(set(ids))
+    return [names[id_] for id_ in ids]
+
+
+GUIDE = ["guide", "guide 2", "guide 3"]
+ALL = [*GUIDE, "deep", "old", "row", "nested", "odd"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # paths, as in .gitignore
+        ("path:docs/**", [*GUIDE, "deep"]),
+        ("path:docs", [*GUIDE, "deep"]),
+        ("path:/docs/*.md", GUIDE),
+        ("path:*.md", [*GUIDE, "deep", "old", "odd"]),
+        ("path:**/b/*", ["deep"]),
+        ("path:DOCS/**", []),
+        ('path:"odd ?.md"', ["odd"]),
+        ("path=docs/guide.md", GUIDE),
+        ("PATH:docs/[!g]*", ["deep"]),
+        # text: any case of letters, whole values or whole words of them
+        ("lang=en", [*GUIDE, "deep"]),
+        ("LANG = 'En'", [*GUIDE, "deep"]),
+        ("lang:en", [*GUIDE, "deep", "old"]),
+        ("title:rotat*", GUIDE),
+        ("title:otat*", []),
+        ("title:*otat*", GUIDE),
+        ("title:k?ys", GUIDE),
+        ("title:'rotate keys'", GUIDE),
+        ("title:rot*key", []),
+        (r"title:rot\*", []),
+        ("id:1", ["row"]),
+        ("straSSe=GRÖSSE", ["odd"]),
+        ("straße:gr*e", ["odd"]),
+        ("lang>=f", ["old"]),
+        # numbers, also those that are stored as text
+        ("pages=12", GUIDE),
+        ("pages>9", [*GUIDE, "old"]),
+        ("pages>=9 and pages<100", [*GUIDE, "deep"]),
+        ("pages='12'", GUIDE),
+        ("pages='012'", []),
+        ("price=8.5", ["row"]),
+        ("price<=8.5e0", ["row"]),
+        ("big=1180591620717411303424", ["odd"]),
+        ("big>1180591620717411303423", ["odd"]),
+        # dates
+        ("date>=2024-01-01", GUIDE),
+        ("date>2024", []),
+        ("date>=2024", GUIDE),
+        ("date<=2023", ["deep", "old"]),
+        ("date<2023-12", ["old"]),
+        ("date=2023-12-31", ["deep"]),
+        ("date=2023-12-31T21:30Z", ["deep"]),
+        ("date<2023-12-31T21:31:00+00:00 and date>2023-12-31T22:29+01:00", ["deep"]),
+        ("date=2001-07", ["old"]),
+        # lists, yes and no
+        ("tags=c++", GUIDE),
+        ("tags:py*", GUIDE),
+        ("tags in (ruby, PYTHON)", GUIDE),
+        ("draft=true", ["deep"]),
+        ("draft=false", ["old"]),
+        ("draft=1", []),
+        ("done=true", ["row"]),
+        # what is there
+        ("has tags", GUIDE),
+        ("has lang", [*GUIDE, "deep", "old"]),
+        ("has author", ["nested"]),
+        ("has page", ["guide 2", "guide 3"]),
+        ("not has heading", ["guide", "deep", "old", "row", "nested", "odd"]),
+        ('has "null"', []),
+        # passages
+        ("page>=4", ["guide 3"]),
+        ("page!=3", [name for name in ALL if name != "guide 2"]),
+        ("heading:keys", ["guide 2", "guide 3"]),
+        ("heading:'loss of key*'", ["guide 3"]),
+        ("page=3 or kind=csv", ["guide 2", "row"]),
+        ("kind in (CSV, jsonl)", ["row", "nested"]),
+        # or, and, not
+        ("lang!=en", ["old", "row", "nested", "odd"]),
+        ("not lang=en", ["old", "row", "nested", "odd"]),
+        ("lang not in (en, fr-en) and has lang", []),
+        ("kind=csv or lang=en and draft=true", ["deep", "row"]),
+        ("(kind=csv or lang=en) and draft=true", ["deep"]),
+        ("not kind=csv and not(lang=en)", ["old", "nested", "odd"]),
+        ("NOT NOT kind=csv", ["row"]),
+        ("path:** Or has page", ALL),
+        # names
+        ("author.name=ada", ["nested"]),
+        ("AUTHOR.'full name':lovelace", ["nested"]),
+        ("by.n=2", ["nested"]),
+        ("v1.0=dot", ["row"]),
+        ('"v1.0"=dot', ["row"]),
+        ('"it\'s"=1', ["odd"]),
+        ("'it''s'=1", ["odd"]),
+        ('"a""b"=2', ["odd"]),
+        ("a.b=3", ["odd"]),
+        ("$=4", ["odd"]),
+        ("''=5", ["odd"]),
+        ("'x y'=6", ["odd"]),
+        ('"\'; DROP TABLE files; --"=7', ["odd"]),
+        ("[0]=8", ["odd"]),
+        ("metadata.title=front", ["odd"]),
+        ("title=front", []),
+        ("'and'=9", ["odd"]),
+        ("'nul\x00l'='a\x00b'", ["odd"]),
+    ],
+)
+def test_what_a_filter_finds(
+    stored: tuple[sqlite3.Connection, dict[int, str]], text: str, expected: list[str]
+) -> None:
+    assert found(stored, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "problem"),
+    [
+        ("lang=", 6, "expected a value behind '=', found the end"),
+        ("lang==en", 6, "found '='"),
+        ("lang", 5, "expected one of = != < <= > >= : in, behind the field 'lang'"),
+        ("lang~en", 8, "expected one of ="),
+        ("=en", 1, "expected the name of a field"),
+        ("lang=en kind=csv", 9, "expected 'and', 'or' or the end, found 'kind'"),
+        ("lang=en, kind=csv", 8, "found ','"),
+        ("lang=en and", 12, "expected the name of a field, found the end"),
+        ("(lang=en", 9, "')' for the '(' in column 1"),
+        ("lang=en)", 8, "found ')'"),
+        ("lang='en", 6, "opened and never closed"),
+        ("lang=e'n", 7, "quote within a value"),
+        ("lang in en", 9, "expected '(' and a list of values, found 'en'"),
+        ("lang in ()", 10, "expected a value, found ')'"),
+        ("lang in (en", 12, "expected ',' or ')', found the end"),
+        ("lang not en", 10, "expected 'in', found 'en'"),
+        ("title=how to", 11, "needs quotes"),
+        ("or=1", 1, "in quotes, if it really is called so"),
+        ("a.=1", 3, "expected the name of a field, found '='"),
+        ("has kind=csv", 9, "expected 'and', 'or' or the end, found '='"),
+        ("path:'!docs'", 6, "matches no path"),
+        ("path:#docs", 6, "matches no path"),
+        ("kind=md", 6, "no kind 'md'; there are markdown, rst"),
+        ("page>three", 6, "a page is a number"),
+        ("date>=2023-02-30", 7, "no such date as 2023-02-30"),
+        ("lnag=en", 1, "no document has a field 'lnag'; did you mean 'lang'"),
+        ("kind=csv or not tgas=a", 17, "did you mean 'tags'"),
+        ("pth:docs", 1, "did you mean 'path'"),
+        ("has autor", 5, "did you mean 'author'"),
+        ("author.nam=a", 1, "did you mean 'author.name'"),
+        ("zzzzzz=1", 1, "there are heading, kind, page, path, title, "),
+        ("lang>2020", 6, "no document has a number or date in the field 'lang'; it is such as 'en'"),
+        ("tags<2020-01", 6, "no document has a date in the field 'tags'; it is such as 'Python', 'C++'"),
+        ("draft>x", 7, "no document has a text in the field 'draft'; it is such as 'true'"),
+    ],
+)
+def test_errors_say_where(
+    stored: tuple[sqlite3.Connection, dict[int, str]], text: str, column: int, problem: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        found(stored, text)
+    said, shown, caret = str(error.value).split("\n")
+    assert said.startswith(f"in the filter, column {column}: ")
+    assert problem in said
+    assert (shown, caret) == (f"  {text}", " " * (column + 1) + "^")
+
+
+def test_long_filters_are_shown_around_the_place() -> None:
+    with pytest.raises(InputError) as error:
+        parse("kind=csv or " * 20 + "lang lang\t\x1b" + " or kind=csv" * 20)
+    said, shown, caret = str(error.value).split("\n")
+    assert "column 246" in said
+    assert shown.startswith("  ...") and shown.endswith("...") and len(shown) < 110
+    assert shown.isprintable()
+    assert shown[len(caret) - 1 :].startswith("lang  ")
+
+
+def test_the_empty_filter() -> None:
+    for text in ("", " \n"):
+        with pytest.raises(InputError, match="the filter is empty"):
+            parse(text)
+
+
+def test_the_tree() -> None:
+    where = parse("a=1 or not b in (x, 'y z') and has c")
+    assert where.text.startswith("a=1")
+    condition = where.condition
+    assert isinstance(condition, Or)
+    first, second = condition.parts
+    assert isinstance(first, Comparison) and first.values == (Value("1", False, 2),)
+    assert isinstance(second, And)
+    negated, has = second.parts
+    assert isinstance(negated, Not) and isinstance(negated.part, Comparison)
+    assert [(value.text, value.quoted) for value in negated.part.values] == [("x", False), ("y z", True)]
+    assert isinstance(has, Has) and has.field.name == "c"
+
+
+def test_many_conditions_and_deep_ones(stored: tuple[sqlite3.Connection, dict[int, str]]) -> None:
+    assert found(stored, " or ".join(["kind=csv"] * 256)) == ["row"]
+    assert found(stored, "(" * 20 + "kind=csv" + ")" * 20) == ["row"]
+    assert found(stored, "not " * 20 + "kind=csv") == ["row"]
+    assert found(stored, "not (kind=jsonl or " * 10 + "kind=csv" + ")" * 10) == ["row"]
+    assert found(stored, "(kind=csv or (kind!=csv and " * 10 + "page=1" + "))" * 10) == ["row"]
+    assert found(stored, f"kind=csv and lang not in ({', '.join(map(str, range(5000)))})") == ["row"]
+    with pytest.raises(InputError, match="more than 256 conditions"):
+        parse(" or ".join(["kind=csv"] * 257))
+    for text in ("(" * 5000 + "kind=csv", "not " * 2000 + "kind=csv"):
+        with pytest.raises(InputError, match="more than 20 conditions within one another"):
+            parse(text)
+
+
+def test_nothing_that_is_typed_is_sql(stored: tuple[sqlite3.Connection, dict[int, str]]) -> None:
+    connection, names = stored
+    attempts = [
+        "1'; DROP TABLE files; --",
+        '") OR 1=1 --',
+        "x' OR '1'='1",
+        "?",
+        ":a",
+        "$.a",
+        "%",
+        "_",
+        "\\",
+        "x\x00y",
+    ]
+    for attempt in attempts:
+        single, double = attempt.replace("'", "''"), attempt.replace('"', '""')
+        assert found(stored, f"lang='{single}'") == []
+        assert found(stored, f'title in ("{double}")') == []
+        if attempt != "?":
+            assert found(stored, f"title:'{single}'") == []
+        with pytest.raises(InputError, match="no document has a field"):
+            found(stored, f"'{single}'=1")
+    assert len(names) == connection.execute("SELECT count(*) FROM passages").fetchone()[0]
+
+
+def test_any_text_is_read_or_refused() -> None:
+    """Whatever is typed, there is a tree or an InputError that points into the text."""
+    pieces = ["and", "or", "not", "in", "has", "(", ")", ",", "=", "!=", "<", ">=", ":", "'", '"', ".", " ", "a",
+              "path", "kind", "csv", "2024", "2024-13", "page", "é", "\x00", "\ud800", "*", "\\", "#", "!",
+              "\n"]  # fmt: skip
+    chance = random.Random(0)
+    read = 0
+    for _ in range(5000):
+        text = chance.choice(["", " "]).join(chance.choices(pieces, k=chance.randint(1, 9)))
+        try:
+            parse(text)
+            read += 1
+        except InputError as error:
+            assert "the filter is empty" in str(
+                error
+            ) or f"column {str(error).split('column ')[1][0]}" in str(error)
+    assert read > 50
+
+
+def test_what_counts_as_number_and_date() -> None:
+    assert [as_number(text) for text in ("8", " 08 ", "-1.5", ".5", "1e3", "9" * 40)] == [
+        8, 8, -1.5, 0.5, 1000.0, int("9" * 40),
+    ]  # fmt: skip
+    for text in ("", "1,000", "1_000", "nan", "inf", "1e999", "0x10", "١", "9" * 101, "1 2", "v1", True):
+        assert as_number(text) is None, text
+    dates = {
+        "2024": (2024,), "2024-05": (2024, 5), " 2024-05-01 ": (2024, 5, 1), "5 July 2001": (2001, 7, 5),
+        "Thu, 05 Jul 2001": (2001, 7, 5), "July 5, 2001": (2001, 7, 5), "2024-02-29": (2024, 2, 29),
+        "2024-05-01 10:20": (2024, 5, 1, 10, 20), "2024-05-01T10:20:30,5": (2024, 5, 1, 10, 20, 30, 500_000),
+    }  # fmt: skip
+    for text, parts in dates.items():
+        date = as_date(text)
+        assert date is not None and date.parts == parts, text
+    for text in ("", "2023-02-29", "2024-13", "0000", "24-01-01", "5 Jux 2001", "31 June 2001", "2024-05-01T25:00",
+                 "0001-01-01T00:00+02:00", "2024-05-01+02:00", "today"):  # fmt: skip
+        assert as_date(text) is None, text
+
+
+def test_a_stored_date_that_is_less_exact_than_the_typed_one() -> None:
+    typed = Value("2024-05", False)
+    for comparison in ("=", "<", "<=", ">", ">="):
+        assert not comparing(comparison, typed)("2024")
+    assert comparing("<", typed)("2023") and comparing(">", typed)("2025")
+
+
+def test_patterns_take_no_time() -> None:
+    assert not comparing(":", Value("*a" * 50 + "b", True))("a" * 20_000)
+    assert comparing(":", Value("a*b", True))("x a" + "a" * 20_000 + "b")
+
+
+def test_kinds_are_those_of_documents() -> None:
+    assert all(f'"{kind}"' in (Document.__doc__ or "") for kind in KINDS)
+    assert sum(
+        line.count('"') for line in (Document.__doc__ or "").split("kind:")[1].splitlines()[:1]
+    ) == 2 * len(KINDS)
+
+
+def test_accents_in_either_form_and_names_that_are_no_text(tmp_path: Path) -> None:
+    with closing(empty(tmp_path)) as connection:
+        decomposed = unicodedata.normalize("NFD", "café")
+        (first,) = add_document(connection, os.fsencode(f"{decomposed}/a.md"), {decomposed: decomposed})
+        add_document(connection, b"\xff\xfe/b.md", {})
+        for text in ("path:café/**", f"path:{decomposed}", "path=CAFÉ/A.md", "café=CAFÉ", "café:caf?"):
+            assert matching(connection, parse(text)).tolist() == [first], text
+
+
+def test_an_index_without_documents(tmp_path: Path) -> None:
+    with closing(empty(tmp_path)) as connection:
+        found = matching(connection, parse("lang=en"))
+        assert (found.tolist(), found.dtype) == ([], "int64")
+
+
+def test_what_passes_is_kept_until_the_index_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        "search.ranking.where_sql.matching", lambda *args: (asked.append(args[1].text), matching(*args))[1]
+    )
+    filters, csv, markdown = Filters(), parse("kind=csv"), parse("kind=markdown")
+    with closing(empty(tmp_path)) as writer, closing(connect_to_read(tmp_path / "index.db")) as reader:
+        for connection in (reader, writer):
+            ids = add_document(writer, os.urandom(4).hex().encode(), kind="csv")
+            for _ in range(2):
+                assert filters.matching(connection, csv).tolist() == list(range(1, ids[0] + 1))
+                assert filters.matching(connection, markdown).tolist() == []
+        assert asked == ["kind=csv", "kind=markdown"] * 2
+        for number in range(100):
+            filters.matching(reader, parse(f"page={number}"))
+        assert filters.matching(reader, csv).tolist() == [1, 2]
+        with pytest.raises(ValueError, match="read-only"):
+            filters.matching(reader, csv)[0] = 7
+
+
+@pytest.mark.parametrize(
+    ("damage", "text", "problem"),
+    [
+        ("UPDATE documents SET metadata = '{}' WHERE id = 1", "lang=en", "row in the table 'documents'"),
+        ("UPDATE documents SET file = 2, record = 1 WHERE id = 1", "path:b", "row in the table 'documents'"),
+        ("UPDATE files SET path = x'63' WHERE id = 1", "path:a", "row in the table 'files'"),
+        ("UPDATE passages SET heading = 'x' WHERE id = 1", "heading=y", "row in the table 'passages'"),
+        ("DELETE FROM documents WHERE id = 1", "lang=en", "should hold 2 passages, but 1 were found"),
+    ],
+)
+def test_damage_is_an_error_and_not_a_hit_less(tmp_path: Path, damage: str, text: str, problem: str) -> None:
+    with closing(empty(tmp_path)) as connection:
+        for path in (b"a", b"b"):
+            add_document(connection, path, {"lang": "en"}, passages=(("y", 1),))
+        assert len(matching(connection, parse(text))) >= 1
+        connection.execute("PRAGMA foreign_keys = 0")
+        connection.execute(damage)
+        with pytest.raises(IndexDamaged, match=f"{problem}.*seewhy repair"):
+            matching(connection, parse(text))
+        if "DELETE" in damage:
+            connection.execute("DELETE FROM passages WHERE id = 1")
+            count_passages(connection)
+            assert len(matching(connection, parse(text))) == 1
+
+
+def test_the_filters_of_the_handbook_find_something_in_it(tmp_path: Path) -> None:
+    folder = REPOSITORY / "corpora" / "handbook"
+    (page,) = folder.glob("*-filters.md")
+    text = page.read_text(encoding="utf-8")
+    examples = re.findall(r"^\| `(.+)` \| (?:of|beneath|the same) ", text, re.MULTILINE)
+    (error, wrong_filter) = re.findall(r"^seewhy: (in the filter.*\n  (.*)\n +\^)$", text, re.MULTILINE)[0]
+    with closing(empty(tmp_path)) as connection:
+        connection.execute("BEGIN")
+        for file in walk(folder):
+            assert isinstance(file, SourceFile)
+            for document in read(file):
+                assert isinstance(document, Document)
+                add_document(
+                    connection,
+                    os.fsencode(file.path),
+                    dict(document.metadata),
+                    title=document.title,
+                    passages=tuple((" > ".join(section.trail), None) for section in document.sections),
+                )
+        connection.execute("COMMIT")
+        (everything,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+        for example in [*examples, *re.findall(r'--where "(.+)"', text), *re.findall(r'where="(.+)"', text)]:
+            assert 0 < len(matching(connection, parse(example))) < everything, example
+        assert len(examples) == 6
+        values = re.findall(r"^\| `([^`]+)` \|", text.split("## How values compare")[1], re.MULTILINE)
+        assert len(list(map(parse, values))) == 7
+        with pytest.raises(InputError) as caught:
+            matching(connection, parse(wrong_filter))
+        assert str(caught.value) == error

@@ -1,0 +1,344 @@
+"""Annotations: stored, found by filters, lost with their passages, checked and repaired."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index, IndexDamaged, IndexLocked, InputError
+from search.records.annotations import Annotation, Mention
+from search.store.annotating import annotating, annotators_of, remove_annotator
+from search.store.annotations import annotations_of
+from search.store.checksums import COVERED
+from search.store.health.check import check
+from search.store.health.repair import repair
+from search.store.lock import writer_lock
+from tests.store import damage
+from tests.store.damage import sql
+
+MADE = {"task": "ner", "model": "one", "command": "seewhy tag --task ner --model one"}
+FIELDS = ["person", "city"]
+
+
+def annotate(index: Path, *, name: str = "ner", most: int = 1000, **options: Any) -> int:
+    """Say of each passage who is in it: the word "people" is a person, "key" the city "Key", "door" another."""
+    done = 0
+    with annotating(
+        index, name, options.pop("made_with", MADE), options.pop("fields", FIELDS), **options
+    ) as run:
+        for batch in run.batches(2):
+            found = []
+            for passage in batch:
+                spans = []
+                for field, word in (("person", "people"), ("city", "key"), ("city", "door")):
+                    at = passage.text.find(word)
+                    if at >= 0:
+                        start = passage.start + at
+                        spans.append(Mention(field, word, start, start + len(word), 0.5))
+                values = {f: [span.text for span in spans if span.field == f] for f in ("person", "city")}
+                found.append(Annotation(passage.id, {f: v for f, v in values.items() if v}, tuple(spans)))
+            run.put(found)
+            done += len(found)
+            if done >= most:
+                break
+    return done
+
+
+@pytest.fixture
+def index(notes: Path, tiny_model: Path) -> Index:
+    """Five passages: two of keys.md, one of time.txt, two of table.csv."""
+    (notes / "table.csv").write_text(
+        "name,text,colour\nfirst,the first side of the door,red\nsecond,a long sound,blue\n", encoding="utf-8"
+    )
+    return Index.build(notes, model=str(tiny_model))
+
+
+def texts(index: Index, where: str) -> list[str]:
+    return sorted(hit.document for hit in index.query("time", k=50, where=where))
+
+
+def test_filters_find_annotations_and_hits_have_them(index: Index) -> None:
+    assert annotate(index.path) == 5
+    assert texts(index, "person=PEOPLE") == ["deep/time.txt"]
+    assert texts(index, "city in (key, x)") == ["keys.md", "keys.md"]
+    assert texts(index, "city=door and not city=key") == ["table.csv#1"]
+    assert texts(index, "has city and path:keys.md") == ["keys.md", "keys.md"]
+    assert texts(index, "not has city and kind!=csv") == ["deep/time.txt"]
+    by_name = {hit.document: hit.annotations for hit in index.query("time", k=50)}
+    assert by_name["deep/time.txt"] == {"person": ["people"]}
+    assert by_name["table.csv#2"] == {}
+    assert index.notes == ()
+    (status,) = index.status().annotations
+    assert (status.progress, status.complete, status.fields) == (
+        "ner: all 5 passages",
+        True,
+        ("person", "city"),
+    )
+
+
+def test_fields_of_documents_and_annotations_count_alike(index: Index) -> None:
+    with annotating(index.path, "colours", {}, ["Colour"]) as run:  # as a column of table.csv is called
+        run.put([Annotation(id_, {"Colour": "blue" if id_ == run.todo[0] else 7}) for id_ in run.todo])
+    assert texts(index, "colour=Blue") == ["deep/time.txt", "table.csv#2"]
+    assert texts(index, "colour>6 and kind=csv") == ["table.csv#1", "table.csv#2"]
+    with pytest.raises(
+        InputError, match="nothing has a date in the field 'colour'; it is such as 'red', 'blue'"
+    ):
+        texts(index, "colour>2020-01")
+
+
+def test_an_unknown_field_is_told_with_those_of_annotators(index: Index) -> None:
+    annotate(index.path)
+    with pytest.raises(
+        InputError, match="no document and no annotator has a field 'persn'; did you mean 'person'"
+    ):
+        texts(index, "persn=x")
+    with pytest.raises(InputError, match="there are heading, kind, page, path, title, city, colour, person"):
+        texts(index, "zzzzzz=x")
+
+
+def test_what_was_not_looked_at_is_said(index: Index) -> None:
+    annotate(index.path, most=2)
+    texts(index, "person=people")
+    (note,) = index.notes
+    assert note.startswith("3 of 5 passages have not been looked at for 'ner' yet")
+    assert note.endswith(f"seewhy tag --task ner --model one --index {index.path}")
+    assert texts(index, "person=people") and len(index.notes) == 1  # of a filter that is kept
+    texts(index, "kind=csv")
+    assert index.notes == ()
+    texts(index, "has person")
+    index.query("time")
+    assert index.notes == ()
+
+
+def test_a_field_without_values_yet_is_no_error(index: Index) -> None:
+    with annotating(index.path, "moods", {}, ["mood", "mood_score"]):
+        pass
+    assert texts(index, "mood_score>=0.8 or has mood") == []
+
+
+def test_a_run_that_was_stopped_is_gone_on_with(index: Index) -> None:
+    with pytest.raises(KeyboardInterrupt), annotating(index.path, "ner", MADE, FIELDS) as run:
+        run.put([Annotation(run.todo[0], {}), Annotation(run.todo[1], {})])
+        raise KeyboardInterrupt
+    assert annotators_of(index.path)[0].annotated == 2
+    again = {**MADE, "command": "said otherwise"}  # which does not matter
+    assert annotate(index.path, made_with=again) == 3
+    assert annotate(index.path) == 0
+
+
+def test_passages_that_change_lose_theirs_and_only_they(index: Index, notes: Path) -> None:
+    annotate(index.path)
+    (notes / "keys.md").rename(notes / "moved.md")
+    (notes / "deep" / "time.txt").write_text("Key people.\n", encoding="utf-8")
+    report = index.update()
+    assert report.renamed == 1
+    assert (
+        "new passages have no annotations yet (ner: 4 of 5 passages); go on with: seewhy tag"
+        in report.notes[-1]
+    )
+    assert report.notes[-1].endswith(f" --index {index.path}")
+    assert texts(index, "has person") == []
+    assert texts(index, "city=key") == ["moved.md", "moved.md"]
+    assert annotate(index.path) == 1
+    assert texts(index, "person=people") == ["deep/time.txt"]
+    assert not index.update().notes
+
+
+def test_a_rebuild_says_what_it_drops(index: Index, notes: Path) -> None:
+    annotate(index.path)
+    built = Index.build(notes, rebuild=True)
+    assert (
+        built.report
+        and "the annotations ner: all 5 passages went with the old index" in built.report.notes[-1]
+    )
+    assert f"{MADE['command']} --index {index.path}" in built.report.notes[-1]
+    assert annotators_of(index.path) == []
+    with pytest.raises(InputError, match="no document has a field 'person'"):
+        texts(built, "person=people")
+
+
+def test_annotations_of_another_making_are_never_mixed(index: Index) -> None:
+    annotate(index.path, most=2)
+    for made_with, fields in (({"model": "two"}, FIELDS), (MADE, ["person"])):
+        with pytest.raises(
+            InputError, match=r"'ner' that were made otherwise .*model one.*--replace.* with --name\.$"
+        ):
+            annotate(index.path, made_with=made_with, fields=fields)
+    assert annotators_of(index.path)[0].annotated == 2
+    with annotating(index.path, "ner", {"model": "two"}, ["person"], replace=True) as run:
+        assert len(run.todo) == 5
+        assert run.replaced is not None and run.replaced.annotated == 2
+    (only,) = annotators_of(index.path)
+    assert (only.made_with, only.fields, only.annotated) == ({"model": "two"}, ("person",), 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "problem"),
+    [
+        ("other", ["Person"], "'Person' is already a field of the annotations 'ner'. Give another --name"),
+        ("other", ["caf\u00e9", "cafe\u0301"], "'cafe\u0301' is there twice"),
+        ("other", ["Metadata.foo"], "filters take 'metadata.' for a prefix"),
+        ("other", ["Heading"], "'Heading' is already a field of every index"),
+        ("other", ["metadata"], "already a field of every index"),
+        ("other", ["a", "A"], "'A' is there twice"),
+        ("other", [" "], "cannot be the name of a field"),
+        ("", ["a"], "cannot be the name of annotations"),
+        ("a\x1b", ["a"], "cannot be the name of annotations"),
+    ],
+)
+def test_names_that_are_taken(index: Index, name: str, fields: list[str], problem: str) -> None:
+    annotate(index.path)
+    with pytest.raises(InputError, match=problem), annotating(index.path, name, {}, fields):
+        pass
+    assert [one.name for one in annotators_of(index.path)] == ["ner"]
+
+
+def test_prefixes_are_offered_where_there_are_any(index: Index) -> None:
+    made = {"prefix": "", "called": "here"}
+    annotate(index.path, made_with=made, most=2)
+    with pytest.raises(InputError, match="--replace.*other fields with --prefix"):
+        annotate(index.path, made_with={**made, "model": "two"})
+    with pytest.raises(InputError, match="Put something before the names of these with --prefix"):
+        annotate(index.path, name="other", made_with=made)
+    assert annotate(index.path, made_with={**made, "called": "there"}) == 3  # which is for people
+
+
+def test_what_cannot_be_stored_is_refused_whole(index: Index) -> None:
+    with annotating(index.path, "ner", MADE, FIELDS) as run:
+        first = run.todo[0]
+        for wrong in (
+            [Annotation(first, {}), Annotation(first, {})],
+            [Annotation(first, {}), Annotation(999, {})],
+            [Annotation(first, {"animal": "cat"})],
+            [Annotation(first, {"city": float("nan")})],
+        ):
+            with pytest.raises(ValueError):
+                run.put(wrong)
+        run.put([Annotation(first, {"city": ["K\ud800", "\x00"]})])
+    assert annotators_of(index.path)[0].annotated == 1
+    with closing(sqlite3.connect(index.path / "index.db")) as connection:
+        assert annotations_of(connection, [first])[first][0].values == {"city": ["K\ud800", "\x00"]}
+
+
+def test_removing(index: Index) -> None:
+    annotate(index.path)
+    with annotating(index.path, "b", {}, ["b_city"]):
+        pass
+    with pytest.raises(InputError, match="no annotations 'c'; it has b, ner"):
+        remove_annotator(index.path, "c")
+    assert remove_annotator(index.path, "ner").annotated == 5
+    assert [one.name for one in annotators_of(index.path)] == ["b"]
+    with closing(sqlite3.connect(index.path / "index.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM annotations WHERE annotator = 'ner'").fetchone() == (
+            0,
+        )
+
+
+def test_one_writer_at_a_time(index: Index) -> None:
+    with writer_lock(index.path), pytest.raises(IndexLocked):
+        annotate(index.path)
+    with annotating(index.path, "ner", MADE, FIELDS) as run:
+        with pytest.raises(IndexLocked):
+            index.update()
+        assert len(index.query("time", k=9)) == 5  # readers never wait for a model
+        assert not run.connection.in_transaction
+
+
+CHANGES: dict[type, Callable[[Any], Any]] = {int: lambda value: value + 100, str: lambda value: value + " "}
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [(table, column) for table in ("annotators", "annotations") for column in COVERED[table]],
+)
+def test_damage_is_an_error_in_a_filter_and_is_repaired(index: Index, table: str, column: str) -> None:
+    annotate(index.path)
+    with closing(sqlite3.connect(index.path / "index.db")) as connection:
+        (value,) = connection.execute(f'SELECT "{column}" FROM {table} WHERE rowid = 1').fetchone()
+        new = CHANGES[type(value)](value)
+        connection.execute(f'UPDATE {table} SET "{column}" = ? WHERE rowid = 1', (new,))
+        connection.commit()
+    with pytest.raises(IndexDamaged, match=f"'{table}' of the index is damaged.*seewhy repair"):
+        texts(index, "has person")
+    if column in ("values", "spans"):
+        with pytest.raises(IndexDamaged, match="'annotations' of the index is damaged"):
+            index.query("time", k=50)
+    assert not check(index.path).ok
+    report = repair(index.path)
+    mine, *others = (step for step in report.steps if step.message.startswith("deleted"))
+    if table == "annotators":
+        way = f": {MADE['command']} --index {index.path}"
+        name, many = (new, 0) if column == "name" else ("ner", 5)
+        assert mine.message == (
+            f"deleted the annotator '{name}' with {many} annotations, which has to be run again{way}"
+        )
+        assert [step.count for step in others] == ([5] if column == "name" else [])
+    else:
+        assert mine.message.startswith("deleted damaged annotations") and (mine.count, others) == (1, [])
+    assert report.check.ok and report.lost == () and report.encoded == 0
+    left = sum(one.annotated for one in annotators_of(index.path))
+    assert left == (0 if table == "annotators" else 4)
+    assert annotate(index.path) == 5 - left
+    assert texts(index, "person=people") == ["deep/time.txt"]
+    assert check(index.path).ok
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (
+            sql(
+                "UPDATE annotations SET spans = replace(spans, '\"start\": ', '\"start\": 1') WHERE spans != '[]'",
+                'UPDATE annotations SET checksum = row_checksum(passage, annotator, "values", spans)',
+            ),
+            "4 annotations are not those that were written",
+        ),
+        (sql("UPDATE annotators SET made_with = '{'"), "what is recorded of an annotator is damaged"),
+        (sql("DELETE FROM annotators"), "5 annotations belong to no passage or annotator"),
+        (
+            sql("INSERT INTO token_vectors VALUES (999, x'', 0)"),
+            "token vectors belong to no passage",
+        ),
+    ],
+)
+def test_what_a_check_says(index: Index, harm: Callable[[Path], None], message: str) -> None:
+    annotate(index.path)
+    harm(index.path)
+    assert message in [
+        f.message for f in check(index.path, sources=False).findings if f.severity == "damaged"
+    ]
+    assert repair(index.path).check.ok
+    annotate(index.path)
+    assert check(index.path).ok
+
+
+def test_annotations_are_saved_from_a_broken_database(index: Index) -> None:
+    annotate(index.path)
+    before = {hit.text: hit.annotations for hit in index.query("time", k=9)}
+    damage.execute(index.path, "DROP TABLE tombstones")
+    report = repair(index.path)
+    assert report.kept and report.check.ok and report.encoded == 0
+    assert {hit.text: hit.annotations for hit in Index.open(index.path).query("time", k=9)} == before
+
+
+def test_an_index_of_the_format_before(index: Index, notes: Path) -> None:
+    before = index.query("time", k=9)
+    damage.execute(
+        index.path,
+        "DROP TABLE annotations",
+        "DROP TABLE annotators",
+        "DELETE FROM _sqlite_migrations WHERE name = 'm004_annotations'",
+        "UPDATE meta SET value = '3', checksum = row_checksum('schema_version', '3') WHERE key = 'schema_version'",
+    )
+    old = shutil.copytree(index.path, index.path.with_name("old"))
+    with pytest.raises(Exception, match="format 3, of an earlier version"), annotating(old, "ner", {}, []):
+        pass
+    assert json.loads(json.dumps(Index.build(notes).report.encoded)) == 0  # type: ignore[union-attr]
+    assert index.query("time", k=9) == before
+    assert annotate(index.path) == 5

@@ -1,0 +1,232 @@
+"""`check` on indexes that are sound: it must find nothing, disturb nobody and change nothing."""
+
+import os
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from search import CheckReport, Index, Progress
+from search.store.health import examine
+from search.store.health.check import check
+from search.store.health.kinds import CHECKS, KINDS, Tally
+from search.store.lock import writer_lock
+from tests.store import damage
+
+
+@pytest.fixture
+def own(notes: Path, tiny_model: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """A folder of old files, and its index."""
+    for path in notes.rglob("*.*"):
+        os.utime(path, (1, 1))
+    Index.build(notes, model=str(tiny_model), index=str(tmp_path / "index"))
+    return notes, tmp_path / "index"
+
+
+def not_ok(report: CheckReport) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {f.message: (f.severity, f.examples) for f in report.findings if f.severity != "ok"}
+
+
+def test_a_sound_index_has_no_finding(own: tuple[Path, Path]) -> None:
+    report = check(own[1], verify=True)
+    assert report.ok
+    assert [(f.check, f.severity, f.count, f.command) for f in report.findings] == [
+        (name, "ok", 0, "") for name in CHECKS
+    ]
+    assert (report.documents, report.passages, report.unchecked, report.folder) == (4, 5, (), str(own[0]))
+    assert "5 queries" in next(f.message for f in report.findings if f.check == "queries")
+
+
+def test_edits_are_stale_and_named(own: tuple[Path, Path]) -> None:
+    notes, index = own
+    (notes / "keys.md").write_text("# Other\n")
+    (notes / "new.txt").write_text("new")
+    (notes / "table.csv").unlink()
+    report = check(index)
+    assert report.ok
+    assert not_ok(report) == {
+        "a file has changed since": ("stale", ("keys.md",)),
+        "a file is new": ("stale", ("new.txt",)),
+        "a file is gone or left out now": ("stale", ("table.csv",)),
+    }
+    assert all("seewhy index" in f.command for f in report.findings if f.severity == "stale")
+    assert not_ok(check(index, sources=False)) == {}
+    assert check(index, sources=False).unchecked == ("sources",)
+    Index.build(notes, index=str(index))
+    assert not_ok(check(index)) == {}
+
+
+def test_a_new_time_stamp_alone_is_no_change(own: tuple[Path, Path]) -> None:
+    os.utime(own[0] / "keys.md", (5, 5))
+    assert not_ok(check(own[1])) == {}
+
+
+def test_content_that_changed_secretly_is_found_by_reading(own: tuple[Path, Path]) -> None:
+    path = own[0] / "keys.md"
+    before = path.stat()
+    data = path.read_bytes()
+    with path.open("r+b") as stream:  # the same file
+        stream.write(data.replace(b"key", b"cat"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not_ok(check(own[1])) == {}
+    assert not_ok(check(own[1], verify=True)) == {
+        "a file has other content at the same size and time": ("stale", ("keys.md",))
+    }
+
+
+def test_a_folder_that_is_not_there_is_no_damage(own: tuple[Path, Path]) -> None:
+    own[0].rename(own[0].with_name("away"))
+    report = check(own[1])
+    assert report.ok
+    assert list(not_ok(report)) == ["the folder is not there now"]
+
+
+def test_sound_after_edits_and_removals(own: tuple[Path, Path]) -> None:
+    """With tombstones and passages that the FAISS file does not hold yet."""
+    notes, index = own
+    for i in range(30):
+        (notes / f"{i}.txt").write_text(f"number {i}")
+    Index.build(notes, index=str(index))
+    (notes / "3.txt").unlink()
+    (notes / "more.txt").write_text("some more")
+    Index.build(notes, index=str(index))
+    with closing(sqlite3.connect(index / "index.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM tombstones").fetchone() == (1,)
+    assert not_ok(check(index, queries=1000)) == {}
+
+
+def test_a_run_under_way_is_no_fault(own: tuple[Path, Path]) -> None:
+    """Neither its lock, nor its files, nor its open transaction."""
+    _, index = own
+    damage.execute(
+        index,
+        "UPDATE meta SET value = 'false' WHERE key = 'complete'",
+        "UPDATE meta SET checksum = row_checksum(key, value)",
+    )
+    with writer_lock(index), closing(sqlite3.connect(index / "index.db", isolation_level=None)) as writer:
+        (index / "tmp").mkdir()
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("DELETE FROM passages WHERE id = 2")
+        report = check(index)
+        writer.execute("ROLLBACK")
+    assert not_ok(report) == {}
+    assert next(f.message for f in report.findings if f.check == "run") == "a run is under way"
+    assert set(not_ok(check(index))) == {
+        "the last run was stopped before its end",
+        "a file of a run that was stopped lies about",
+    }
+
+
+def test_beside_a_writer_nothing_is_taken_for_damage(
+    own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examine, "ROWS_AT_ONCE", 1)  # so that commits fall between the pieces
+    notes, index = own
+    done = threading.Event()
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            for i in range(6):
+                for name in ("keys.md", f"{i}.txt"):
+                    (notes / name).write_text(f"# Number {i}\n\nThe key number {i}.\n")
+                if i > 2:
+                    (notes / f"{i - 2}.txt").unlink()
+                Index.build(notes, index=str(index))
+        except BaseException as error:  # handed to the thread that asserts
+            failures.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    reports = [check(index)]
+    while not done.is_set():
+        reports.append(check(index))
+    thread.join()
+    assert failures == []
+    assert [not_ok(report) for report in reports if not report.ok] == []
+    assert not_ok(check(index)) == {}
+
+
+def test_a_check_changes_nothing(own: tuple[Path, Path]) -> None:
+    _, index = own
+
+    def state() -> dict[str, tuple[bytes, int]]:
+        files = (path for path in index.rglob("*") if path.is_file())
+        return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+    before = state()
+    check(index, verify=True)
+    assert state() == before
+
+
+def test_every_row_is_in_exactly_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examine, "ROWS_AT_ONCE", 3)
+    ids = [-5, 0, 1, 2, 3, 10, 11, 2**62]
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+        connection.executemany("INSERT INTO t VALUES (?)", [(id_,) for id_ in ids])
+        seen, ticks = [], []
+        for above, upto in examine.pieces(connection, "t", tick=ticks.append):
+            assert connection.in_transaction
+            seen += connection.execute("SELECT id FROM t WHERE id > ? AND id <= ?", (above, upto)).fetchall()
+        assert not connection.in_transaction
+    assert [id_ for (id_,) in seen] == ids
+    assert ticks == [3, 3, 2]
+
+
+def test_progress_goes_to_the_end(own: tuple[Path, Path]) -> None:
+    seen: list[Progress] = []
+    check(own[1], progress=seen.append)
+    assert {state.stage for state in seen} == {"checking"}
+    assert [state.done for state in seen] == sorted(state.done for state in seen)
+    assert seen[-1].done == seen[-1].total == 3 + 4 + 5
+    assert seen[-1].passages == 5
+
+
+@pytest.mark.parametrize("content", [b"no database, " * 999, bytes(8192)])
+def test_what_cannot_be_opened_is_reported(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "index.db").write_bytes(content)
+    report = check(tmp_path)
+    assert not report.ok
+    assert (report.findings[0].check, report.findings[0].severity) == ("database", "damaged")
+    assert "seewhy repair --index" in report.findings[0].command
+    assert report.unchecked == tuple(CHECKS)[1:]
+
+
+def test_an_index_that_was_emptied_was_not_just_begun(own: tuple[Path, Path]) -> None:
+    for content in (b"", b"x"):  # both are empty databases to SQLite
+        (own[1] / "index.db").write_bytes(content)
+        report = check(own[1])
+        assert (report.ok, list(not_ok(report))) == (False, ["index.db is empty, though there was an index"])
+
+
+def test_commands_name_the_index_as_it_is_to_be_typed(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
+    usual = Index.build(notes, model=str(tiny_model))
+    damage.flip_faiss(usual.path)
+    (notes / "new.txt").write_text("x")
+    commands = {f.command for f in usual.check().findings if f.command}
+    assert commands == {"seewhy repair --index notes", f"seewhy index {notes}"}
+    other = Index.build(notes, model=str(tiny_model), index=str(tmp_path / "my place"))
+    (notes / "newer.txt").write_text("x")
+    (command,) = (f.command for f in other.check().findings if f.command)
+    assert command == f'seewhy index {notes} --index "{tmp_path / "my place"}"'
+
+
+def test_kinds_belong_to_checks_and_speak_of_their_number() -> None:
+    for name, kind in KINDS.items():
+        assert kind.check in CHECKS
+        assert "{n}" not in kind.one
+        assert not kind.many or "{n}" in kind.many, name
+    tally = Tally()
+    for row in range(1200):
+        tally.add("passage", f"p{row}", row)
+    (finding,) = tally.findings({}, {"repair": "seewhy repair"})
+    assert finding.message == "the rows of 1,200 passages are damaged"
+    assert (finding.count, finding.examples, finding.command) == (
+        1200, ("p0", "p1", "p2", "p3", "p4"), "seewhy repair",
+    )  # fmt: skip
+    assert len(tally.rows_of("passage", "document")) == 1200

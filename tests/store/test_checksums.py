@@ -1,0 +1,87 @@
+"""Every value that an answer is made of is guarded: a changed one is an error, never a wrong answer."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from search import Index, IndexDamaged
+from search.store.checksums import COVERED, row_checksum
+from tests.store.crowd import crowd
+
+CHANGES = {int: lambda value: value ^ 4, str: lambda value: value + "x", bytes: lambda value: value + b"x"}
+
+
+def test_checksums_tell_kinds_and_boundaries_apart() -> None:
+    different = [
+        ("ab", "c"),
+        ("a", "bc"),
+        (1,),
+        ("1",),
+        (b"1",),
+        (None,),
+        ("",),
+        (b"",),
+        (0,),
+        (),
+        ("ab", "c", None),
+    ]
+    assert len({row_checksum(*values) for values in different}) == len(different)
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        (table, column)
+        for table, columns in COVERED.items()
+        for column in columns
+        if column not in ("key", "id", "file", "document")
+        and table not in ("baseline", "annotators", "annotations")  # tests of their own
+    ]
+    + [("embeddings", "vector"), ("embeddings", "content"), ("ann", "file")],
+)
+def test_a_changed_value_is_noticed(notes: Path, tiny_model: Path, table: str, column: str) -> None:
+    index = Index.build(notes, model=str(tiny_model))
+    before = index.query("the key is in the water", k=50)
+    connection = sqlite3.connect(index.path / "index.db")
+    rows = connection.execute(f'SELECT rowid, "{column}" FROM {table}').fetchall()
+    for rowid, value in rows:
+        new = 7 if value is None else CHANGES[type(value)](value)
+        connection.execute(f'UPDATE {table} SET "{column}" = ? WHERE rowid = ?', (new, rowid))
+    if (table, column) == ("embeddings", "vector"):
+        connection.execute("DELETE FROM ann")  # otherwise answers come from the FAISS file, and are right
+    connection.commit()
+    connection.close()
+    with pytest.raises(IndexDamaged, match="seewhy repair"):
+        Index.open(index.path).query("the key is in the water", k=50)
+    assert len(before) == 5
+
+
+@pytest.mark.parametrize("column", [column for column in COVERED["baseline"] if column != "id"])
+def test_a_changed_sample_is_noticed_and_not_used(tmp_path: Path, tiny_model: Path, column: str) -> None:
+    """Answers do not rest on the sample of random pairs, so it costs none; but no wrong percentile is given."""
+    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
+    before = index.query("the key is in the water", k=50)
+    connection = sqlite3.connect(index.path / "index.db")
+    (value,) = connection.execute(f"SELECT {column} FROM baseline").fetchone()
+    connection.execute(f"UPDATE baseline SET {column} = ?", (CHANGES[type(value)](value),))
+    connection.commit()
+    connection.close()
+    opened = Index.open(index.path)
+    after = opened.query("the key is in the water", k=50)
+    assert [(hit.passage_id, hit.score) for hit in after] == [(hit.passage_id, hit.score) for hit in before]
+    assert all(hit.percentile is not None for hit in before)
+    assert all(hit.percentile is None and hit.hub is None for hit in after)
+    assert any("seewhy repair" in note for note in opened.notes)
+
+
+@pytest.mark.parametrize("table", ["passages", "embeddings", "documents", "files"])
+def test_a_lost_row_is_noticed(notes: Path, tiny_model: Path, table: str) -> None:
+    index = Index.build(notes, model=str(tiny_model))
+    connection = sqlite3.connect(index.path / "index.db")
+    connection.execute("PRAGMA foreign_keys = 0")
+    connection.execute(f"DELETE FROM {table} WHERE rowid = 1")
+    connection.commit()
+    connection.close()
+    with pytest.raises(IndexDamaged, match="seewhy repair"):
+        Index.open(index.path).query("the key is in the water", k=50)

@@ -1,0 +1,342 @@
+"""Filtered search against brute force: random filters over random metadata, and where vectors can lie."""
+
+import random
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from search import IndexDamaged
+from search.ranking.where import parse
+from search.ranking.where_sql import matching
+from search.store import vectors as module
+from search.store.database import count_passages
+from search.store.faiss_file import write_file
+from search.store.vectors import LoadedVectors, nearest
+from search.store.writer import Writer
+from tests.ranking.stored import add_annotation, add_annotator, add_document, add_embedding, empty
+
+D = 16
+FOLDERS = ["docs", "docs/api", "notes", "old/docs"]
+WORDS = ["key", "lock", "door", "Über", "time"]
+KINDS = ["markdown", "csv", "text"]
+PEOPLE = ["Ada Lovelace", "Grace Hopper", "Ørsted"]
+
+
+@dataclass
+class Row:
+    """A passage, with its document's facts as Python has them."""
+
+    id: int
+    vector: np.ndarray
+    folder: str
+    name: str
+    kind: str
+    title: list[str]
+    heading: list[str]
+    page: int | None
+    lang: str | None
+    year: int | None
+    day: date | None
+    tags: list[str]
+    draft: bool | None
+    people: list[str]
+    mood: float | None
+
+
+@dataclass
+class Corpus:
+    """An index, and what is in it."""
+
+    folder: Path
+    connection: sqlite3.Connection
+    chance: random.Random
+    vectors: np.random.Generator
+    rows: list[Row]
+
+    def add(self, documents: int) -> None:
+        chance = self.chance
+        for _ in range(documents):
+            number = self.connection.execute("SELECT coalesce(max(id), 0) FROM files").fetchone()[0]
+            lang = chance.choice(["en", "EN", "de", None])
+            year = chance.choice([None, chance.randint(1990, 2030)])
+            day = chance.choice([None, date(2020, 1, 1) + timedelta(chance.randint(0, 1500))])
+            tags = chance.sample(WORDS, chance.randint(0, 3))
+            draft = chance.choice([True, False, None])
+            metadata: dict[str, Any] = {"tags": tags, chance.choice(["Author", "author"]): {"lang": lang}}
+            if year is not None:
+                metadata["year"] = chance.choice([year, str(year), float(year)])
+            if day is not None:
+                metadata["day"] = chance.choice(
+                    [day.isoformat(), f"{day.isoformat()}T10:00:00", day.strftime("%d-%b-%Y")]
+                )
+            if draft is not None:
+                metadata["draft"] = chance.choice([draft, str(draft)])
+            folder, kind, title = chance.choice(FOLDERS), chance.choice(KINDS), chance.choices(WORDS, k=2)
+            headings = [chance.choices(WORDS, k=2) for _ in range(chance.randint(1, 6))]
+            pages = [chance.choice([None, chance.randint(1, 9)]) for _ in headings]
+            path = f"{folder}/{number}.{kind[:2]}"
+            ids = add_document(
+                self.connection,
+                path.encode(),
+                metadata,
+                kind=kind,
+                title=" ".join(title),
+                passages=tuple(
+                    (" > ".join(heading), page) for heading, page in zip(headings, pages, strict=True)
+                ),
+            )
+            for id_, heading, page in zip(ids, headings, pages, strict=True):
+                vector = self.vector()
+                add_embedding(self.connection, id_, vector)
+                found = self.annotate(id_)
+                mine = [*tags, *found.get("TAGS", [])]
+                facts = (folder, path, kind, title, heading, page, lang, year, day, mine, draft)
+                self.rows.append(Row(id_, vector, *facts, found.get("person", []), found.get("mood")))
+
+    def annotate(self, passage: int) -> dict[str, Any]:
+        """What two annotators say of a passage; of some they say nothing, and some they have not looked at."""
+        chance, said = self.chance, {}
+        for annotator, field, value in (
+            ("ner", "person", chance.sample(PEOPLE, chance.randint(0, 2))),
+            ("ner", "TAGS", chance.sample(WORDS, 1)),
+            ("moods", "mood", chance.randint(0, 9) / 10),
+        ):
+            if chance.random() < 0.6:
+                said.setdefault(annotator, {})[field] = value
+        for annotator, values in said.items():
+            add_annotation(self.connection, passage, annotator, values)
+        return {field: value for values in said.values() for field, value in values.items()}
+
+    def vector(self) -> np.ndarray:
+        """Every third vector is one that is there already, as repeated passages have it."""
+        if self.rows and self.chance.random() < 1 / 3:
+            return self.chance.choice(self.rows).vector
+        found = self.vectors.normal(size=D).astype(np.float32)
+        return found / np.linalg.norm(found)
+
+    def delete(self, documents: int) -> None:
+        for _ in range(documents):
+            row = self.chance.choice(self.rows)
+            (document,) = self.connection.execute(
+                "SELECT document FROM passages WHERE id = ?", (row.id,)
+            ).fetchone()
+            self.connection.execute(
+                """INSERT INTO tombstones SELECT passages.id FROM passages, ann
+                   WHERE document = ? AND passages.id <= watermark""",
+                (document,),
+            )
+            self.connection.execute("DELETE FROM documents WHERE id = ?", (document,))
+            self.rows = [other for other in self.rows if other.name != row.name]
+        count_passages(self.connection)
+
+    def save_vectors(self) -> None:
+        Writer(self.connection).name_vectors(write_file(self.connection, D, self.folder, 1))
+
+    def expected(self, query: np.ndarray, k: int, passes: Callable[[Row], bool]) -> list[int]:
+        """By one sum in float64 for each passage: equal vectors have equal cosines."""
+        scored = [
+            (
+                -float(np.float32(sum(float(a) * float(b) for a, b in zip(row.vector, query, strict=True)))),
+                row.id,
+            )
+            for row in self.rows
+            if passes(row)
+        ]
+        return [id_ for _, id_ in sorted(scored)[:k]]
+
+
+State = str
+STATES: dict[State, Callable[[Corpus], None]] = {
+    "file": Corpus.save_vectors,
+    "no file": lambda corpus: None,
+    "file, deleted, tail": lambda corpus: (corpus.save_vectors(), corpus.delete(15), corpus.add(15)),  # type: ignore[func-returns-value]
+    "damaged file": lambda corpus: (corpus.save_vectors(), corpus.delete(5), damage(corpus.folder)),  # type: ignore[func-returns-value]
+}
+
+
+def damage(folder: Path) -> None:
+    (file,) = (folder / "ann").glob("*.faiss")
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+@pytest.fixture(params=STATES)
+def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    seed = list(STATES).index(request.param)
+    with closing(empty(tmp_path)) as connection:
+        made = Corpus(tmp_path, connection, random.Random(seed), np.random.default_rng(seed), [])
+        connection.execute("BEGIN")
+        add_annotator(connection, "ner", ["person", "TAGS"])  # which documents have, too
+        add_annotator(connection, "moods", ["mood"])
+        made.add(90)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA foreign_keys = 1")
+        connection.execute("PRAGMA synchronous = OFF")
+        STATES[request.param](made)
+        yield made
+
+
+Filter = tuple[str, Callable[[Row], bool]]
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+
+
+def one(chance: random.Random) -> Filter:
+    """A random condition, and what it means, said in Python."""
+    operator = chance.choice(list(COMPARED))
+    compared, missing = COMPARED[operator], operator == "!="
+    word, year, page = chance.choice(WORDS), chance.randint(1990, 2030), chance.randint(1, 9)
+    day = date(2020, 1, 1) + timedelta(chance.randint(0, 1500))
+    folder, kind, lang = chance.choice(FOLDERS), chance.choice(KINDS), chance.choice(["en", "de", "fr"])
+    low, high = sorted(chance.sample(range(1, 10), 2))
+    shouted = word.upper()
+    equal = chance.choice(["=", "!="])
+    month = (day.year, day.month)
+    person, mood = chance.choice(PEOPLE), chance.randint(0, 9) / 10
+    choices: list[Filter] = [
+        (
+            f"path:{folder}",
+            lambda r: f"/{folder}/" in f"/{r.name}" if "/" not in folder else r.name.startswith(folder),
+        ),
+        (f"path:/{folder}/**", lambda r: r.name.startswith(f"{folder}/")),
+        (f"path:*.{kind[:2]}", lambda r: r.kind == kind),
+        (f"Kind{equal}{kind.upper()}", lambda r: (r.kind == kind) == (equal == "=")),
+        (f"title:{shouted}", lambda r: word in r.title),
+        (f"heading:'*{word[1:]}*'", lambda r: word in r.heading),
+        (f"heading='{word} > {word}'", lambda r: r.heading == [word, word]),
+        (f"page{operator}{page}", lambda r: missing if r.page is None else compared(r.page, page)),
+        (f"page>={low} and page<{high}", lambda r: r.page is not None and low <= r.page < high),
+        ("has page", lambda r: r.page is not None),
+        (f"year {operator} {year}", lambda r: missing if r.year is None else compared(r.year, year)),
+        (f"day{operator}{day}", lambda r: missing if r.day is None else compared(r.day, day)),
+        (
+            f"DAY{operator}{day:%Y-%m}",
+            lambda r: missing if r.day is None else compared((r.day.year, r.day.month), month),
+        ),
+        (f"day{operator}{day.year}", lambda r: missing if r.day is None else compared(r.day.year, day.year)),
+        (f"tags{equal}{shouted}", lambda r: (word in r.tags) == (equal == "=")),
+        (f"tags not in ({shouted}, nothing)", lambda r: word not in r.tags),
+        ("has tags", lambda r: bool(r.tags)),
+        (f"draft{equal}TRUE", lambda r: (r.draft is True) == (equal == "=")),
+        ("not has draft", lambda r: r.draft is None),
+        (f"person{equal}'{person.upper()}'", lambda r: (person in r.people) == (equal == "=")),
+        (f"PERSON:{person.split()[-1]}", lambda r: person in r.people),
+        (f"person not in ('{person}', x)", lambda r: person not in r.people),
+        ("has person", lambda r: bool(r.people)),
+        (
+            f"person='{person}' and mood={mood} and page={page}",
+            lambda r: person in r.people and r.mood == mood and r.page == page,
+        ),
+        (f"mood{operator}{mood}", lambda r: missing if r.mood is None else compared(r.mood, mood)),
+        (f"author.lang in ({lang}, '{lang.upper()}')", lambda r: (r.lang or "").lower() == lang),
+        (f"AUTHOR.lang{equal}{lang}", lambda r: ((r.lang or "").lower() == lang) == (equal == "=")),
+    ]
+    text, passes = chance.choice(choices)
+    return (f"({text})" if " and " in text else text), passes
+
+
+def some(chance: random.Random, depth: int = 0) -> Filter:
+    """A random filter."""
+    form = chance.choice(["one", "not", "and", "or"]) if depth < 3 else "one"
+    if form == "one":
+        return one(chance)
+    text, passes = some(chance, depth + 1)
+    if form == "not":
+        return f"{chance.choice(['not', 'NOT'])} ({text})", lambda row: not passes(row)
+    other_text, other = some(chance, depth + 1)
+    if form == "and":
+        return f"({text}) and ({other_text})", lambda row: passes(row) and other(row)
+    return f"({text}) Or ({other_text})", lambda row: passes(row) or other(row)
+
+
+def test_random_filters_and_queries_equal_brute_force(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """250 for each state, so 1,000: the same ids in the same order, and always min(k, matches) of them."""
+    chance = random.Random(12)
+    loaded = [LoadedVectors(corpus.folder), LoadedVectors(corpus.folder)]
+    sizes, by_faiss = set(), 0
+    for turn in range(250):
+        # One of them never loads the file for so few passages, the other one does when it is first asked.
+        monkeypatch.setattr(module, "_READ_DIRECTLY", 2000 * (turn % 2))
+        text, passes = some(chance)
+        query, k = corpus.vector().astype(np.float64), chance.choice([1, 3, 10, 1000])
+        query = (query + corpus.vectors.normal(size=D) * chance.choice([0, 0.1])).astype(np.float32)
+        query /= np.linalg.norm(query)
+        only = matching(corpus.connection, parse(text))
+        assert only.tolist() == [row.id for row in corpus.rows if passes(row)], text
+        found = [id_ for id_, _ in nearest(corpus.connection, loaded[turn % 2], query, k, only)]
+        assert found == corpus.expected(query, k, passes), text
+        assert len(found) == min(k, len(only))
+        sizes.add(min(len(only), 2) + (len(only) == len(corpus.rows)))
+        by_faiss += loaded[turn % 2]._loaded is not None
+    assert sizes == {0, 1, 2, 3}  # nothing, one, some, all
+    assert by_faiss == (125 if (corpus.folder / "ann").is_dir() and not loaded[0].problem else 0)
+
+
+def test_without_a_filter_and_with_one_that_lets_all_through(corpus: Corpus) -> None:
+    loaded = LoadedVectors(corpus.folder)
+    everything = np.array([row.id for row in corpus.rows], dtype=np.int64)
+    for k in (1, 2, 5, 20, 1000):
+        query = corpus.vector()
+        best = nearest(corpus.connection, loaded, query, k)
+        assert [id_ for id_, _ in best] == corpus.expected(query, k, lambda _: True)
+        assert nearest(corpus.connection, loaded, query, k, everything) == best
+        assert nearest(corpus.connection, LoadedVectors(corpus.folder), query, k, everything) == best
+
+
+def test_what_was_asked_for_and_is_not_there_is_an_error(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection, query = corpus.connection, corpus.rows[0].vector
+    ids = np.array([row.id for row in corpus.rows], dtype=np.int64)
+    for directly in (0, 2000):
+        monkeypatch.setattr(module, "_READ_DIRECTLY", directly)
+        for absent in (0, 10_000):
+            with pytest.raises(IndexDamaged, match="seewhy repair"):
+                nearest(
+                    connection, LoadedVectors(corpus.folder), query, 3, np.sort(np.append(ids[:5], absent))
+                )
+    connection.execute("BEGIN")
+    connection.execute("DELETE FROM embeddings WHERE passage = ?", (int(ids[-1]),))
+    with pytest.raises(IndexDamaged, match="seewhy repair"):
+        nearest(connection, LoadedVectors(corpus.folder), query, 3, ids[-5:])
+    connection.execute("UPDATE embeddings SET checksum = checksum + 1 WHERE passage = ?", (int(ids[-2]),))
+    with pytest.raises(IndexDamaged, match="embedding of passage .* is damaged"):
+        nearest(connection, LoadedVectors(corpus.folder), query, 3, ids[-5:-1])
+    connection.execute("ROLLBACK")
+
+
+def test_equal_vectors_at_the_last_place(tmp_path: Path) -> None:
+    """Of passages that are equally near, those with the lowest ids come back, however many there are."""
+    with closing(empty(tmp_path)) as connection:
+        vectors = np.random.default_rng(0).normal(size=(2, 384)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        connection.execute("BEGIN")
+        ids = add_document(connection, b"a", passages=(("", None),) * 700)
+        for id_ in ids:
+            add_embedding(connection, id_, vectors[int(id_ % 7 == 0)])
+        connection.execute("COMMIT")
+        for state in ("no file", "file"):
+            if state == "file":
+                Writer(connection).name_vectors(write_file(connection, 384, tmp_path, 1))
+            loaded = LoadedVectors(tmp_path)
+            for k in (1, 99, 100, 101, 350):
+                order = sorted(ids, key=lambda id_: (id_ % 7 != 0, id_))
+                assert [id_ for id_, _ in nearest(connection, loaded, vectors[1], k)] == order[:k], state
+                odd = np.array(ids[::2], dtype=np.int64)
+                best = nearest(connection, loaded, vectors[1], k, odd)
+                assert [id_ for id_, _ in best] == [id_ for id_ in order if id_ % 2][:k], state
+                assert len({cosine for _, cosine in best}) == (2 if k > 50 else 1)

@@ -1,0 +1,99 @@
+"""Which index a name, a folder or nothing at all means."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from search import Index, IndexDamaged, IndexNotFound, InputError
+from search.store.checksums import row_checksum
+from search.store.layout import find_index
+
+
+def folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    (path / "a.txt").write_text("a word")
+    return path
+
+
+def test_by_name_path_folder_and_place(
+    tmp_path: Path, own_home: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = folder(tmp_path / "one" / "notes")
+    index = Index.build(one, model=str(tiny_model)).path
+    assert index == own_home / "indexes" / "notes"
+    for what in ("notes", str(index), index, one, f"{one}/"):
+        assert find_index(what) == index
+    assert find_index(None) == index  # the only one
+
+    two = folder(tmp_path / "two" / "notes")  # another folder of the same name
+    other = Index.build(two, model=str(tiny_model)).path
+    assert other.name.startswith("notes-")
+    assert (find_index(one), find_index(two)) == (index, other)
+    with pytest.raises(
+        IndexNotFound, match=rf"which index\? Choose with --index one of: notes \({one}\), {other.name}"
+    ):
+        find_index(None)
+    (two / "deep").mkdir()
+    monkeypatch.chdir(two / "deep")
+    assert find_index(None) == other
+    monkeypatch.setenv("SEEWHY_INDEX", "notes")
+    assert find_index(None) == index
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(IndexNotFound, match="there is no index yet"):
+        find_index(None)
+    with pytest.raises(IndexNotFound, match="there is no index 'nope'. No index has been made yet"):
+        find_index("nope")
+    with pytest.raises(IndexNotFound, match="has no index yet. Make one with: seewhy index"):
+        find_index(folder(tmp_path / "notes"))
+
+
+def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:
+    with pytest.raises(InputError, match="cannot be the name of an index"):
+        Index.build(folder(tmp_path / "notes"), index="a*b", model=str(tiny_model))
+
+
+def test_foreign_newer_and_broken_databases(tmp_path: Path, tiny_model: Path) -> None:
+    index = Index.build(folder(tmp_path / "notes"), model=str(tiny_model)).path
+    connection = sqlite3.connect(index / "index.db")
+    connection.execute(
+        "UPDATE meta SET value = '99', checksum = ? WHERE key = 'schema_version'",
+        (row_checksum("schema_version", "99"),),
+    )
+    connection.commit()
+    connection.close()
+    with pytest.raises(IndexDamaged, match="has format 99 and this version of seewhy reads up to 4"):
+        Index.open(index)
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    connection = sqlite3.connect(foreign / "index.db")
+    connection.execute("CREATE TABLE t (a)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(IndexDamaged, match="not of this program"):
+        Index.open(foreign)
+    (foreign / "index.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(IndexDamaged, match="cannot be read"):
+        Index.open(foreign)
+
+
+def test_an_unreadable_index_of_a_folder_is_named_and_not_passed_over(
+    tmp_path: Path, tiny_model: Path
+) -> None:
+    root = folder(tmp_path / "notes")
+    index = Index.build(root, model=str(tiny_model)).path
+    (index / "index.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(IndexDamaged, match="cannot be read"):
+        Index.open(root)
+    with pytest.raises(IndexDamaged, match="cannot be read"):
+        Index.build(root, model=str(tiny_model))
+
+
+def test_strange_files_among_the_faiss_files_do_no_harm(tmp_path: Path, tiny_model: Path) -> None:
+    root = folder(tmp_path / "notes")
+    index = Index.build(root, model=str(tiny_model)).path
+    (index / "ann" / "gfoo-x.faiss").write_bytes(b"")
+    (root / "b.txt").write_text("one more word")
+    assert len(Index.build(root, model=str(tiny_model)).query("word", k=5)) == 2

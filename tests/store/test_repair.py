@@ -1,0 +1,502 @@
+"""Damage of every kind: `check` names it, `repair` heals it, and queries answer as from a clean build."""
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search import Index, IndexDamaged, IndexLocked, IndexNotFound
+from search.encoding import Encoder
+from search.records.reports import RepairReport
+from search.store.health.check import check
+from search.store.health.kinds import KINDS
+from search.store.health.repair import repair
+from search.store.lock import writer_lock
+from tests.store import damage
+from tests.store.damage import NAN, flip_in_database, sql
+
+QUERIES = ("find the key", "a long time", "the sound of water", "number 7")
+
+
+def write_notes(folder: Path) -> None:
+    (folder / "deep").mkdir(parents=True)
+    (folder / "keys.md").write_text(
+        "# Keys\n\n## Rotate\n\nTo rotate the key, open the door and turn the lock.\n\n"
+        "## Find\n\nThe key is in the water.\n",
+        encoding="utf-8",
+    )
+    (folder / "deep" / "time.txt").write_text(
+        "Many people say that time is long.\nIt is not.\n", encoding="utf-8"
+    )
+    rows = "".join(f"name {i},word number {i} of the long sound\n" for i in range(60))
+    (folder / "table.csv").write_text(f"name,text\n{rows}", encoding="utf-8")
+    for path in folder.rglob("*.*"):
+        os.utime(path, (1, 1))  # long ago: the time stamp of a file that was just written is not relied on
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> tuple[Path, Path]:
+    """A folder and its index, neither to be changed."""
+    place = tmp_path_factory.mktemp("clean")
+    write_notes(place / "notes")
+    Index.build(place / "notes", model=str(tiny_model), index=str(place / "index"))
+    return place / "notes", place / "index"
+
+
+@pytest.fixture
+def index(clean: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A copy of that index, to be damaged."""
+    return Path(shutil.copytree(clean[1], tmp_path / "index"))
+
+
+@pytest.fixture
+def own(tmp_path: Path, tiny_model: Path) -> tuple[Path, Path]:
+    """A folder and its index that may both be changed."""
+    write_notes(tmp_path / "notes")
+    Index.build(tmp_path / "notes", model=str(tiny_model), index=str(tmp_path / "own"))
+    return tmp_path / "notes", tmp_path / "own"
+
+
+def answers(index: Path, mode: str = "hybrid") -> list[list[tuple[str, str, float]]]:
+    opened = Index.open(index)
+    found = []
+    for query in QUERIES:
+        hits = opened.query(query, k=100, mode=mode)
+        found.append(sorted((hit.document, hit.text, round(hit.score, 4)) for hit in hits))
+    assert opened.notes == ()
+    return found
+
+
+def content(index: Path) -> list[tuple[object, ...]]:
+    """Everything that answers are made of, without the numbers of passages."""
+    with closing(sqlite3.connect(index / "index.db")) as connection:
+        rows = connection.execute(
+            """SELECT files.path, record, title, metadata, start, "end", line_start, line_end, context, text, vector
+               FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
+               JOIN embeddings ON passage = passages.id ORDER BY 1, 2, 5"""
+        ).fetchall()
+    return [(*row, np.frombuffer(vector, "<f4").round(4).tolist()) for *row, vector in rows]
+
+
+def kinds(index: Path) -> set[str]:
+    """The kinds that a check found, by their sentences."""
+    messages = {finding.message for finding in check(index).findings if finding.severity != "ok"}
+    return {
+        name
+        for name, kind in KINDS.items()
+        if kind.one in messages
+        or any(m == kind.many.format(n=n) for m in messages for n in range(2, 100) if kind.many)
+    }
+
+
+BROKEN = {"database unreadable", "database fault", "table unreadable"}
+DAMAGES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
+    "vector flipped": (
+        sql("UPDATE embeddings SET vector = begun_with(x'00', vector) WHERE passage = 2"),
+        {"embedding checksum", "vectors differ"},
+    ),
+    "vector checksum": (sql("UPDATE embeddings SET checksum = 7 WHERE passage < 4"), {"embedding checksum"}),
+    "vector too short": (
+        sql("UPDATE embeddings SET vector = substr(vector, 5) WHERE passage = 2"),
+        {"embedding length", "vectors differ"},
+    ),
+    "vector NaN": (
+        sql(
+            f"UPDATE embeddings SET vector = begun_with(x'{NAN}', vector) WHERE passage = 3",
+            "UPDATE embeddings SET checksum = crc32(vector) WHERE passage = 3",
+        ),
+        {"embedding value", "vectors differ"},
+    ),
+    "vector zero": (
+        sql("UPDATE embeddings SET vector = zeroblob(128), checksum = crc32(zeroblob(128)) WHERE passage = 3"),
+        {"embedding value", "vectors differ"},
+    ),
+    "vector of another text": (
+        sql("UPDATE embeddings SET content = (SELECT content FROM embeddings WHERE passage = 1) WHERE passage = 5"),
+        {"embedding content"},
+    ),
+    "embedding missing": (sql("DELETE FROM embeddings WHERE passage = 4"), {"no embedding", "tombstones"}),
+    "all embeddings missing": (sql("DELETE FROM embeddings"), {"no embedding", "tombstones"}),
+    "text flipped": (sql("UPDATE passages SET text = upper(text) WHERE id = 1"), {"passage"}),
+    "text no UTF-8": (
+        sql("UPDATE passages SET text = CAST(begun_with(x'ff', CAST(text AS BLOB)) AS TEXT) WHERE id = 1"),
+        {"passage"},
+    ),
+    "passage of another document": (sql("UPDATE passages SET document = 1 WHERE id = 20"), {"passage"}),
+    "lines flipped": (sql("UPDATE passages SET line_start = 900 WHERE id = 2"), {"passage"}),
+    "span with the right checksum": (
+        sql(
+            'UPDATE passages SET "end" = start WHERE id = 2',
+            'UPDATE passages SET checksum = row_checksum(id, document, start, "end", line_start, line_end, '
+            "heading, context, text, n_tokens, page) WHERE id = 2",
+        ),
+        {"passage"},
+    ),
+    "passage missing": (
+        sql("DELETE FROM passages WHERE id = 2", links=True), {"passage count", "tombstones"}
+    ),
+    "passage without its embedding's end": (
+        sql("DELETE FROM passages WHERE id = 2"), {"passage count", "orphan embedding"}
+    ),
+    "document missing": (sql("DELETE FROM documents WHERE id = 2"), {"orphan passage"}),
+    "document missing with all": (
+        sql("DELETE FROM documents WHERE id = 9", links=True), {"passage count", "tombstones"}
+    ),
+    "title flipped": (sql("UPDATE documents SET title = 'x' WHERE id = 2"), {"document"}),
+    "metadata no JSON": (
+        sql(
+            "UPDATE documents SET metadata = '{' WHERE id = 2",
+            "UPDATE documents SET checksum = row_checksum(id, file, record, kind, title, metadata, encoding, sha256)",
+        ),
+        {"document"},
+    ),
+    "document of another file": (sql("UPDATE documents SET file = 1 WHERE id = 30"), {"document"}),
+    "path flipped": (sql("UPDATE files SET path = x'6b6579' WHERE id = 1"), {"file", "gone", "new"}),
+    "path out of the folder": (
+        sql("UPDATE files SET path = CAST('../../x' AS BLOB), checksum = row_checksum(1, CAST('../../x' AS BLOB)) "
+            "WHERE id = 1"),
+        {"file", "gone", "new"},
+    ),
+    "file missing": (sql("DELETE FROM files WHERE id = 2"), {"orphan document", "new"}),
+    "file without documents": (
+        sql("DELETE FROM documents WHERE file = 1", links=True),
+        {"file without documents", "passage count", "tombstones"},
+    ),
+    "settings: complete": (sql("UPDATE meta SET value = 'tru' WHERE key = 'complete'"), {"setting"}),
+    "settings: version": (sql("DELETE FROM meta WHERE key = 'schema_version'"), {"setting"}),
+    "settings: updated": (sql("UPDATE meta SET value = '\"x\"' WHERE key = 'updated'"), {"setting"}),
+    "settings: count": (sql("UPDATE meta SET value = '3' WHERE key = 'passages'"), {"setting", "passage count"}),
+    "settings: count gone": (sql("DELETE FROM meta WHERE key = 'passages'"), {"setting"}),
+    "settings: source": (sql("UPDATE meta SET value = '[]' WHERE key = 'source'"), {"setting"}),
+    "settings: root's checksum": (sql("UPDATE meta SET checksum = 1 WHERE key = 'root'"), {"setting"}),
+    "settings: fingerprint": (
+        sql("UPDATE meta SET value = replace(value, 'mean', 'meen') WHERE key = 'fingerprint'"), {"setting"}
+    ),
+    "number given twice": (sql("UPDATE sqlite_sequence SET seq = 3 WHERE name = 'passages'"), {"sequence"}),
+    "numbers forgotten": (sql("DELETE FROM sqlite_sequence"), {"sequence"}),
+    "FAISS file missing": (lambda index: damage.faiss_file(index).unlink(), {"vectors file"}),
+    "FAISS file truncated": (damage.truncate_faiss, {"vectors file"}),
+    "FAISS file flipped": (damage.flip_faiss, {"vectors file"}),
+    "FAISS file of other vectors": (damage.other_vectors, {"vectors differ", "query"}),
+    "ann row flipped": (sql("UPDATE ann SET count = count - 1"), {"vectors row"}),
+    "ann row gone": (sql("DELETE FROM ann"), {"no vectors", "leftover"}),
+    "tombstone of a passage that is there": (sql("INSERT INTO tombstones VALUES (2)"), {"tombstones", "query"}),
+    "tombstone of nothing": (sql("INSERT INTO tombstones VALUES (9999)"), {"tombstones", "sequence"}),
+    "leftover file": (lambda index: (index / "ann" / "g9-x.faiss").write_bytes(b"x"), {"leftover"}),
+    "leftover folder": (lambda index: (index / "tmp").mkdir(), {"leftover"}),
+    "bytes of a text on disk": (flip_in_database(b"open the door and", b"open the dxxr and"), {"passage"}),
+    "SQLite's index": (damage.confuse_an_index_of_sqlite, BROKEN),
+    "page of passages": (damage.zero_page_of("passages"), BROKEN),
+    "page of embeddings": (damage.zero_page_of("embeddings"), BROKEN),
+    "page of documents": (damage.zero_page_of("documents"), BROKEN),
+    "page of files": (damage.zero_page_of("files"), BROKEN),
+    "table missing": (sql("DROP TABLE tombstones"), {"schema"}),
+    "index missing": (sql("DROP INDEX passages_document"), {"schema"}),
+    "a trigger": (
+        sql("CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM passages; END"), {"schema"}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damage_is_named_and_healed(name: str, index: Path, clean: tuple[Path, Path]) -> None:
+    harm, expected = DAMAGES[name]
+    harm(index)
+    found = kinds(index)
+    if expected == BROKEN:
+        assert found & expected
+    else:
+        assert expected <= found
+        allowed = {"no vectors", "query", "tombstones", "vectors differ", "file without documents", "words"}
+        assert found - expected <= allowed
+    report = repair(index)
+    assert report.steps
+    assert report.lost == ()
+    bad = [finding for finding in report.check.findings if finding.severity != "ok"]
+    assert bad == [] or {finding.check for finding in bad} == {"run"}
+    assert answers(index) == answers(clean[1])
+    assert repair(index).steps == ()
+
+
+def test_passages_that_were_not_touched_keep_their_numbers(index: Path) -> None:
+    def numbers() -> dict[int, str]:
+        with closing(sqlite3.connect(index / "index.db")) as connection:
+            return dict(connection.execute("SELECT id, text FROM passages"))
+
+    before = numbers()
+    damage.execute(index, "UPDATE passages SET text = upper(text) WHERE id = 1")
+    repair(index)
+    after = numbers()
+    assert {id_: text for id_, text in before.items() if id_ > 3}.items() <= after.items()
+    assert 1 not in after
+    assert max(after) > max(before)
+
+
+def test_only_what_is_damaged_is_encoded(index: Path) -> None:
+    damage.execute(index, "UPDATE embeddings SET checksum = 0 WHERE passage IN (3, 9)")
+    assert repair(index).encoded == 2
+    damage.execute(index, "UPDATE passages SET line_end = 77 WHERE id = 30")
+    assert repair(index).encoded <= 3
+    damage.flip_faiss(index)
+    assert repair(index).encoded == 0
+
+
+def test_a_broken_database_is_kept_and_never_overwritten(index: Path, clean: tuple[Path, Path]) -> None:
+    kept = []
+    for _ in range(3):
+        damage.zero_page_of("documents")(index)
+        broken = (index / "index.db").read_bytes()
+        report = repair(index)
+        assert Path(report.kept).name.startswith("index.db.broken-")
+        assert Path(report.kept).read_bytes() == broken
+        kept.append(report.kept)
+    assert len(set(kept)) == 3
+    assert all(Path(path).is_file() for path in kept)
+    assert answers(index) == answers(clean[1])
+
+
+def test_what_can_be_read_of_a_broken_database_is_not_encoded_again(index: Path) -> None:
+    damage.zero_page_of("documents")(index)
+    assert repair(index).encoded == 0
+
+
+def test_numbers_of_a_broken_database_are_not_given_again(index: Path) -> None:
+    with closing(sqlite3.connect(index / "index.db")) as connection:
+        (last,) = connection.execute("SELECT max(id) FROM passages").fetchone()
+    damage.zero_page_of("passages")(index)
+    repair(index)
+    with closing(sqlite3.connect(index / "index.db")) as connection:
+        assert connection.execute("SELECT min(id) FROM passages").fetchone()[0] > last
+
+
+def test_without_the_folder_only_what_is_damaged_is_lost(own: tuple[Path, Path]) -> None:
+    notes, index = own
+    before, meanings = answers(index), answers(index, "dense")
+    notes.rename(notes.with_name("away"))
+    damage.execute(
+        index,
+        "UPDATE embeddings SET checksum = 0 WHERE passage = 5",
+        "UPDATE passages SET text = upper(text) WHERE document = (SELECT id FROM documents WHERE record = 7)",
+        "UPDATE documents SET title = 'x' WHERE record = 9",
+        "UPDATE files SET checksum = 5 WHERE path = CAST('keys.md' AS BLOB)",
+    )
+    report = repair(index)
+    assert sorted(report.lost) == ["keys.md", "table.csv#7", "table.csv#9"]
+    assert report.check.ok
+    gone = ("keys.md", "table.csv#7", "table.csv#9")
+    # What a word counts depends on all passages, a cosine on none but its own.
+    assert answers(index, "dense") == [[hit for hit in hits if hit[0] not in gone] for hits in meanings]
+    notes.with_name("away").rename(notes)
+    Index.build(notes, index=str(index))  # they come back
+    assert answers(index) == before
+    assert kinds(index) == set()
+
+
+@pytest.mark.parametrize("table", ["documents", "passages", "embeddings", "files"])
+def test_a_broken_database_without_its_folder(table: str, own: tuple[Path, Path]) -> None:
+    notes, index = own
+    before, meanings = answers(index), answers(index, "dense")
+    notes.rename(notes.with_name("away"))
+    damage.zero_page_of(table)(index)
+    report = repair(index)
+    assert report.kept
+    assert report.check.ok
+    for hits, all_hits in zip(
+        answers(index, "dense") if report.check.passages else [], meanings, strict=False
+    ):
+        assert set(hits) <= set(all_hits)
+    notes.with_name("away").rename(notes)
+    Index.build(notes, index=str(index))
+    assert answers(index) == before
+    assert kinds(index) == set()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        sql("DELETE FROM meta WHERE key = 'root'"),
+        sql("DELETE FROM meta"),
+        damage.zero_page_of("meta"),
+        lambda index: (index / "index.db").write_bytes(b"no database, " * 999),
+        lambda index: (index / "index.db").write_bytes((index / "index.db").read_bytes()[:5000]),
+        sql("UPDATE meta SET value = '\"/no/such/folder\"' WHERE key = 'root'"),
+    ],
+    ids=["no root", "no settings", "page of settings", "no database", "cut off", "root flipped"],
+)
+def test_what_cannot_be_repaired_is_kept_and_the_command_is_named(
+    harm: Callable[[Path], None], index: Path, clean: tuple[Path, Path]
+) -> None:
+    harm(index)
+    broken = (index / "index.db").read_bytes()
+    assert not check(index).ok
+    for _ in range(2):
+        with pytest.raises(
+            IndexDamaged, match=r"cannot be repaired: .*seewhy index .* --index .*--rebuild"
+        ) as error:
+            repair(index)
+    (kept,) = index.glob("index.db.broken-*")
+    assert str(kept) in str(error.value)
+    Index.build(clean[0], model=answers_model(clean), index=str(index), rebuild=True)  # as the message says
+    assert kept.read_bytes() == broken
+    assert answers(index) == answers(clean[1])
+
+
+def answers_model(clean: tuple[Path, Path]) -> str:
+    return Index.open(clean[1]).encoder.model
+
+
+def test_an_index_of_another_model_is_not_mistaken_for_the_default(
+    index: Path, clean: tuple[Path, Path]
+) -> None:
+    damage.execute(index, "DELETE FROM meta WHERE key = 'fingerprint'")
+    with pytest.raises(IndexDamaged, match="which model it was made with cannot be read"):
+        repair(index, offline=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"tables"])
+def test_an_index_that_was_never_filled(tmp_path: Path, content: bytes) -> None:
+    from search.store.database import connect_to_write
+    from search.store.schema import migrate
+
+    (tmp_path / "index.db").touch()
+    if content:
+        with closing(connect_to_write(tmp_path / "index.db")) as connection:
+            migrate(connection)
+    report = check(tmp_path)
+    assert report.ok
+    assert [finding.message for finding in report.findings if finding.severity == "stale"] == [
+        "the index was begun and never filled"
+    ]
+    with pytest.raises(IndexNotFound, match="begun and never filled"):
+        repair(tmp_path)
+    assert not list(tmp_path.glob("*broken*"))
+
+
+def test_no_index(tmp_path: Path) -> None:
+    for action in (check, repair):
+        with pytest.raises(IndexNotFound):
+            action(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_of_others_is_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        connection.execute("CREATE TABLE songs (name)")
+    before = (tmp_path / "index.db").read_bytes()
+    assert "not of this program" in check(tmp_path).findings[1].message
+    with pytest.raises(IndexDamaged, match="not of this program"):
+        repair(tmp_path)
+    assert (tmp_path / "index.db").read_bytes() == before
+
+
+def test_other_formats(index: Path, clean: tuple[Path, Path]) -> None:
+    from tests.store.test_schema import as_first_format
+
+    newer = shutil.copytree(index, index.with_name("newer"))
+    as_first_format(index)
+    report = check(index)
+    assert (report.ok, kinds(index)) == (True, {"older format"})
+    assert "seewhy index" in report.findings[1].command
+    assert repair(index).check.ok
+    assert answers(index) == answers(clean[1])
+
+    damage.execute(
+        newer,
+        "UPDATE meta SET value = '9' WHERE key = 'schema_version'",
+        "UPDATE meta SET checksum = row_checksum(key, value)",
+        "CREATE TABLE novelty (x)",
+    )
+    assert (check(newer).ok, kinds(newer)) == (False, {"newer format"})
+    with pytest.raises(IndexDamaged, match="format 9"):
+        repair(newer)
+
+
+def test_a_dry_run_changes_nothing(index: Path) -> None:
+    for harm in (
+        DAMAGES["vector flipped"][0],
+        DAMAGES["text flipped"][0],
+        damage.flip_faiss,
+        damage.zero_page_of("files"),
+    ):
+        harm(index)
+        before = {path: path.read_bytes() for path in index.rglob("*") if path.is_file()}
+        report = repair(index, dry_run=True)
+        assert report.dry_run
+        assert report.steps
+        assert not report.check.ok
+        assert {path: path.read_bytes() for path in index.rglob("*") if path.is_file()} == before
+
+
+def test_nothing_is_repaired_while_another_process_writes(index: Path) -> None:
+    with writer_lock(index), pytest.raises(IndexLocked, match="is writing"):
+        repair(index)
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("harm", ["rows", "file"])
+def test_a_repair_that_is_stopped_anywhere_can_be_done_again(
+    harm: str, index: Path, clean: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped after its n-th transaction, for every n."""
+    from search.store.writer import Writer
+
+    for name in ("vector NaN", "text flipped", "title flipped", "embedding missing", "FAISS file flipped"):
+        DAMAGES[name][0](index)
+    if harm == "file":
+        damage.zero_page_of("files")(index)
+    original = Writer.transaction
+    encoder = Index.open(clean[1]).encoder  # loaded once for all of these repairs
+    monkeypatch.setattr(Encoder, "of", lambda *_, **__: encoder)
+    finished: RepairReport | None = None
+    stops = 0
+    while finished is None:
+        copy = Path(shutil.copytree(index, tmp_path / f"stopped-{stops}"))
+        left = stops
+
+        def stopping(self: Writer):  # type: ignore[no-untyped-def]
+            nonlocal left
+            if left == 0:
+                raise Killed
+            left -= 1
+            return original(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Writer, "transaction", stopping)
+            try:
+                finished = repair(copy)
+            except Killed:
+                stops += 1
+        if finished is None:
+            assert not check(copy).ok or stops > 5
+            repair(copy)
+        assert kinds(copy) <= {"unfinished"}
+        assert content(copy) == content(clean[1])
+    assert stops > 5
+
+
+def test_the_report_of_a_repair_says_what_was_done(index: Path) -> None:
+    damage.execute(index, "UPDATE embeddings SET checksum = 0 WHERE passage = 3")
+    report = repair(index)
+    first = report.steps[0]
+    assert (first.message, first.count) == ("encoded passages again from their stored text", 1)
+    assert (report.encoded, report.lost, report.kept, report.check.ok) == (1, (), "", True)
+
+
+def test_an_open_index_sees_the_repair(index: Path, clean: tuple[Path, Path]) -> None:
+    opened = Index.open(index)
+    damage.flip_faiss(index)
+    assert opened.query("key")
+    assert opened.notes
+    assert opened.repair().check.ok
+    assert opened.query("key")
+    assert opened.notes == ()
+    assert json.dumps(opened.check().ok) == "true"

@@ -1,0 +1,155 @@
+"""The FAISS file and exact search, against brute force."""
+
+import sqlite3
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from search import IndexDamaged
+from search.store.database import connect_to_write, put_meta
+from search.store.faiss_file import _as_expected, _by_faiss, write_file
+from search.store.schema import migrate
+from search.store.stored_vectors import Ann, embeddings
+from search.store.vectors import LoadedVectors, nearest
+from search.store.writer import Writer
+
+D = 8
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> tuple[Path, sqlite3.Connection, np.ndarray]:
+    """An index of 300 random unit vectors, passage i + 1 being row i; some equal."""
+    connection = connect_to_write(tmp_path / "index.db")
+    migrate(connection)
+    vectors = np.random.default_rng(0).normal(size=(300, D)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[40] = vectors[200] = vectors[3]
+    connection.execute("INSERT INTO files VALUES (1, x'61', 0, 0, 0, '', 'indexed', 0)")
+    connection.execute("INSERT INTO documents VALUES (1, 1, 0, 'text', '', '{}', 'utf-8', '', 0)")
+    add(connection, vectors)
+    return tmp_path, connection, vectors
+
+
+def add(connection: sqlite3.Connection, vectors: np.ndarray) -> None:
+    for vector in vectors:
+        id_ = connection.execute(
+            "INSERT INTO passages VALUES (NULL, 1, 0, 1, 1, 1, '', '', 'x', 3, NULL, 0)"
+        ).lastrowid
+        connection.execute(
+            "INSERT INTO embeddings VALUES (?, ?, ?, x'00')",
+            (id_, vector.tobytes(), zlib.crc32(vector.tobytes())),
+        )
+    count_passages(connection)
+
+
+def count_passages(connection: sqlite3.Connection) -> None:
+    put_meta(connection, {"passages": connection.execute("SELECT count(*) FROM passages").fetchone()[0]})
+
+
+def brute_force(ids: list[int], vectors: np.ndarray, query: np.ndarray, k: int) -> list[int]:
+    cosines = {id_: float(np.float32(vectors[id_ - 1] @ query)) for id_ in ids}
+    return sorted(ids, key=lambda id_: (-round(cosines[id_], 6), id_))[:k]
+
+
+def queries(n: int) -> np.ndarray:
+    found = np.random.default_rng(1).normal(size=(n, D)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors: np.ndarray) -> LoadedVectors:
+    loaded = LoadedVectors(folder)
+    for query in [*queries(20), vectors[3]]:
+        for k in (1, 7, 1000):
+            found = nearest(connection, loaded, query, k)
+            assert [id_ for id_, _ in found] == brute_force(ids, vectors, query, k)
+            for id_, cosine in found:
+                assert cosine == pytest.approx(float(vectors[id_ - 1] @ query), abs=1e-6)
+    return loaded
+
+
+def test_without_a_file(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
+    folder, connection, vectors = filled
+    check(folder, connection, list(range(1, 301)), vectors)
+
+
+def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
+    folder, connection, vectors = filled
+    ann = write_file(connection, D, folder, 1)
+    assert ann is not None
+    Writer(connection).name_vectors(ann)
+    assert (ann.watermark, ann.count) == (300, 300)
+    loaded = check(folder, connection, list(range(1, 301)), vectors)
+    assert loaded.problem == ""
+
+    more = queries(30)[::-1].copy()
+    add(connection, more)
+    gone = [*range(1, 300, 7), 305]
+    connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
+    connection.executemany("INSERT INTO tombstones VALUES (?)", [(id_,) for id_ in gone[:-1]])
+    count_passages(connection)
+    ids = [id_ for id_ in range(1, 331) if id_ not in gone]
+    check(folder, connection, ids, np.concatenate([vectors, more]))
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "flipped"])
+def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray], damage: str
+) -> None:
+    folder, connection, vectors = filled
+    ann = write_file(connection, D, folder, 1)
+    assert ann is not None
+    Writer(connection).name_vectors(ann)
+    file = folder / ann.file
+    data = bytearray(file.read_bytes())
+    if damage == "missing":
+        file.unlink()
+    elif damage == "truncated":
+        file.write_bytes(data[:-5])
+    else:
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+    loaded = check(folder, connection, list(range(1, 301)), vectors)
+    assert ann.file in loaded.problem
+    assert "seewhy repair" in loaded.problem
+
+
+def test_what_cannot_be_found_is_an_error_and_not_a_shorter_answer(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray],
+) -> None:
+    folder, connection, vectors = filled
+    loaded = LoadedVectors(folder)
+    connection.execute("DELETE FROM passages WHERE id = 5")
+    with pytest.raises(IndexDamaged, match="should hold 300 passages, but 299 were found.*seewhy repair"):
+        nearest(connection, loaded, vectors[3], 1)
+    count_passages(connection)
+    nearest(connection, loaded, vectors[3], 1)
+    connection.execute("UPDATE embeddings SET checksum = checksum + 1 WHERE passage = 299")
+    with pytest.raises(IndexDamaged, match="embedding of passage 299 is damaged.*seewhy repair"):
+        nearest(connection, loaded, vectors[3], 1)
+
+
+def test_the_file_is_what_faiss_would_write(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, connection, _ = filled
+    ann = write_file(connection, D, folder, 1)
+    assert ann is not None
+    assert (folder / ann.file).read_bytes() == _by_faiss(embeddings(connection, D), D)
+    assert all(_as_expected(dimension) for dimension in (1, 31, 384, 1024))
+    monkeypatch.setattr("search.store.faiss_file._frame", lambda *_: (b"another format", b""))
+    again = write_file(connection, D, folder, 2)
+    assert again is not None and again.sha256 == ann.sha256
+
+
+def test_file_names_carry_generation_and_hash(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
+    import hashlib
+
+    folder, connection, _ = filled
+    ann = write_file(connection, D, folder, 7)
+    assert isinstance(ann, Ann)
+    data = (folder / ann.file).read_bytes()
+    assert ann.sha256 == hashlib.sha256(data).hexdigest()
+    assert ann.file == f"ann/g7-{ann.sha256[:16]}.faiss"
+    assert list((folder / "tmp").iterdir()) == []

@@ -1,0 +1,76 @@
+"""Keeping an index up to date while files change."""
+
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from search import Index, IndexLocked, Report, SearchError
+from search.store.lock import writer_lock
+
+LONG = 60  # seconds to wait for what should take less than one
+
+
+@pytest.fixture
+def watched(notes: Path, tiny_model: Path) -> Iterator[tuple[Index, "queue.Queue[Report | SearchError]"]]:
+    index = Index.build(notes, model=str(tiny_model))
+    stop, outcomes = threading.Event(), queue.Queue[Report | SearchError]()
+    begun = threading.Event()
+
+    def watch() -> None:
+        for outcome in index.watch(stop):
+            outcomes.put(outcome)
+            begun.set()
+
+    # What changed before the watch began is found when it begins, which also tells when that was.
+    (notes / "before.txt").write_text("first of all")
+    thread = threading.Thread(target=watch)
+    thread.start()
+    assert begun.wait(LONG)
+    assert getattr(outcomes.get(), "added", None) == 1
+    yield index, outcomes
+    stop.set()
+    thread.join(LONG)
+    assert not thread.is_alive()
+
+
+def test_a_saved_file_can_be_found(
+    notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError]"]
+) -> None:
+    index, outcomes = watched
+    (notes / "deep" / "later.txt").write_text("the water is over the door")
+    report = outcomes.get(timeout=LONG)
+    assert isinstance(report, Report) and report.added == 1
+    assert index.query("the water is over the door", k=1)[0].document == "deep/later.txt"
+    (notes / "keys.md").unlink()
+    report = outcomes.get(timeout=LONG)
+    assert isinstance(report, Report) and report.removed == 1
+
+
+def test_it_goes_on_after_an_error(
+    notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError]"]
+) -> None:
+    index, outcomes = watched
+    with writer_lock(index.path):
+        (notes / "x.txt").write_text("one word")
+        assert isinstance(outcomes.get(timeout=LONG), IndexLocked)
+    (notes / "y.txt").write_text("one more word")
+    report = outcomes.get(timeout=LONG)
+    assert isinstance(report, Report) and report.added == 2
+
+
+def test_what_changes_in_the_index_itself_is_no_change(notes: Path, tiny_model: Path) -> None:
+    from search.indexing.watch import changes
+
+    inside = Index.build(notes, model=str(tiny_model), index=str(notes / "my-index"))
+    stop = threading.Event()
+    seen = changes(notes, inside.path, stop)
+    next(seen)
+    (inside.path / "tmp").mkdir()
+    (inside.path / "tmp" / "x").write_text("x")
+    timer = threading.Timer(2.5, stop.set)
+    timer.start()
+    assert list(seen) == []
+    timer.join()
