@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -29,13 +30,39 @@ WORDS = """
 PUNCTUATION = ".,;:!?'\"()[]-_/#*+=<>@$%&|`~^{}\\"
 
 
+def skip_or_fail(reason: str) -> NoReturn:
+    """Skip a test for want of a program; fail it where `CI` is set, as nobody reads there what was skipped."""
+    if os.environ.get("CI"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
 @pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Models are converted once for all tests, and not into the user's cache."""
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Models are converted once for all tests, and not into the user's cache. What lists it or takes from it
+    uses `own_cache`."""
     cache = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_CACHE", str(cache))
         yield cache
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_taken_from_the_shared_cache(shared_cache: Path) -> Iterator[None]:
+    def converted() -> dict[Path, int]:
+        return {entry: entry.stat().st_ino for entry in shared_cache.glob("models/*/entry.json")}
+
+    before = converted()
+    yield
+    assert before.items() <= converted().items()
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the test's own."""
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("SEEWHY_CACHE", str(cache))
+    return cache
 
 
 @pytest.fixture(autouse=True)

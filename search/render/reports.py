@@ -14,7 +14,10 @@ from search.records.reports import Changes, Report, SkippedGroup, Status
 from search.records.tokens import ConvertedModel
 from search.render import scale
 from search.render.escape import escape
-from search.render.terminal import canvas, drawn, duration, shown_path, size
+from search.render.terminal import canvas, cut_in_the_middle, drawn, duration, shown_path, size
+
+# Characters of a line that a list needs for its numbers, with the space between columns.
+_NUMBERS_OF_INDEX, _NUMBERS_OF_MODEL = 38, 34
 
 # What to do about files that were left out for a reason.
 _WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
@@ -139,18 +142,13 @@ def index_list(found: Sequence[Status], *, width: int = 80, colour: bool = False
     console = canvas(width, colour)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("name", "folder", "model"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=True)
     for name in ("documents", "passages", "size"):
         table.add_column(name, justify="right", no_wrap=True)
-    for item in found:
-        table.add_row(
-            escape(item.name),
-            escape(shown_path(item.folder)),
-            f"{escape(item.model)}, {item.pooling}",
-            f"{item.documents:,}",
-            f"{item.passages:,}",
-            size(item.bytes),
-        )
+    names = [(item.name, shown_path(item.folder), f"{item.model}, {item.pooling}") for item in found]
+    numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in found]
+    for row in zip(_fitted(names, width - _NUMBERS_OF_INDEX), numbers, strict=True):
+        table.add_row(*row[0], *row[1])
     console.print(table)
     return drawn(console)
 
@@ -162,17 +160,27 @@ def model_list(found: Sequence[ConvertedModel], width: int = 80, colour: bool = 
     console = canvas(width, colour)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("name", "weights"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=True)
     for name in ("layers", "size"):
         table.add_column(name, justify="right", no_wrap=True)
-    for item in found:
+    names = _fitted([(item.name,) for item in found], width - _NUMBERS_OF_MODEL)
+    for (name,), item in zip(names, found, strict=True):
         layers, bytes_ = ("-", "-") if item.problem else (str(item.layers), size(item.bytes))
-        table.add_row(escape(item.name), item.weights[:12], layers, bytes_)
+        table.add_row(name, item.weights[:12], layers, bytes_)
     console.print(table)
     for item in found:
         if item.problem:
             console.print(f"Not converted: {escape(item.problem)}", style="yellow", soft_wrap=True)
     return drawn(console)
+
+
+def _fitted(rows: Sequence[tuple[str, ...]], room: int) -> list[tuple[str, ...]]:
+    """Cells that have room beside one another: the longest are cut in the middle."""
+    escaped = [tuple(map(escape, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*escaped, strict=True)]
+    while sum(widths) > max(room, 3 * len(widths)):
+        widths[widths.index(max(widths))] -= 1
+    return [tuple(map(cut_in_the_middle, row, widths)) for row in escaped]
 
 
 def _facts() -> Table:

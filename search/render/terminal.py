@@ -66,6 +66,14 @@ def shown_path(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
+def cut_in_the_middle(name: str, longest: int) -> str:
+    """A name or path that is too long for a table, without its middle; the end tells more than the beginning."""
+    if len(name) <= longest:
+        return name
+    before = longest // 3
+    return f"{name[:before]}…{name[before + 1 - longest :]}"
+
+
 def headings(hit: Hit) -> str:
     """Title and heading trail, the title not twice."""
     trail = [hit.title, *(hit.heading.split(" > ") if hit.heading else [])]

@@ -124,10 +124,7 @@ def test_a_query_needs_neither_torch_nor_the_models_folder(tmp_path: Path, tiny_
     assert done.stdout.strip() == "[]"
 
 
-def test_models_that_are_converted_at_once_are_converted_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+def test_models_that_are_converted_at_once_are_converted_once(tmp_path: Path, own_cache: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model", seed=4)
     errors: list[Exception] = []
 
@@ -146,14 +143,13 @@ def test_models_that_are_converted_at_once_are_converted_once(
     (entry,) = cache.all_cached()
     assert (entry.files.name, entry.n_layers, entry.has_pooler) == (str(folder), 3, True)
     assert entry.bytes > 10_000
-    assert not list((tmp_path / "cache" / "models").glob("*.new"))
+    assert not list((own_cache / "models").glob("*.new"))
     cache.remove(entry)
     assert cache.all_cached() == []
     assert Encoder(str(folder)).encode(["key"]).shape == (1, 32)
 
 
-def test_a_half_written_entry_is_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+def test_a_half_written_entry_is_no_entry(tmp_path: Path, own_cache: Path) -> None:
     encoder = Encoder(str(save_tiny_bert(tmp_path / "model", seed=5)))
     files = encoder.files
 
@@ -167,8 +163,9 @@ def test_a_half_written_entry_is_no_entry(tmp_path: Path, monkeypatch: pytest.Mo
     assert encoder.encode(["key"]).shape == (1, 32)
 
 
-def test_what_openvino_cannot_do_falls_back_to_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+def test_what_openvino_cannot_do_falls_back_to_torch(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = save_tiny_bert(tmp_path / "model", seed=6)
 
     def fails(*args: Any) -> None:

@@ -15,9 +15,8 @@ from tests.conftest import save_tiny_bert
 
 
 @pytest.fixture
-def tries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A cache of its own, and a conversion that fails; each attempt is noted here."""
-    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))
+def tries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A conversion that fails; each attempt is noted here."""
     made: list[str] = []
 
     def fails(files: Any, folder: Path) -> None:
@@ -92,12 +91,12 @@ def test_seewhy_models_lists_and_removes_it(
 
 
 def test_a_later_success_takes_its_place(
-    tries: list[str], model: str, monkeypatch: pytest.MonkeyPatch
+    tries: list[str], model: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Encoder(model).encode(["key"])
     assert len(failures.all_failures()) == 1
     monkeypatch.undo()
-    monkeypatch.setenv("SEEWHY_CACHE", str(Path(model).parent / "cache"))
+    monkeypatch.setenv("SEEWHY_CACHE", str(own_cache))
     assert Encoder(model, engine="openvino").encode(["key"]).shape == (1, 32)
     assert failures.all_failures() == []
 

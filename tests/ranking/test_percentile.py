@@ -270,13 +270,13 @@ def test_what_the_right_checksum_does_not_guard_is_no_crash(tmp_path: Path, tiny
 
 
 def test_a_repair_without_the_model_leaves_the_sample_to_the_next_run(
-    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny_model: Path, own_cache: Path
 ) -> None:
     model = Path(shutil.copytree(tiny_model, tmp_path / "model"))
     index = Index.build(crowd(tmp_path / "notes"), model=str(model)).path
     execute(index, "UPDATE baseline SET pairs = x'00'")
     shutil.rmtree(model)
-    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "cache"))  # where it was converted
+    shutil.rmtree(own_cache)  # where it was converted
     done = Index.open(index).repair()
     assert done.check.ok
     assert "the next run of indexing takes another" in done.steps[0].message

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from search.records.hits import Hit
 from search.records.reports import Report, SkippedGroup
+from search.records.tokens import ConvertedModel
 from search.render import hits, json, reports, terminal, why
 from search.render.escape import escape, one_line
 from tests.explaining.test_explanation import by_hand
@@ -76,6 +77,23 @@ def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
     assert terminal.where(hit) == shown
     assert shown in hits.hits([hit])
     assert standard_json.loads(json.document([hit]))[0]["page"] == page
+
+
+@pytest.mark.parametrize("length", [5, 60, 300])
+def test_a_long_path_in_a_table_lacks_its_middle(length: int) -> None:
+    model = ConvertedModel(f"/{'x' * length}/tiny", "0123456789abcdef", 3, 616_800, "/cache")
+    table = reports.model_list([model], 80)
+    row = table.splitlines()[1]
+    assert len(table.splitlines()) == 2
+    assert row.endswith("x/tiny  0123456789ab       3  616.8 kB")
+    assert (f"{'x' * 10}…{'x' * 10}" in row) == (length > 40)
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_a_name_is_cut_in_the_middle() -> None:
+    assert terminal.cut_in_the_middle("0123456789", 10) == "0123456789"
+    assert terminal.cut_in_the_middle("0123456789", 7) == "01…6789"
+    assert terminal.cut_in_the_middle("0123456789", 3) == "0…9"
 
 
 def test_a_reason_with_a_way_out_names_it() -> None:
