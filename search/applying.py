@@ -31,7 +31,6 @@ class Applying(Asking):
         mode: str = "hybrid",
         weight: float | None = None,
         phrases: bool = False,
-        expand: str | None = None,
         where: str | None = None,
         rerank: str | None = None,
         per_document: int = 0,
@@ -48,8 +47,7 @@ class Applying(Asking):
             model: the reader, a checkpoint with a head for answer spans, such as deepset/roberta-base-squad2.
             k: how many passages are read.
             answers: most answers that come back, at least 1.
-            mode, weight, phrases, expand, where, rerank, per_document: as for `query`; the index's own encoder
-                retrieves.
+            mode, weight, phrases, where, rerank, per_document: as for `query`; the index's own encoder retrieves.
             reader_weight: what the reader's probability counts in the score, in [0, 1]; the retrieval score counts
                 the rest. Whether a span is an answer at all is told by its margin alone.
             no_answer_margin: by how much a span's score has to reach that of no answer.
@@ -75,7 +73,6 @@ class Applying(Asking):
             mode=mode,
             weight=weight,
             phrases=phrases,
-            expand=expand,
             where=where,
             rerank=rerank,
             per_document=per_document,

@@ -81,7 +81,6 @@ class Asking:
         mode: str = "hybrid",
         weight: float | None = None,
         phrases: bool = False,
-        expand: str | None = None,
         where: str | None = None,
         rerank: str | None = None,
         per_document: int = 0,
@@ -101,8 +100,6 @@ class Asking:
             mode: "hybrid" (meaning and words), "dense" (meaning), "lexical" (words) or "rrf".
             weight: what meaning counts in a hybrid score, in [0, 1].
             phrases: look for what stands in double quotes as one term. See `search.ranking.ranking.Ranking`.
-            expand: a checkpoint with a masked-language head, such as "bert-base-uncased", that says which words may
-                stand for rare words of the query; these are looked for, too. See `search.bert.expansion`.
             where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.ranking.where`. The best k of
                 the passages that pass it come back, with the scores that they have without it.
             rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
@@ -122,30 +119,11 @@ class Asking:
         """
         query = one_or_more(text)
         wanted = Selection.of(k, offset, per_document, group, min_score, diversity)
-        ranking = self._ranking(query, mode, weight, phrases, expand, rerank)
+        ranking = Ranking.of(mode, weight, phrases, rerank)
         allowed = self._allowed(where)
         asked = self._asked(query, ranking)
         reranker = self._reranker(asked, ranking)
         return ranked(self._vectors, asked, ranking, wanted, allowed, reranker)
-
-    def _ranking(
-        self,
-        query: Query,
-        mode: str,
-        weight: float | None,
-        phrases: bool,
-        expand: str | None = None,
-        rerank: str | None = None,
-    ) -> Ranking:
-        """What hits are ranked by; with what is looked for beside the query's words, if that is asked for."""
-        ranking = Ranking.of(mode, weight, phrases, rerank)
-        if expand is None:
-            return ranking
-        from search.bert.expansion import expanded
-
-        asked = one_or_more(query)
-        text = asked.words_of if isinstance(asked, Question) else asked
-        return expanded(ranking, text, self._vectors, model=expand, offline=self._offline)
 
     def _reranker(self, asked: Asked, ranking: Ranking) -> Reranker | None:
         """What looks at the best passages again; None for nothing."""
@@ -199,7 +177,6 @@ class Asking:
         mode: str = "hybrid",
         weight: float | None = None,
         phrases: bool = False,
-        expand: str | None = None,
     ) -> Explanation:
         """Why a passage has its score for a query.
 
@@ -207,7 +184,7 @@ class Asking:
             query: as it was given to `query`.
             hit: one of the hits, whose score is then explained exactly; a passage id; or any text, whose cosine
                 is explained as if it were a passage without headings.
-            mode, weight, phrases, expand: as for `query`, for a passage id; a hit knows its own.
+            mode, weight, phrases: as for `query`, for a passage id; a hit knows its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
         that have a Dense module with an activation they are integrated gradients, which takes seconds and
@@ -216,7 +193,7 @@ class Asking:
         Raises:
             InputError: an empty query, a text that is too long for the model, or an id that is none.
         """
-        return self.explain_all(query, [hit], mode=mode, weight=weight, phrases=phrases, expand=expand)[0]
+        return self.explain_all(query, [hit], mode=mode, weight=weight, phrases=phrases)[0]
 
     def explain_all(
         self,
@@ -226,12 +203,9 @@ class Asking:
         mode: str = "hybrid",
         weight: float | None = None,
         phrases: bool = False,
-        expand: str | None = None,
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
-        # A hit knows its own expansions, so nothing is looked for where there are only hits.
-        needed = expand if any(isinstance(hit, int) for hit in hits) else None
-        return self._explainer(query, self._ranking(query, mode, weight, phrases, needed)).explain(hits)
+        return self._explainer(query, Ranking.of(mode, weight, phrases)).explain(hits)
 
     def contrast(
         self,
@@ -242,19 +216,18 @@ class Asking:
         mode: str = "hybrid",
         weight: float | None = None,
         phrases: bool = False,
-        expand: str | None = None,
     ) -> Contrast:
         """Why one passage stands above another for a query, word by word of the query.
 
         Args:
             a, b: hits, passage ids, or paths as for `why_not`, of which the best passage is taken.
-            mode, weight, phrases, expand: as for `query`; of hits they must be those that they were ranked by.
+            mode, weight, phrases: as for `query`; of hits they must be those that they were ranked by.
 
         Raises:
             InputError: an empty query, an id that is none, a path that is not in the index, or hits of
                 different rankings.
         """
-        return self._explainer(query, self._ranking(query, mode, weight, phrases, expand)).contrast(a, b)
+        return self._explainer(query, Ranking.of(mode, weight, phrases)).contrast(a, b)
 
     def why_not(
         self,
@@ -265,7 +238,6 @@ class Asking:
         mode: str = "hybrid",
         weight: float | None = None,
         phrases: bool = False,
-        expand: str | None = None,
         where: str | None = None,
         per_document: int = 0,
     ) -> WhyNot:
@@ -275,13 +247,13 @@ class Asking:
             what: a path: absolute, from the current folder or from the indexed one; also with a record
                 or a line, as hits are listed ("table.csv#12", "keys.md:31"). Or a passage id. Of what has
                 several passages the best is looked at.
-            k, mode, weight, phrases, expand, where, per_document: as for `query`.
+            k, mode, weight, phrases, where, per_document: as for `query`.
 
         Raises:
             InputError: an empty query, a folder instead of a file, an id or line that there is not.
         """
         allowed = self._allowed(where)
-        return self._explainer(query, self._ranking(query, mode, weight, phrases, expand)).why_not(
+        return self._explainer(query, Ranking.of(mode, weight, phrases)).why_not(
             what, k, per_document, allowed
         )
 
@@ -321,11 +293,10 @@ class Asking:
         mode: str = "hybrid",
         weight: float | None = None,
         phrases: bool = False,
-        expand: str | None = None,
         rerank: str | None = None,
     ) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
-        ranking = self._ranking(query, mode, weight, phrases, expand, rerank)
+        ranking = Ranking.of(mode, weight, phrases, rerank)
         asked = self._asked(one_or_more(query), ranking)
         return scored(self._vectors, asked, ranking, passage_id, self._reranker(asked, ranking))
 

@@ -162,7 +162,7 @@ def evaluate_answers(
     held, pooling = ("", 0), ""
     if retrieve:
         given = inspect.signature(Index.ask).parameters
-        names = ("mode", "weight", "phrases", "expand", "where", "rerank", "reader_weight")
+        names = ("mode", "weight", "phrases", "where", "rerank", "reader_weight")
         asked = settings_of(settings, {name: given[name].default for name in names})
         opened = _collection(data.paragraphs, index, encoder, None, None, offline, engine, progress)
         status = opened.status()

@@ -23,7 +23,6 @@ from search.cli.options import (
 )
 from search.cli.progress import progress_bar
 from search.cli.ranking import (
-    ExpandOption,
     Mode,
     ModeOption,
     PhrasesOption,
@@ -98,7 +97,6 @@ def ask(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
-    expand: ExpandOption = None,
     where: WhereOption = None,
     rerank: RerankOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
@@ -128,9 +126,9 @@ def ask(
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
     if logits and not as_json:
         raise typer.BadParameter("--logits goes with --json")
-    if inside is not None and (index or where or rerank or expand or weight is not None or reader_weight < 1):
+    if inside is not None and (index or where or rerank or weight is not None or reader_weight < 1):
         raise typer.BadParameter(
-            "--in reads one text and asks no index: leave out --index, --where, --rerank, --expand, --weight and "
+            "--in reads one text and asks no index: leave out --index, --where, --rerank, --weight and "
             "--reader-weight"
         )
     plain = (mode, k, phrases, per_document, engine) == (Mode.hybrid, 10, False, HITS_OF_A_DOCUMENT, "auto")
@@ -165,7 +163,7 @@ def ask(
                 reader_weight=reader_weight,
                 progress=progress,
                 **reading,
-                **chosen(mode, weight, phrases, expand, rerank),
+                **chosen(mode, weight, phrases, rerank),
             )
     from search.render import answers as draw
     from search.render import page, picture

@@ -22,7 +22,6 @@ from search.cli.options import (
 )
 from search.cli.questions import AndOption, LikeOption, UnlikeOption, question
 from search.cli.ranking import (
-    ExpandOption,
     Mode,
     ModeOption,
     PhrasesOption,
@@ -54,7 +53,6 @@ def contrast(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
-    expand: ExpandOption = None,
     where: WhereOption = None,
     rerank: RerankOption = None,
     index: IndexOption = None,
@@ -73,10 +71,10 @@ def contrast(
 
     asked = question(text, also, like, unlike)
     opened = Index.open(index, offline=offline, engine=engine)
-    ranking = chosen(mode, weight, phrases, expand, rerank)
+    ranking = chosen(mode, weight, phrases, rerank)
     hits = ranked(opened, asked, [int(which) for which in (a, b) if which.isdecimal()], k, where, **ranking)
     found = opened.contrast(
-        asked, *(_meant(which, hits) for which in (a, b)), **chosen(mode, weight, phrases, expand)
+        asked, *(_meant(which, hits) for which in (a, b)), **chosen(mode, weight, phrases)
     )
     if as_json:
         echo(draw.as_json(found))

@@ -22,7 +22,6 @@ from search.cli.options import (
 )
 from search.cli.questions import AndOption, LikeOption, UnlikeOption, question
 from search.cli.ranking import (
-    ExpandOption,
     Mode,
     ModeOption,
     PhrasesOption,
@@ -59,7 +58,6 @@ def explain(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
-    expand: ExpandOption = None,
     where: WhereOption = None,
     rerank: RerankOption = None,
     index: IndexOption = None,
@@ -95,7 +93,7 @@ def explain(
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = Index.open(index, offline=offline, engine=engine)
     number = int(wanted[2])
-    ranking = chosen(mode, weight, phrases, expand, rerank)
+    ranking = chosen(mode, weight, phrases, rerank)
     hit = (
         opened.hit(asked, number, **ranking)
         if wanted[1]

@@ -28,7 +28,6 @@ from search.cli.options import (
 )
 from search.cli.questions import AndOption, LikeOption, UnlikeOption, as_typed, question
 from search.cli.ranking import (
-    ExpandOption,
     Mode,
     ModeOption,
     PhrasesOption,
@@ -36,7 +35,6 @@ from search.cli.ranking import (
     WeightOption,
     WhereOption,
     chosen,
-    looked_for,
 )
 from search.cli.shapes import (
     AroundOption,
@@ -79,7 +77,6 @@ def query(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
-    expand: ExpandOption = None,
     where: WhereOption = None,
     rerank: RerankOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
@@ -112,14 +109,14 @@ def query(
     shown = shape(form, as_json, as_jsonl, null, bool(passages or lines), explain)
     clock.lap("import the library")
     asked = question(text, also, like, unlike)
-    ranking = chosen(mode, weight, phrases, expand, rerank)
+    ranking = chosen(mode, weight, phrases, rerank)
     opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
     clock.lap("open the index")
     if timing:
         clock.lap("find the model", opened.encoder)
         clock.lap("load its tokenizer", opened.encoder.tokenizer)
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
-        opened.query("a", k=1, **(ranking | {"rerank": None, "expand": None}))
+        opened.query("a", k=1, **(ranking | {"rerank": None}))
         clock.lap("load FAISS and the vectors, first query")
     hits = opened.query(
         asked,
@@ -163,7 +160,6 @@ def query(
                     (f"--mode {mode.value}", mode is not Mode.hybrid),
                     (f"--weight {weight}", weight is not None),
                     ("--phrases", phrases),
-                    (f"--expand {shlex.quote(expand or '')}", expand is not None),
                     (f"--rerank {shlex.quote(rerank or '')}", rerank is not None),
                     (f"--where {shlex.quote(where or '')}", where is not None and not moved),
                     ("--offline", offline),
@@ -173,8 +169,6 @@ def query(
             place += as_typed(also, like, unlike)
             note(f"\nWhy the first? seewhy explain {shlex.quote(text)} {which}{place}", quiet)
     remarks(opened.notes, quiet)
-    if expand and hits:
-        remarks([looked_for(hits[0].expansions)], quiet)
     if timing:
         clock.lap("print")
         note("\n" + clock.report())

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from search.records.hits import Expansion
 
 
 class Mode(str, Enum):
@@ -63,29 +59,7 @@ RerankOption = Annotated[
 ]
 
 
-ExpandOption = Annotated[
-    str | None,
-    typer.Option(
-        "--expand",
-        metavar="MODEL",
-        help="Look also for words that may stand for rare ones, by this checkpoint for masked words.",
-    ),
-]
-
-
-def chosen(
-    mode: Mode, weight: float | None, phrases: bool, expand: str | None, rerank: str | None = None
-) -> dict[str, Any]:
+def chosen(mode: Mode, weight: float | None, phrases: bool, rerank: str | None = None) -> dict[str, Any]:
     """The keyword arguments of `Index.query` and its like."""
-    found: dict[str, Any] = {"mode": mode.value, "weight": weight, "phrases": phrases, "expand": expand}
+    found: dict[str, Any] = {"mode": mode.value, "weight": weight, "phrases": phrases}
     return found | ({"rerank": rerank} if rerank else {})
-
-
-def looked_for(expansions: Sequence[Expansion]) -> str:
-    """What an expansion came to, in a sentence."""
-    if not expansions:
-        return "no word of the query is rare enough, or none is known for it: nothing else was looked for."
-    words: dict[str, list[str]] = {}
-    for one in expansions:
-        words.setdefault(one.of, []).append(one.word)
-    return "; ".join(f"beside '{of}' was looked for: {', '.join(found)}" for of, found in words.items())

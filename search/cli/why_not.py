@@ -22,7 +22,6 @@ from search.cli.options import (
     remarks,
 )
 from search.cli.ranking import (
-    ExpandOption,
     Mode,
     ModeOption,
     PhrasesOption,
@@ -52,7 +51,6 @@ def why_not(
     mode: ModeOption = Mode.hybrid,
     weight: WeightOption = None,
     phrases: PhrasesOption = False,
-    expand: ExpandOption = None,
     where: WhereOption = None,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
     index: IndexOption = None,
@@ -77,7 +75,7 @@ def why_not(
         k,
         per_document=per_document,
         where=where,
-        **chosen(mode, weight, phrases, expand),
+        **chosen(mode, weight, phrases),
     )
     if as_json:
         echo(draw.as_json(found))

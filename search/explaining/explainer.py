@@ -224,6 +224,4 @@ class Explainer:
 def _way(hit: Hit) -> str:
     """How a hit was ranked, in words."""
     phrases = ", with phrases" if hit.phrases else ""
-    if hit.expansions:
-        phrases += f", also looked for: {', '.join(one.word for one in hit.expansions)}"
     return f"{hit.mode}, weight {hit.weight:g}{phrases}{f', reranked: {hit.rerank}' if hit.rerank else ''}"

@@ -30,12 +30,11 @@ def terms_of(
         found.append(
             tuple(
                 Term(
-                    f"{term.of} → {term.text}" if term.of else term.text,
+                    term.text,
                     (1 - ranking.weight) * value,
                     term.start,
                     term.end,
                     at,
-                    "expansion" if term.of else "term",
                 )
                 for (term, value), at in zip(here, places, strict=True)
             )

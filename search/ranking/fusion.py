@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.ranking.ranking import EXPANSION_SHARE, RRF_K, Asked, Ranking, Scored
+from search.ranking.ranking import RRF_K, Asked, Ranking, Scored
 from search.store.database import one_meta
 from search.store.postings import summed
-from search.store.terms import Term
 from search.store.vectors import LoadedVectors, nearest
 
 if TYPE_CHECKING:
@@ -32,9 +30,8 @@ class Fusion:
     """The ranking of a query, within one read transaction.
 
     Attributes:
-        terms: the words of the query that count, and those that are looked for beside them.
-        highest: the highest BM25 in the index, by which the word part is divided, or more where what is looked for
-            beside the query's words would count above its share; 1 where no word is found.
+        terms: the words of the query that count.
+        highest: the highest BM25 in the index, by which the word part is divided; 1 where no word is found.
     """
 
     def __init__(
@@ -50,27 +47,10 @@ class Fusion:
         lexicon = loaded.lexicon
         typed = lexicon.terms(asked.text, phrases=ranking.phrases) if ranking.by_words else []
         self.terms = lexicon.telling(connection, typed)
-        if typed and ranking.expansions:
-            self.terms += self._expanding(typed)
-        parts = lexicon.postings(connection, self.terms)
-        self._postings = [part.times(term.weight) for part, term in zip(parts, self.terms, strict=True)]
+        self._postings = lexicon.postings(connection, self.terms)
         found = summed(self._postings)
         self.highest = float(found.scores.max()) if len(found.scores) else 1.0
-        beside = summed([part for part, term in zip(self._postings, self.terms, strict=True) if term.of])
-        if len(beside.scores):  # alone they count no more than their share of what a query's own words may
-            self.highest = max(self.highest, float(beside.scores.max()) / EXPANSION_SHARE)
         self._lexical_ids, self._lexical = found.ids, found.scores / self.highest
-
-    def _expanding(self, typed: Sequence[Term]) -> list[Term]:
-        """What is looked for beside the words of the query, none of which is one of them."""
-        found, known = [], {term.stems for term in typed}
-        for expansion in self._ranking.expansions:
-            for word in self._loaded.lexicon.words(expansion.word):
-                if word.stems and word.stems not in known:
-                    known.add(word.stems)
-                    place = replace(word, start=expansion.start, end=expansion.end)
-                    found.append(replace(place, of=expansion.of, weight=expansion.weight))
-        return found
 
     def top(self, n: int) -> list[Scored]:
         """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more."""

@@ -21,7 +21,7 @@ class Scale:
 
     def __init__(self, baseline: Baseline | None, ranking: Ranking) -> None:
         self._baseline, self._ranking = baseline, ranking
-        unlike = ranking.mode == "rrf" or ranking.expansions  # the pairs were not scored so
+        unlike = ranking.mode == "rrf"  # the pairs were not scored so
         self._scores = None if baseline is None or unlike else baseline.scores(ranking.weight)
         self.pairs = 0 if self._scores is None else len(self._scores)
 

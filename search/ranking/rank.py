@@ -182,7 +182,6 @@ def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, sc
         page=passage.page,
         weight=ranking.weight,
         phrases=ranking.phrases,
-        expansions=ranking.expansions,
         ranks=item.ranks,
         rerank=ranking.rerank,
         reranked=item.reranked,

@@ -14,15 +14,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.encoding.inputs import Role
-    from search.records.hits import Expansion, Hit
+    from search.records.hits import Hit
     from search.records.tokens import TokenVectors
 
 Mode = Literal["hybrid", "dense", "lexical", "rrf"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
-
-EXPANSION_SHARE = 0.5  # of a word of the query, that what is looked for beside it counts in all
 
 POOL = 30  # best passages that a reranker looks at, at least
 
@@ -43,14 +41,12 @@ class Ranking:
         phrases: what stands in double quotes is looked for word by word in this order, as one term.
         rerank: "late" to look at the best passages again by late interaction (late.py), the name of a
             cross-encoder to let it judge them (cross.py), "" for neither.
-        expansions: words to look for beside those of the query (`search.bert.expansion`).
     """
 
     mode: Mode
     weight: float
     phrases: bool = False
     rerank: str = ""
-    expansions: tuple[Expansion, ...] = ()
 
     @classmethod
     def of(
@@ -79,7 +75,7 @@ class Ranking:
     @classmethod
     def of_hit(cls, hit: Hit) -> Ranking:
         """What a hit was ranked by."""
-        return cls(hit.mode, hit.weight, hit.phrases, hit.rerank, hit.expansions)  # type: ignore[arg-type]
+        return cls(hit.mode, hit.weight, hit.phrases, hit.rerank)  # type: ignore[arg-type]
 
     @property
     def by_meaning(self) -> bool:

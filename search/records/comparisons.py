@@ -122,7 +122,7 @@ class WhyNot:
     @property
     def matched_on(self) -> tuple[Share, ...]:
         """The three words of the query that added most, the strongest first."""
-        kinds = ("word", "term", "expansion")
+        kinds = ("word", "term")
         words = [share for share in self.shares if share.kind in kinds and share.contribution > 0]
         return tuple(sorted(words, key=lambda share: -share.contribution)[:3])
 

@@ -11,23 +11,6 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Expansion:
-    """A word that is looked for beside a rare word of the query, for which it may stand.
-
-    Attributes:
-        word: what is looked for.
-        of: the word of the query, as it was typed; `start`, `end` where it stands there.
-        weight: what a find counts, of what it would count as a word of the query; in (0, 1).
-    """
-
-    word: str
-    of: str
-    start: int
-    end: int
-    weight: float
-
-
-@dataclass(frozen=True)
 class Hit:
     """One ranked passage.
 
@@ -44,7 +27,6 @@ class Hit:
         rerank: "late", or the name of a cross-encoder, where the best passages were looked at again; then
             `reranked` is what that said of the passage, and `rank_before` the rank without it. For "late" the score
             is half the one above and half `reranked`, for a cross-encoder it is `reranked`.
-        expansions: words that were looked for beside those of the query.
         ranks: for "rrf", the ranks by meaning and by words, None where it has none.
         path: absolute path of the source file.
         document: the document's name within the indexed folder, with forward slashes;
@@ -54,8 +36,7 @@ class Hit:
             the format has pages.
         page: 1-based page, slide or sheet on which the passage begins; None for a format without.
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
-            same mode and weight; None for "rrf", for an expanded query, and for an index that has no sample or is too
-            small for one.
+            same mode and weight; None for "rrf", and for an index that has no sample or is too small for one.
         random_pairs: how many pairs `percentile` rests on.
         annotations: field -> value or values, of what models have said of the passage (`seewhy tag`, `seewhy label`).
         hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
@@ -82,7 +63,6 @@ class Hit:
     page: int | None = None
     weight: float = 1.0
     phrases: bool = False
-    expansions: tuple[Expansion, ...] = ()
     ranks: tuple[int | None, int | None] | None = None
     rerank: str = ""
     reranked: float | None = None

@@ -88,7 +88,7 @@ def draw_gap(console: Console, found: Contrast, a: str, b: str) -> None:
 
 def _in_order(found: Contrast) -> list[Difference]:
     """Words by what they add to the gap, then special tokens and the like."""
-    words = [word for word in found.words if word.kind in ("word", "term", "expansion")]
+    words = [word for word in found.words if word.kind in ("word", "term")]
     return sorted(words, key=lambda word: -word.gap) + [word for word in found.words if word not in words]
 
 

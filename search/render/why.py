@@ -113,8 +113,6 @@ def share_name(share: Share | Difference) -> str:
     text = one_line(share.text)
     if share.kind == "late":
         return f'best match of "{text}"'
-    if share.kind == "expansion":
-        return f"looked for beside: {text}"
     return f'the word "{text}"' if share.kind == "term" else text
 
 

@@ -38,10 +38,6 @@ class Postings:
         kept = np.isin(self.ids, passages, assume_unique=True)
         return Postings(self.ids[kept], self.scores[kept])
 
-    def times(self, weight: float) -> Postings:
-        """The same passages, each with so much of its score."""
-        return self if weight == 1 else Postings(self.ids, weight * self.scores)
-
 
 def summed(terms: Sequence[Postings]) -> Postings:
     """The passages that have any of the terms, each with the sum of what these add, in their order."""

@@ -35,16 +35,12 @@ class Term:
         text: as it was typed.
         start, end: where it stands in the query, in characters.
         stems: what FTS5 makes of it; several tokens are found only in a row.
-        of: the word of the query that it is looked for beside; "" for a word of the query itself.
-        weight: what it counts.
     """
 
     text: str
     start: int
     end: int
     stems: tuple[str, ...]
-    of: str = ""
-    weight: float = 1.0
 
     @property
     def expression(self) -> str:

@@ -100,11 +100,7 @@ def _addend(sign: str, number: str, name: str) -> str:
 
 def _others(why: Explanation) -> list[Share]:
     """The addends that are no token pairs."""
-    return [
-        share
-        for share in why.shares()
-        if share.kind in ("term", "expansion", "rank", "model", "like", "late")
-    ]
+    return [share for share in why.shares() if share.kind in ("term", "rank", "model", "like", "late")]
 
 
 def _table(side: Side, shares: Sequence[Share], *, opened: bool) -> str:
@@ -127,9 +123,7 @@ def _table(side: Side, shares: Sequence[Share], *, opened: bool) -> str:
 
 
 def _name(share: Share) -> str:
-    before = {"term": "the word ", "expansion": "looked for beside: ", "late": "best match of "}.get(
-        share.kind, ""
-    )
+    before = {"term": "the word ", "late": "best match of "}.get(share.kind, "")
     return f"{before}{isolated(share.text)}"
 
 
