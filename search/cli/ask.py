@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     Colour,
@@ -108,8 +107,6 @@ def ask(
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
     device: DeviceOption = None,
-    png: PngOption = None,
-    html: HtmlOption = None,
     logits: Logits = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -117,8 +114,7 @@ def ask(
 ) -> None:
     """Answer QUESTION with a span of the passages that a query for it returns.
 
-    The index's own encoder finds the passages, a reader that you name reads them. "No answer" is an answer. --html
-    writes a page with each answer marked in its passage, --png draws the logits around the best one.
+    The index's own encoder finds the passages, a reader that you name reads them. "No answer" is an answer.
     """
     from search.bert.answering import READERS
 
@@ -136,7 +132,7 @@ def ask(
         raise typer.BadParameter(
             "--in reads one text and asks no index: leave out --mode, -k, --phrases, --per-document and --engine"
         )
-    shown = Shown.asked(png, html, as_json, quiet, color)
+    shown = Shown.asked(None, None, as_json, quiet, color)
     reading: dict[str, Any] = {
         "answers": number,
         "no_answer_margin": no_answer_margin,
@@ -166,13 +162,10 @@ def ask(
                 **chosen(mode, weight, phrases, rerank),
             )
     from search.render import answers as draw
-    from search.render import page, picture
 
     shown.result(
         text=lambda: draw.answers(found, **shown.style),
         data=lambda: draw.as_json(found, logits=logits),
-        png=lambda: picture.answers(found),
-        html=lambda: page.answers(found),
     )
     if inside is None:
         remarks(opened.notes, quiet)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.commands import ManyWords
-from search.cli.files import HtmlOption, PngOption
 from search.cli.options import (
     Colour,
     ColourOption,
@@ -67,8 +66,6 @@ def fill(
     among: Among = None,
     word: Hidden = None,
     offline: OfflineOption = False,
-    png: PngOption = None,
-    html: HtmlOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
@@ -78,7 +75,7 @@ def fill(
     That is what BERT was pre-trained to do. Several masks are masked all at once, and each is guessed by itself.
     The default model of the other commands cannot do it, as sentence encoders have lost the head.
     """
-    shown = Shown.asked(png, html, as_json, quiet, color)
+    shown = Shown.asked(None, None, as_json, quiet, color)
     named = needed(model, "masked words")
     from search.bert import fill as fill_masks
     from search.render import bars
@@ -105,9 +102,4 @@ def show_bars(shown: Shown, chart: Chart, found: object) -> None:
     """A chart, or its record where data is asked for."""
     from search.render import bars, json
 
-    shown.chart(
-        chart,
-        text=lambda: bars.chart(chart, **shown.style),
-        data=lambda: json.document(found),
-        smaller="Take a smaller -k, fewer masks or texts, or --html or --json.",
-    )
+    shown.result(text=lambda: bars.chart(chart, **shown.style), data=lambda: json.document(found))

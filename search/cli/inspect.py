@@ -93,8 +93,8 @@ def inspect(
     """Look inside a BERT-like model while it reads a text, or a pair of texts.
 
     Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
-    --head or --rollout who reads whom; with --word one word in two contexts. --png draws what would be printed;
-    --html writes a page, with all heads to choose from.
+    --head or --rollout who reads whom; with --word one word in two contexts. These have pictures: --png draws
+    them, --html writes a page, of attention with all heads to choose from.
     """
     from search.encoding.models import DEFAULT_MODEL
 
@@ -117,6 +117,11 @@ def inspect(
         raise typer.BadParameter("--against needs --word")
     if vectors and (not as_json or looks or word is not None or against_tokenizer is not None):
         raise typer.BadParameter("--vectors goes with --json alone")
+    if (png or html) and not looks and word is None:
+        raise typer.BadParameter(
+            "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout) and a word in "
+            "its contexts (--word)"
+        )
     shown = Shown.asked(png, html, as_json, quiet, color)
     asked = _Asked(text, text2, model or DEFAULT_MODEL, offline)
     if against_tokenizer is not None:
@@ -125,9 +130,9 @@ def inspect(
         _show_contexts(shown, asked.contexts(word, against or []))
     elif looks:
         view = _View(layer, head, rollout)
-        _show_attention(shown, asked, asked.attention(view), view)
+        _show_attention(shown, asked.attention(view), view)
     else:
-        _show_inspection(shown, asked, asked.inspection(), vectors)
+        _show_inspection(shown, asked.inspection(), vectors)
 
 
 @dataclass(frozen=True)
@@ -175,22 +180,17 @@ class _Asked:
         return compare_tokenizers(self.text, other, self.text2, model=self.model, offline=self.offline)
 
 
-def _show_inspection(shown: Shown, asked: _Asked, found: Inspection, vectors: bool) -> None:
+def _show_inspection(shown: Shown, found: Inspection, vectors: bool) -> None:
     from search.render import inspection as tables
     from search.render import inspection_json as json
-    from search.render import picture
-    from search.render.inside_sheets import inspection_sheet
 
     shown.result(
         text=lambda: tables.inspection(found, **shown.style),
         data=lambda: json.inspection(found, vectors=vectors),
-        png=lambda: picture.sheet(inspection_sheet(found)),
-        smaller="Shorten the text, or take --attention with --png, or --json.",
-        html=lambda: _page(asked.attention(_View()), found, _View()),
     )
 
 
-def _show_attention(shown: Shown, asked: _Asked, found: Attention, view: _View) -> None:
+def _show_attention(shown: Shown, found: Attention, view: _View) -> None:
     from search.render import attention as drawing
     from search.render import inspection_json as json
     from search.render import picture
@@ -199,12 +199,12 @@ def _show_attention(shown: Shown, asked: _Asked, found: Attention, view: _View) 
         text=lambda: drawing.attention(found, view.layer, view.head, rollout=view.rollout, **shown.style),
         data=lambda: json.attention(found, view.layer, view.head, rollout=view.rollout),
         png=lambda: picture.attention(found, view.layer, view.head, rollout=view.rollout),
-        html=lambda: _page(found, asked.inspection(), view),
+        html=lambda: _page(found, view),
     )
 
 
-def _page(weights: Attention, inspection: Inspection, view: _View) -> str:
-    """All that there is to see of a text, opened at what was asked for.
+def _page(weights: Attention, view: _View) -> str:
+    """The page of attention, opened at what was asked for.
 
     Raises:
         InputError: it would be too large for a browser.
@@ -217,7 +217,7 @@ def _page(weights: Attention, inspection: Inspection, view: _View) -> str:
             f"{weights.weights.size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
             "Take a shorter text, or --png or --json with --layer."
         )
-    return page.attention(weights, inspection, view.layer, view.head, rollout=view.rollout)
+    return page.attention(weights, view.layer, view.head, rollout=view.rollout)
 
 
 def _show_contexts(shown: Shown, found: ContextualCosines) -> None:
@@ -236,12 +236,8 @@ def _show_contexts(shown: Shown, found: ContextualCosines) -> None:
 def _show_comparison(shown: Shown, found: TokenizerComparison) -> None:
     from search.render import inspection as tables
     from search.render import inspection_json as json
-    from search.render import page, picture
-    from search.render.inside_sheets import comparison_sheet
 
     shown.result(
         text=lambda: tables.comparison(found, **shown.style),
         data=lambda: json.comparison(found),
-        png=lambda: picture.sheet(comparison_sheet(found)),
-        html=lambda: page.sheet(comparison_sheet(found)),
     )

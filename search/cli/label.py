@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption
 from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
@@ -142,8 +141,6 @@ def label(
     offline: OfflineOption = False,
     engine: EngineOption = "auto",
     device: DeviceOption = None,
-    png: PngOption = None,
-    html: HtmlOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
@@ -180,11 +177,9 @@ def label(
         raise typer.BadParameter("--replace goes with --model, with --head, and with --train and --out")
     if device and not model:
         raise typer.BadParameter("--device goes with --model: a head runs on the processor")
-    if remove and (png or html):
-        raise typer.BadParameter("--remove leaves nothing to draw: leave --png and --html out")
     if train and index and encoder:
         raise typer.BadParameter("an index has its own encoder: leave --encoder or --index out")
-    shown = Shown.asked(png, html, as_json, quiet, color)
+    shown = Shown.asked(None, None, as_json, quiet, color)
     if train:
         from search.bert.label_training import train_labels
         from search.bert.linear_head import check_no_head
@@ -268,35 +263,22 @@ def _index_of(index: str | None, encoder: str | None, needed: bool) -> str | Non
 def _show_texts(shown: Shown, found: Labelling) -> None:
     from search.render import labels
 
-    shown.chart(
-        labels.labelling_chart(found),
-        text=lambda: labels.labelling(found, **shown.style),
-        data=lambda: labels.as_json(found),
-        smaller="Take fewer texts, or --html or --json.",
-    )
+    shown.result(text=lambda: labels.labelling(found, **shown.style), data=lambda: labels.as_json(found))
 
 
 def _show_index(shown: Shown, found: LabelledIndex) -> None:
     from search.render import labels
 
-    shown.chart(
-        labels.labelled_index_chart(found),
-        text=lambda: labels.labelled_index(found, **shown.style),
-        data=lambda: labels.as_json(found),
-        text_anyway=True,
-    )
+    shown.result(text=lambda: labels.labelled_index(found, **shown.style), data=lambda: labels.as_json(found))
     remarks(found.notes, shown.quiet)
 
 
 def _show_training(shown: Shown, found: LabelTraining, kept: Path | None) -> None:
-    from search.render import label_report, labels, page, picture
+    from search.render import label_report, labels
 
     shown.result(
         text=lambda: label_report.training(found, **shown.style),
         data=lambda: labels.as_json(found, head=None if kept is None else str(kept)),
-        png=lambda: picture.labels(found),
-        html=lambda: page.labels(found),
-        text_anyway=True,
     )
     if kept is None:
         note("note: the head was not kept; name a folder for it with --out", shown.quiet)
@@ -305,12 +287,9 @@ def _show_training(shown: Shown, found: LabelTraining, kept: Path | None) -> Non
 
 
 def _show_explanations(shown: Shown, found: list[LabelExplanation]) -> None:
-    from search.render import labels, page, picture
+    from search.render import labels
 
     shown.result(
         text=lambda: "\n\n".join(labels.explanation(one, **shown.style) for one in found),
         data=lambda: labels.explanations_json(found),
-        png=lambda: picture.sheet(labels.explanation_sheet(found)),
-        smaller="Take shorter or fewer texts, or --html or --json.",
-        html=lambda: page.label_explanation(found),
     )

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption
 from search.cli.fill import HeadModel, needed, show_bars
 from search.cli.options import Colour, ColourOption, JsonOption, OfflineOption, QuietOption
 from search.cli.shown import Shown
@@ -21,8 +20,6 @@ def follows(
     texts: Texts,
     model: HeadModel = None,
     offline: OfflineOption = False,
-    png: PngOption = None,
-    html: HtmlOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
@@ -34,7 +31,7 @@ def follows(
     """
     if len(texts) < 2:
         raise typer.BadParameter("give at least two texts.", param_hint="TEXT")
-    shown = Shown.asked(png, html, as_json, quiet, color)
+    shown = Shown.asked(None, None, as_json, quiet, color)
     named = needed(model, "the next sentence")
     from search.bert import next_sentences
     from search.render import bars

@@ -20,7 +20,6 @@ from search.cli.files import check_pictures, check_writable, write_file
 
 NARROWEST, WIDEST = 40, 100
 PANEL = "Output"
-TO_A_PAGE = "Take --html or --json."
 
 
 class Colour(str, Enum):
@@ -109,7 +108,6 @@ class DrawnOutput(Output):
         html: Callable[[], str],
         as_data: bool = False,
         text_anyway: bool = False,
-        smaller: str = TO_A_PAGE,
     ) -> None:
         """Write the files that were asked for, and say so; then print.
 
@@ -120,29 +118,18 @@ class DrawnOutput(Output):
             png, html: what is written; each is made if its file was asked for.
             as_data: print data also without --json.
             text_anyway: print text also where a file was asked for.
-            smaller: what to do where a picture would be too large.
 
         Raises:
-            InputError: a file cannot be drawn or written.
+            InputError: a file cannot be written.
         """
-        from search.errors import InputError
-        from search.render.picture import PictureTooLarge
-
-        def printed() -> None:
-            if self.as_json or as_data:
-                echo(data())
-            elif text_anyway or not (self.png or self.html):
-                echo(text())
-
-        try:
-            drawn = [(path, draw()) for path, draw in ((self.png, png), (self.html, html)) if path]
-        except PictureTooLarge as error:
-            printed()  # what was done is not lost with its picture
-            raise InputError(f"{error}. {smaller}") from None
+        drawn = [(path, draw()) for path, draw in ((self.png, png), (self.html, html)) if path]
         for path, content in drawn:
             write_file(path, content)
             self.note(f"wrote {path}")
-        printed()
+        if self.as_json or as_data:
+            echo(data())
+        elif text_anyway or not (self.png or self.html):
+            echo(text())
 
 
 def page_width() -> int:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from search.cli.files import check_pictures, check_writable, write_file
 from search.cli.options import Colour, colour_on, echo, note, page_width
-
-if TYPE_CHECKING:
-    from search.render.bars import Chart
-
-TO_A_PAGE = "Take --html or --json."
 
 
 class Style(TypedDict):
@@ -35,7 +30,7 @@ class Shown:
 
     @classmethod
     def asked(cls, png: Path | None, html: Path | None, data: bool, quiet: bool, color: Colour) -> Shown:
-        """Checked before any work is done.
+        """Checked before any work is done; without files of a command that draws nothing.
 
         Raises:
             InputError: a file that cannot be written.
@@ -54,27 +49,6 @@ class Shown:
     def style(self) -> Style:
         return {"width": page_width(), "colour": colour_on(self.color)}
 
-    def chart(
-        self,
-        chart: Chart,
-        *,
-        text: Callable[[], str],
-        data: Callable[[], str],
-        text_anyway: bool = False,
-        smaller: str = TO_A_PAGE,
-    ) -> None:
-        """As `result`, of what is drawn as bars."""
-        from search.render import page, picture
-
-        self.result(
-            text=text,
-            data=data,
-            png=lambda: picture.bars(chart),
-            html=lambda: page.bars(chart),
-            text_anyway=text_anyway,
-            smaller=smaller,
-        )
-
     def result(
         self,
         *,
@@ -83,7 +57,6 @@ class Shown:
         png: Callable[[], bytes] | None = None,
         html: Callable[[], str] | None = None,
         text_anyway: bool = False,
-        smaller: str = TO_A_PAGE,
     ) -> None:
         """Write the files that were asked for, and say so; then print.
 
@@ -93,26 +66,15 @@ class Shown:
             text, data: what is printed; one of them is made.
             png, html: what is written; each is made if its file was asked for.
             text_anyway: print text also where a file was asked for.
-            smaller: what to do where a picture would be too large.
 
         Raises:
-            InputError: a file cannot be drawn or written.
+            InputError: a file cannot be written.
         """
-        from search.errors import InputError
-        from search.render.picture import PictureTooLarge
-
-        def printed() -> None:
-            if self.data:
-                echo(data())
-            elif text_anyway or not self.files:
-                echo(text())
-
-        try:
-            drawn = [(path, draw()) for path, draw in ((self.png, png), (self.html, html)) if path and draw]
-        except PictureTooLarge as error:
-            printed()  # what was done is not lost with its picture
-            raise InputError(f"{error}. {smaller}") from None
+        drawn = [(path, draw()) for path, draw in ((self.png, png), (self.html, html)) if path and draw]
         for path, content in drawn:
             write_file(path, content)
             note(f"wrote {path}", self.quiet)
-        printed()
+        if self.data:
+            echo(data())
+        elif text_anyway or not self.files:
+            echo(text())

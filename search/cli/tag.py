@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption
 from search.cli.index import stopped_gently
 from search.cli.options import (
     Colour,
@@ -78,8 +77,6 @@ def tag(
     remove: Remove = False,
     device: DeviceOption = None,
     offline: OfflineOption = False,
-    png: PngOption = None,
-    html: HtmlOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     color: ColourOption = Colour.auto,
@@ -87,23 +84,20 @@ def tag(
     """Find entities or parts of speech in an index, for filters such as --where "person='Ada Lovelace'".
 
     Only passages that were not tagged yet are read: a run that is stopped goes on where it was, and after an update
-    of the index only new passages are read. With --text nothing is stored, and every word is shown. --html and --png
-    draw the most frequent finds of the index, with --text the entities of the text.
+    of the index only new passages are read. With --text nothing is stored, and every word is shown.
     """
     if remove and (text is not None or model or replace or prefix):
         raise typer.BadParameter("--remove goes with --index, --name and --task alone")
     if text is not None and (index or name or prefix or replace):
         raise typer.BadParameter("--text asks no index: leave --index, --name, --prefix and --replace out")
     if remove:
-        if png or html:
-            raise typer.BadParameter("--remove leaves nothing to draw: leave --png and --html out")
         take_away(index, name or task.value, as_json)
         return
     if not model:
         raise typer.BadParameter(
             "--model is needed: a checkpoint that was trained to classify tokens, such as dslim/bert-base-NER"
         )
-    shown = Shown.asked(png, html, as_json, quiet, color)
+    shown = Shown.asked(None, None, as_json, quiet, color)
     if text is not None:
         _tag_text(text, model, task, device, offline, shown)
         return
@@ -123,12 +117,7 @@ def tag(
             device=device,
             progress=progress,
         )
-    shown.chart(
-        draw.report_chart(done),
-        text=lambda: draw.report(done, **shown.style),
-        data=lambda: json.document(done),
-        text_anyway=True,
-    )
+    shown.result(text=lambda: draw.report(done, **shown.style), data=lambda: json.document(done))
 
 
 def _tag_text(
@@ -136,16 +125,11 @@ def _tag_text(
 ) -> None:
     """A text that is in no index."""
     from search.bert import tag as tagged
-    from search.render import json, page, picture
+    from search.render import json
     from search.render import tags as draw
 
     found = tagged(text, model=model, task=task.value, offline=offline, device=device)
-    shown.result(
-        text=lambda: draw.tagged(found, **shown.style),
-        data=lambda: json.document(found),
-        png=lambda: picture.bars(draw.mentions_chart(found)),
-        html=lambda: page.tags(found),
-    )
+    shown.result(text=lambda: draw.tagged(found, **shown.style), data=lambda: json.document(found))
 
 
 def take_away(index: str | None, name: str, as_json: bool) -> None:

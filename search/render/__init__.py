@@ -10,8 +10,8 @@ why.py        an explanation, drawn for a terminal     faithfulness.py  its chec
 contrast.py   two hits compared, word by word          why_not.py  why a document is no hit
 units.py      the lines that an explanation's matrices are drawn by, and which of them matter most
 heatmap.py    matrices, drawn for a terminal
-picture/      matrices as PNG
-page/         matrices as HTML
+picture/      matrices and curves as PNG
+page/         likewise as HTML
 inspection.py a look inside BERT; inside.py its pieces, inspection_json.py as JSON, attention.py the weights of a layer
 answers.py    answers to a question
 bars.py       probabilities as bars: filled masks, next sentences

@@ -1,4 +1,4 @@
-"""Answers to a question, for a terminal and as JSON; the sentences that pages and pictures have too."""
+"""Answers to a question, for a terminal and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probabilities as bars: the same lines in a terminal, as a picture, on a page."""
+"""Probabilities as bars, for a terminal: filled masks, next sentences."""
 
 from __future__ import annotations
 

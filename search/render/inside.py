@@ -118,14 +118,6 @@ def turned_rows(found: Inspection) -> list[list[float]]:
     return rows
 
 
-def words_line(found: Inspection) -> str:
-    """How many words are no entries, and which are unknown."""
-    unknown = list(dict.fromkeys(one_line(word.text) for word in found.words if word.unknown))
-    split = sum(word.split for word in found.words)
-    named = f"unknown: {', '.join(unknown)}" if unknown else "none is unknown"
-    return f"{split} of {len(found.words)} words are spelled with several tokens; {named}."
-
-
 def offsets(token: InputToken) -> str:
     """Where a token stands in its text; nothing for one that stands nowhere."""
     return "" if token.special else f"{token.start}-{token.end}"

@@ -12,10 +12,8 @@ from search.records.annotations import field_in_filter, filter_argument, in_filt
 from search.records.predictions import LabelExplanation, LabelledIndex, LabelledText, Labelling, LabelTraining
 from search.records.tokens import Word
 from search.render import json
-from search.render.bars import Bar, Chart, Group, probability
 from search.render.escape import one_line
 from search.render.numbers import fixed
-from search.render.sheet import Cell, Grid, Sheet
 from search.render.terminal import canvas, drawn
 
 _BAR = 20
@@ -59,22 +57,6 @@ def _probabilities(found: Labelling, one: LabelledText) -> Table:
     return table
 
 
-def labelling_chart(found: Labelling) -> Chart:
-    """The same as bars."""
-    groups = []
-    for one in found.texts:
-        pairs = sorted(zip(found.classes, one.scores, strict=True), key=lambda pair: -pair[1])
-        bars = tuple(
-            Bar(name or _NAMELESS, score, (probability(score),), faint=name not in one.labels)
-            for name, score in pairs
-        )
-        windows = (
-            f"  (read in {one.windows} windows; the mean of their logits counts)" if one.windows > 1 else ""
-        )
-        groups.append(Group(f"{one.text}{windows}", ("label", "probability"), bars))
-    return Chart("Labels", (), tuple(groups), (classifier_line(found),))
-
-
 def labelled_index(found: LabelledIndex, *, width: int = 80, colour: bool = False) -> str:
     """What was labelled, and how many passages have each label."""
     console = canvas(width, colour)
@@ -92,23 +74,6 @@ def labelled_index(found: LabelledIndex, *, width: int = 80, colour: bool = Fals
         console.print(windowed_line(found))
     console.print(Text(index_line(found), style="dim"))
     return drawn(console)
-
-
-def labelled_index_chart(found: LabelledIndex) -> Chart:
-    """The same as bars: which share of the passages has a label."""
-    bars = []
-    for name, count in sorted(found.counts.items(), key=lambda pair: -pair[1]):
-        share = count / max(found.passages, 1)
-        bars.append(Bar(name or "(none)", share, (f"{count:,}", f"{share:.1%}"), faint=not name))
-    before = f", {found.before:,} had been before" if found.before else ""
-    about = (
-        ("labels", found.name),
-        ("by", found.classifier),
-        ("labelled", f"{found.labelled:,} passages{before}"),
-    )
-    group = Group("", ("label", "passages", "share"), tuple(bars))
-    notes = [*([windowed_line(found)] if found.windowed else []), index_line(found)]
-    return Chart("Labels of an index", about, (group,), tuple(notes))
 
 
 def windowed_line(found: LabelledIndex) -> str:
@@ -138,8 +103,7 @@ def explanation(found: LabelExplanation, *, width: int = 80, colour: bool = Fals
         style = "" if word.kind == "word" else "dim"
         cells = [Text(_addend(value), style=_tone(value, largest)) for value in added]
         table.add_row(Text(one_line(word.text), style=style), *cells)
-    for name, row in sum_rows(found):
-        table.add_row(Text(name, style="dim"), *(_addend(value) for value in row))
+    table.add_row(Text("intercept", style="dim"), *(_addend(value) for value in found.intercepts.tolist()))
     table.add_row(
         Text("logit", style="bold"),
         *(Text(_addend(value), style="bold") for value in found.logits.tolist()),
@@ -149,38 +113,6 @@ def explanation(found: LabelExplanation, *, width: int = 80, colour: bool = Fals
     console.print()
     console.print(Text(explained_line(found), style="dim"))
     return drawn(console)
-
-
-def explanation_sheet(found: Sequence[LabelExplanation]) -> Sheet:
-    """The same as tables, one for each text."""
-    return Sheet(f"Why this label: {found[0].head}", (), tuple(map(_explanation_grid, found)))
-
-
-def _explanation_grid(found: LabelExplanation) -> Grid:
-    largest = float(abs(found.by_word).max()) or 1.0
-    rows = [
-        (
-            Cell(word.text, faint=word.kind != "word"),
-            *(Cell(_addend(value), value / largest) for value in added),
-        )
-        for word, added in zip(found.words, found.by_word.tolist(), strict=True)
-    ]
-    rows += [
-        (Cell(name, faint=True), *(Cell(_addend(value)) for value in row)) for name, row in sum_rows(found)
-    ]
-    rows.append(
-        (
-            Cell("logit", strong=True),
-            *(Cell(_addend(value), strong=True) for value in found.logits.tolist()),
-        )
-    )
-    rows.append((Cell("probability"), *(Cell(f"{value:.4f}") for value in found.probabilities.tolist())))
-    return Grid(found.text, ("", *found.classes), tuple(rows), notes=(explained_line(found),))
-
-
-def sum_rows(found: LabelExplanation) -> list[tuple[str, list[float]]]:
-    """What is added besides the words."""
-    return [("intercept", found.intercepts.tolist())]
 
 
 def explained_line(found: LabelExplanation) -> str:

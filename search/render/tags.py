@@ -11,7 +11,6 @@ from rich.text import Text
 
 from search.records.annotations import Annotator, Mention, filter_argument, in_filter
 from search.records.predictions import FieldCount, Tagged, TagReport
-from search.render.bars import Bar, Chart, Group
 from search.render.escape import escape, one_line
 from search.render.terminal import canvas, drawn, duration
 
@@ -59,20 +58,6 @@ def said_of(found: Tagged) -> Iterator[str]:
         )
 
 
-def title_of(found: Tagged) -> str:
-    return "Entities" if found.task == "ner" else "Parts of speech"
-
-
-def scores_line(found: Tagged) -> str:
-    """What a score is."""
-    of = (
-        "The score of an entity is the mean over its words of the probability of their class."
-        if found.task == "ner"
-        else "The score of a word is the probability of its class."
-    )
-    return f"{of} It says how sure the model is, not whether it is right."
-
-
 def field_colours(found: Tagged) -> dict[str, int]:
     """field -> number of its colour, in the order in which fields come up."""
     return {field: number for number, field in enumerate(dict.fromkeys(one.field for one in found.mentions))}
@@ -101,42 +86,6 @@ def _draw_mentions(console: Console, found: Tagged) -> None:
 def mention_line(one: Mention) -> str:
     """An entity in one line."""
     return f"{one.field}: {one_line(one.text)}  ({one.start}-{one.end}, {one.score:.4f})"
-
-
-def mentions_chart(found: Tagged) -> Chart:
-    """Every entity of a text with its probability, by field."""
-    groups = [
-        Group(
-            field,
-            ("found", "characters", "probability"),
-            tuple(
-                Bar(one.text, one.score, (f"{one.start}-{one.end}", f"{one.score:.3f}"))
-                for one in found.mentions
-                if one.field == field
-            ),
-        )
-        for field in dict.fromkeys(one.field for one in found.mentions)
-    ]
-    about = (("text", found.text), ("model", found.model))
-    notes = tuple(said_of(found))
-    return Chart(title_of(found), about, tuple(groups), notes)
-
-
-def report_chart(done: TagReport) -> Chart:
-    """The most frequent values of each field, beside the most frequent of all."""
-    most = max((count for field in done.fields for _, count in field.frequent), default=1)
-    groups = [
-        Group(
-            f"{field.field}: {field.mentions:,} in {field.passages:,} passages",
-            (f"of {field.values:,} different", "mentions"),
-            tuple(Bar(value, count / most, (f"{count:,}",)) for value, count in field.frequent),
-        )
-        for field in done.fields
-        if field.frequent
-    ]
-    about = (("index", done.index), ("name", done.name), ("model", done.model))
-    notes = (head_line(done), f"A bar of 1 stands for {most:,} mentions, the most of any.", *done.notes)
-    return Chart("What the passages name", about, tuple(groups), notes)
 
 
 def report(done: TagReport, *, width: int = 80, colour: bool = False) -> str:

@@ -17,7 +17,6 @@ from search.render import attention as drawing
 from search.render import inspection as tables
 from search.render import inspection_json, page
 from search.render.inside import state_rows, turned_rows
-from search.render.inside_sheets import comparison_sheet, inspection_sheet
 from search.render.page.attention import encoded
 from tests.bert.test_attention import by_hand
 from tests.render.test_page import Parsed, data_of
@@ -161,40 +160,6 @@ def test_comparison_in_the_terminal(tiny_model: Path, cased_model: Path) -> None
     assert [s["same"] for s in json.loads(inspection_json.comparison(found))["stretches"]] == [True, False]
 
 
-def test_an_inspection_as_tables(looked: Inspection) -> None:
-    tokens, embedding, turned, states, parameters = inspection_sheet(looked).grids
-    assert all(
-        len(row) == len(grid.headers) for grid in (tokens, embedding, turned, states) for row in grid.rows
-    )
-    key = looked.tokens[3]
-    assert [cell.text for cell in tokens.rows[3]] == ["3", "key", str(key.id), "9-12", "2", "0", "1"]
-    assert tokens.notes == ("1 of 6 words are spelled with several tokens; unknown: ☃.",)
-    word = np.linalg.norm(looked.embedding.words[3])
-    assert embedding.rows[3][2].text == f"{word:.3f}"
-    shares = [cell.share for row in embedding.rows for cell in row[2:6]]
-    assert max(shares) == 1.0 and min(shares) > 0
-    cosines = [cell for row in turned.rows for cell in row[2:]]
-    assert float(max(cosines, key=lambda cell: cell.share).text) == min(float(cell.text) for cell in cosines)
-    assert len(states.rows) == 4 and "Computed here, it differs" in states.notes[1]
-    assert sum(cell.share for _, _, _, cell in parameters.rows) == pytest.approx(1)
-    folded = re.sub(r"<[^>]+>", " ", page.attention(attention("a", model=looked.model.name), looked))
-    assert (
-        "how far each layer turns the vector" in folded
-        and "400 entries" in folded
-        and turned.rows[3][2].text in folded
-    )
-
-
-def test_a_comparison_as_a_page(tiny_model: Path, cased_model: Path) -> None:
-    found = compare_tokenizers("the Keys", str(cased_model), model=str(tiny_model))
-    same, other = comparison_sheet(found).grids[0].rows
-    assert [cell.text for cell in same] == ["", "the", "the", "the"]
-    assert [cell.text for cell in other] == ["*", "Keys", "key ##s", "[UNK]"]
-    assert other[2].strong and not same[2].strong
-    said = " ".join(re.sub(r"<[^>]+>", " ", page.sheet(comparison_sheet(found))).split())
-    assert "* Keys key ##s [UNK] 1 of 2 differ; 5 and 4 tokens" in said
-
-
 @pytest.mark.parametrize("colour", [False, True])
 def test_nothing_from_a_text_reaches_the_terminal_raw(evil: Any, colour: bool) -> None:
     weights, inspection, contexts, comparison = evil
@@ -224,7 +189,7 @@ def test_weights_in_a_page_are_rounded_to_thousandths() -> None:
 
 def test_the_page(looked: Inspection, tiny_model: Path) -> None:
     weights = attention("Turn the keys ☃", "a door", model=str(tiny_model))
-    source = page.attention(weights, looked)
+    source = page.attention(weights)
     data = data_of(source)
     assert data["tokens"] == [token.text for token in looked.tokens]
     assert np.shape(data["weights"]) == (3, 4 + 2)
@@ -245,32 +210,30 @@ def test_the_page(looked: Inspection, tiny_model: Path) -> None:
     assert "keys" in said and "[UNK]" in said
     read = "What each token reads most"
     assert f"{read} in layer 3, mean of its heads" in source
-    one = page.attention(weights, looked, 2, 1)
+    one = page.attention(weights, 2, 1)
     most = weights.matrix(2, 1)[1].argmax()
     assert data_of(one)["opened"] == [2, 1] and f"{read} in layer 2, head 1" in one
     row = re.sub(r"<[^>]+>", "", one.split(f"{read} in layer 2, head 1")[1].split("</tr>")[1])
     assert row.startswith(f"turn{looked.tokens[most].text} {weights.matrix(2, 1)[1, most]:.3f}, ")
-    assert f"{read} by the rollout up to layer 2" in page.attention(weights, looked, 2, rollout=True)
-    assert data_of(page.attention(weights, looked, 2, rollout=True))["opened"] == [2, 6]
+    assert f"{read} by the rollout up to layer 2" in page.attention(weights, 2, rollout=True)
+    assert data_of(page.attention(weights, 2, rollout=True))["opened"] == [2, 6]
 
 
 def test_twelve_by_twelve_heads_and_sixty_tokens_are_a_page_of_reasonable_size(looked: Inspection) -> None:
     tokens = tuple(replace(looked.tokens[1], text=f"w{i}") for i in range(60))
     weights = np.full((12, 12, 60, 60), 1 / 60, dtype=np.float32)
-    source = page.attention(Attention(("w",), tokens, weights, "m"), looked)
+    source = page.attention(Attention(("w",), tokens, weights, "m"))
     assert len(source.encode()) < 1_500_000
     large = Attention(("w",), tokens * 4, np.broadcast_to(np.float32(1 / 240), (12, 12, 240, 240)), "m")
     with pytest.raises(ValueError, match="8,294,400 weights are more than the 5,000,000"):
-        page.attention(large, looked)
+        page.attention(large)
 
 
 def test_pages_are_inert(evil: Any) -> None:
-    weights, inspection, contexts, comparison = evil
+    weights, _, contexts, _ = evil
     for source, scripts in (
-        (page.attention(weights, inspection), 3),
+        (page.attention(weights), 3),
         (page.contexts(contexts), 2),
-        (page.sheet(inspection_sheet(inspection)), 2),
-        (page.sheet(comparison_sheet(comparison)), 2),
     ):
         source.encode()
         parsed = Parsed(source)
@@ -296,7 +259,7 @@ def test_pictures(evil: Any, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) 
         write(self, x, y, text, *args, **style)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Canvas, "write", noted)
-    weights, inspection, contexts, comparison = evil
+    weights, _, contexts, _ = evil
     long = attention("key " * 62, model=str(tiny_model))
     for png in (
         picture.attention(by_hand()),
@@ -305,8 +268,6 @@ def test_pictures(evil: Any, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) 
         picture.attention(weights, rollout=True),
         picture.attention(long),
         picture.attention(long, 2),
-        picture.sheet(inspection_sheet(inspection)),
-        picture.sheet(comparison_sheet(comparison)),
         picture.contexts(contexts),
         picture.contexts(
             in_contexts("a", ["a", "a", "a key", "the a", "a a"], list("bcdefg"), model=str(tiny_model))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from importlib import util
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,6 @@ from tests.bert.conftest import save_tiny_head
 from tests.conftest import Run
 from tests.evaluating.test_qa import written
 
-drawing = pytest.mark.skipif(
-    util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
-)
 QUESTION = "where is the key?"
 
 
@@ -88,15 +84,13 @@ def test_one_text(run: Run, reader: Path, tmp_path: Path) -> None:
     assert code == 1 and "cannot be read" in err
 
 
-def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path, tmp_path: Path) -> None:
+def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path) -> None:
     code, _, err = run("ask", QUESTION)
     assert code == 2
     assert "deepset/roberta-base-squad2" in err
     assert run("ask", QUESTION, "--model", reader, "--logits")[0] == 2
     assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "--where", "path:b")[0] == 2
     assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "-k", 3)[0] == 2
-    code, _, err = run("ask", QUESTION, "--model", reader, "--png", "same", "--html", "same")
-    assert code == 1 and "named twice" in err
     code, out, err = run("ask", QUESTION, "--model", tiny_model)
     assert (code, out) == (1, "")
     assert "has no head for answer spans" in err and err.count("\n") == 1
@@ -104,22 +98,6 @@ def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path, tm
     assert code == 1 and "Shorten it" in err
     code, _, err = run("ask", QUESTION, "--model", reader, "--reader-weight", 0.5, "--mode", "rrf")
     assert code == 1 and "another scale" in err
-    assert (
-        "there is no folder"
-        in run("ask", QUESTION, "--model", reader, "--html", tmp_path / "no" / "a.html")[2]
-    )
-
-
-@drawing
-def test_files(run: Run, indexed: Path, reader: Path, tmp_path: Path) -> None:
-    html, png = tmp_path / "a.html", tmp_path / "a.png"
-    code, out, err = run(
-        "ask", QUESTION, "--model", reader, "--no-answer-margin", -99, "--html", html, "--png", png
-    )
-    assert (code, out) == (0, "")
-    assert f"wrote {png}" in err and f"wrote {html}" in err
-    assert png.read_bytes().startswith(b"\x89PNG")
-    assert html.read_text(encoding="utf-8").count("<mark>") == 3
 
 
 def test_evaluating_a_reader(run: Run, reader: Path, tmp_path: Path, tiny_model: Path) -> None:

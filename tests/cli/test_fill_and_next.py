@@ -1,21 +1,13 @@
 """`seewhy fill` and `seewhy next`."""
 
 import json
-import re
-from importlib import util
-from pathlib import Path
 
 import pytest
 
 from search.bert import fill, next_sentences
-from search.render import bars, page
 from tests.bert.conftest import save_tiny_head
 from tests.conftest import Run
-from tests.render.test_page import EVIL, Parsed
 
-drawing = pytest.mark.skipif(
-    util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
-)
 TEXTS = ["open the door", "turn the lock", "the water"]
 
 
@@ -84,48 +76,6 @@ def test_next(run: Run, follower: str) -> None:
     )
 
 
-@drawing
-def test_files(run: Run, filler: str, follower: str, tmp_path: Path) -> None:
-    png, html = tmp_path / "a.png", tmp_path / "a.html"
-    for args in (
-        ["fill", "the [MASK] [MASK]", "--among", "key", "--model", filler],
-        ["next", *TEXTS, "--model", follower],
-    ):
-        code, out, err = run(*args, "--png", png, "--html", html)
-        assert (code, out, err) == (0, "", f"wrote {png}\nwrote {html}\n")
-        assert png.read_bytes().startswith(b"\x89PNG")
-        assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
-    code, out, err = run("fill", "the [MASK]", "--model", filler, "--png", png, "--json", "-q")
-    assert (code, err, json.loads(out)["text"]) == (0, "", "the [MASK]")
-    html.unlink()
-    code, out, err = run(
-        "fill", "the [MASK] [MASK]", "-k", 400, "--model", filler, "--png", png, "--html", html
-    )
-    assert (code, out) == (
-        1,
-        "",
-    ) and "800 bars are more than a picture can hold. Take a smaller -k, fewer masks" in err
-    assert not html.exists()
-
-
-def test_pages_are_inert_and_hold_the_numbers(filler: str, follower: str) -> None:
-    evil = EVIL.encode("utf-8", "ignore").decode()[-50:]  # no more fits the tiny model
-    found = fill(f"{evil} [MASK]", model=filler)
-    for source, numbers in (
-        (page.bars(bars.filled(found)), [f"{guess.probability:.4f}" for guess in found.masks[0].guesses]),
-        (
-            page.bars(bars.next_sentences(next_sentences(["<b>a</b>", "b & c"], model=follower))),
-            ["B after A"],
-        ),
-    ):
-        parsed = Parsed(source)
-        assert parsed.count("b") == 0 and parsed.count("img") == 0
-        assert "\u202e" not in source
-        assert not re.search(r"(?:src|href)=\"(?!data:)", source)
-        shown = " ".join(text for texts in parsed.inside.values() for text in texts)
-        assert all(number in shown for number in numbers)
-
-
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
@@ -136,7 +86,7 @@ def test_pages_are_inert_and_hold_the_numbers(filler: str, follower: str) -> Non
         (["fill", "the [MASK]", "--model", "FILL", "--among", "keyed"], 1, "but 2: key ##ed"),
         (["fill", "the [MASK]", "--model", "FILL", "--among"], 2, "--among needs a word at least"),
         (["fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),
-        (["fill", "the [MASK]", "--model", "FILL", "--html", "no/folder/x"], 1, "there is no folder"),
+        (["fill", "the [MASK]", "--model", "FILL", "--html", "x.html"], 2, "No such option: --html"),
         (["next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
         (["next", "a", "--model", "NEXT"], 2, "give at least two texts"),
         (["next", "a", " ", "--model", "NEXT"], 1, "text 2 is empty"),

@@ -81,14 +81,13 @@ def test_two_tokenizers(run: Run, tmp_path: Path) -> None:
 
 
 @drawing
-def test_files(run: Run, tiny_model: Path, tmp_path: Path) -> None:
+def test_files(run: Run, tmp_path: Path) -> None:
     png, html = tmp_path / "a.png", tmp_path / "a.html"
     for args in (
-        ["turn the key"],
+        ["turn the key", "--attention"],
         ["turn the key", "--layer", "2"],
         ["turn the key", "--rollout"],
         ["--word", "key", "turn the key", "a key"],
-        ["turn the Key", "--against-tokenizer", tiny_model],
     ):
         code, out, err = run(*args, "--png", png, "--html", html)
         assert (code, out, err) == (0, "", f"wrote {png}\nwrote {html}\n")
@@ -96,7 +95,7 @@ def test_files(run: Run, tiny_model: Path, tmp_path: Path) -> None:
         assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
         png.unlink()
         html.unlink()
-    code, out, err = run("turn the key", "--png", png, "--json", "-q")
+    code, out, err = run("turn the key", "--attention", "--png", png, "--json", "-q")
     assert (code, err) == (0, "")
     assert json.loads(out)["texts"] == ["turn the key"]
 
@@ -122,7 +121,9 @@ def test_files(run: Run, tiny_model: Path, tmp_path: Path) -> None:
         (["--word", "key", "a key", "the key", "--against", "--json"], 2, "--against needs a word at least"),
         (["key", "--vectors"], 2, "--vectors goes with --json alone"),
         (["key", "--against-tokenizer", "/no/such/folder"], 1, "/no/such/folder"),
-        (["key", "--html", "no/folder/x.html"], 1, "there is no folder"),
+        (["key", "--attention", "--html", "no/folder/x.html"], 1, "there is no folder"),
+        (["key", "--png", "x.png"], 2, "tables have no picture: --png and --html draw attention (--attention,"),
+        (["key", "--against-tokenizer", "x", "--html", "x.html"], 2, "tables have no picture"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
@@ -136,7 +137,7 @@ def test_a_text_that_is_too_long_for_a_page(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("search.render.page.MOST_WEIGHTS", 100)
-    code, _, err = run("turn the key", "--html", tmp_path / "x.html")
+    code, _, err = run("turn the key", "--attention", "--html", tmp_path / "x.html")
     assert code == 1
     assert "300 weights are more than the 100 that a page can hold" in err
     assert not list(tmp_path.iterdir())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import util
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,6 @@ from tests.bert.test_label_training import texts_of
 from tests.conftest import Run
 
 MOODS = ("bad", "good")
-drawing = pytest.mark.skipif(
-    util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
-)
 
 
 @pytest.fixture(scope="module")
@@ -81,21 +77,6 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     assert run(*args, "-q")[2] == ""
 
 
-@drawing
-def test_report_as_picture_and_page(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> None:
-    png, html = tmp_path / "a.png", tmp_path / "a.html"
-    code, out, err = run(
-        "label", "--train", examples, "--encoder", tiny_model, "--repeats", 1, "--png", png, "--html", html
-    )
-    assert code == 0 and "By class" in out
-    assert f"wrote {png}\nwrote {html}\n" in err
-    assert png.read_bytes().startswith(b"\x89PNG")
-    page = html.read_text(encoding="utf-8")
-    assert "&lt;b&gt;door&lt;/b&gt;\\x1b[31m" in page
-    assert "<b>door</b>" not in page and "\x1b" not in page
-    assert "default-src 'none'" in page
-
-
 def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     code, out, err = run("label", "--text", "open the door", "--text", "water \x1b[31m", "--head", head)
     assert (code, err) == (0, "")
@@ -109,7 +90,7 @@ def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     assert code == 0 and "read in" in out and "windows; the mean of their logits counts" in out
 
 
-def test_explain(run: Run, head: Path, tmp_path: Path) -> None:
+def test_explain(run: Run, head: Path) -> None:
     args = ("label", "--text", "open the <i>door", "--head", head, "--explain")
     code, out, _ = run(*args)
     assert code == 0
@@ -125,36 +106,6 @@ def test_explain(run: Run, head: Path, tmp_path: Path) -> None:
     (found,) = json.loads(run(*args, "--json")[1])
     assert max(map(abs, found["residual"])) < 1e-5
     assert [word["text"] for word in found["words"]][1:3] == ["open", "the"]
-    html = tmp_path / "why.html"
-    assert run(*args, "--html", html)[0] == 0
-    page = html.read_text(encoding="utf-8")
-    assert "&lt;</span>" in page and "<i>door" not in page
-
-
-@drawing
-def test_labels_as_pictures_and_pages(
-    run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    index = search.Index.build(notes, model=str(tiny_model))
-    png, html = tmp_path / "a.png", tmp_path / "a.html"
-    text = ("--text", "open the <i>door", "--head", head)
-    for args, printed, number in (
-        (text, "", f"{max(label(['open the <i>door'], head=head).texts[0].scores):.4f}"),
-        ((*text, "--explain"), "", "intercept"),
-        (
-            ("-i", index.path, "--head", head),
-            "topic: ",
-            f"<dd><bdi>{index.status().passages} passages</bdi></dd>",
-        ),
-    ):
-        code, out, err = run("label", *args, "--png", png, "--html", html, "-q")
-        assert (code, err, out[: len(printed)]) == (0, "", printed)
-        assert bool(out) == bool(printed)
-        assert png.read_bytes().startswith(b"\x89PNG")
-        page = html.read_text(encoding="utf-8")
-        assert number in page and "<i>door" not in page
-        png.unlink()
-        html.unlink()
 
 
 def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path) -> None:
@@ -204,8 +155,6 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
         ("--head", head, "--label-column", "x"),
         ("--head", head, "--text", "a", "-i", "x"),
         ("--model", "x", "--text", "a", "--explain"),
-        ("--remove", "--name", "topic", "--png", "a.png"),
-        ("--remove", "--name", "topic", "--html", "a.html"),
         ("--train", examples, "--text", "a"),
         ("--train", examples, "--replace"),
         ("--train", examples, "-i", "x", "--encoder", "y"),

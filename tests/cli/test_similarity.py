@@ -103,6 +103,7 @@ def test_other_poolings(run: Run) -> None:
         (["a", "b", "--csv", "--json"], 2, "exclude each other"),
         (["a", "b", "--tokens", "--words"], 2, "exclude each other"),
         (["a", "--file", "GAP"], 2, "give the sentences once"),
+        (["a", "b", "--png", "same", "--html", "same"], 1, "named twice"),
         (["a", "b", "--png", "no/folder/x.png"], 1, "cannot be written: there is no folder"),
         (["a", "b", "--html", "FOLDER"], 1, "is a folder. Name a file to write to"),
         (["a " * 200, "b"], 1, "a sentence has 202 tokens and the model reads 64. Shorten it"),

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from html import escape
 from pathlib import Path
 
 import pytest
@@ -180,43 +179,11 @@ def test_a_text(run: Run, tagger: Path) -> None:
     assert "\x1b[" in run("tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
 
 
-def test_a_page(run: Run, tagger: Path, tmp_path: Path) -> None:
-    text = "Ada <script>alert(1)</script> & Charles\x1b"
-    found = tag(text, model=str(tagger))
-    code, out, err = run("tag", "--text", text, "--model", tagger, "--html", tmp_path / "page.html")
-    assert (code, out) == (0, "") and "wrote" in err
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<script>alert" not in page and "\x1b" not in page and "default-src 'none'" in page
-    marked = re.findall(r'<mark class="entity e\d" title="([^"]+)">', page)
-    assert len(marked) == len(found.mentions) > 0
-    assert marked[0].startswith(f"{found.mentions[0].field}, score ")
-    assert "style=" not in page  # the policy would not let it work
-
-
-def test_pictures_and_the_page_of_an_index(
-    run: Run, index: search.Index, tagger: Path, tmp_path: Path
-) -> None:
-    png, html = tmp_path / "most.png", tmp_path / "most.html"
-    code, out, _ = run("tag", "--model", tagger, "--png", png, "--html", html, "--json")
-    assert code == 0 and png.read_bytes().startswith(b"\x89PNG")
-    fields = json.loads(out)["fields"]
-    page = html.read_text(encoding="utf-8")
-    assert fields and "default-src 'none'" in page
-    for field in fields:
-        for value, count in field["frequent"]:
-            assert re.search(rf">{re.escape(escape(value))}<.*?>{count:,}<", page, re.DOTALL)
-    one = tmp_path / "one.png"
-    code, out, err = run("tag", "--model", tagger, "--text", "open the door", "--png", one)
-    assert (code, out) == (0, "") and str(one) in err and one.read_bytes().startswith(b"\x89PNG")
-    assert run("tag", "--remove", "--png", one)[0] == 2
-
-
 def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Path) -> None:
     for options in (
         (),
         ("--remove", "--text", "a"),
         ("--model", tagger, "--text", "a", "--name", "b"),
-        ("--remove", "--html", "x.html"),
     ):
         code, out, err = run("tag", *options)
         assert (code, out) == (2, "") and err, options

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.bert import attention, in_contexts, inspect
+from search.bert import attention, in_contexts
 from search.records.inspections import Attention
 from search.render import page
 from tests.end_to_end import test_browser as shared
@@ -41,11 +41,10 @@ def weights(tiny_model: Path) -> Attention:
 def written(
     tmp_path_factory: pytest.TempPathFactory, weights: Attention, tiny_model: Path
 ) -> dict[str, Path]:
-    looked = replace(inspect(TEXT, TEXT2, model=str(tiny_model)), tokens=weights.tokens)
     contexts = in_contexts("key", ["turn the key", f"key {TEXT}"], ["lock"], model=str(tiny_model))
     folder = tmp_path_factory.mktemp("pages")
     files = {"attention": folder / "attention & 'a'.html", "contexts": folder / "contexts.html"}
-    files["attention"].write_text(page.attention(weights, looked), encoding="utf-8", newline="\n")
+    files["attention"].write_text(page.attention(weights), encoding="utf-8", newline="\n")
     hostile = replace(contexts, model=shared.HOSTILE, against=(shared.HOSTILE,))
     files["contexts"].write_text(page.contexts(hostile), encoding="utf-8", newline="\n")
     return files

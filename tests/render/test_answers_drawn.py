@@ -1,18 +1,16 @@
-"""Answers drawn for a terminal, as a page and as a picture: harmless, self-contained, with the numbers."""
+"""Answers drawn for a terminal and as JSON: harmless, with the numbers."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from importlib import util
 
 import numpy as np
 import pytest
 
 from search.records.predictions import Answer, AnswerPlace, Answers, ReadWindow
 from search.render import answers as draw
-from search.render import page, picture
-from tests.render.test_page import EVIL, Parsed
+from tests.render.test_page import EVIL
 from tests.render.test_render import HIT
 
 PASSAGE = f"The key \U0001f511 is\r\nin the water. {EVIL} end"
@@ -60,17 +58,6 @@ def test_a_terminal_gets_no_control_characters(found: Answers) -> None:
     )
 
 
-@pytest.mark.parametrize("found", [FOUND, NONE])
-def test_the_page_is_inert_and_marks_the_answer(found: Answers) -> None:
-    source = page.answers(found)
-    parsed = Parsed(source)
-    assert parsed.count("img") == 0 and "onerror" not in str(parsed.elements)
-    assert [attributes.get("src") for name, attributes in parsed.elements if name == "script"] == [None, None]
-    assert "default-src 'none'" in source and "\u202e" not in source
-    assert parsed.inside["mark"] == ["in the water"]
-    assert "+3.5000" in source and "\u22122.0000" in source and "+0.5871" in source
-
-
 def test_json_has_what_is_derived() -> None:
     found = json.loads(draw.as_json(FOUND))
     (one,) = found["answers"]
@@ -80,9 +67,3 @@ def test_json_has_what_is_derived() -> None:
         "number": 2, "of": 3, "start": 100, "end": 130, "tokens": 11, "passage": [3, 10], "first": 6, "last": 8
     }  # fmt: skip
     assert json.loads(draw.as_json(NONE, logits=True))["nearest"]["window"]["start_logits"] == list(range(11))
-
-
-@pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
-def test_the_picture() -> None:
-    for found in (FOUND, NONE, replace(NONE, nearest=None, passages=0)):
-        assert picture.answers(found).startswith(b"\x89PNG")

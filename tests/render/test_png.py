@@ -1,5 +1,6 @@
-"""Pictures: that they are PNG files, what they say, that one scale serves several."""
+"""Pictures: that they are PNG files, what they say, that nothing is cut, that one scale serves several."""
 
+import itertools
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +10,7 @@ import pytest
 
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
+from search.records.inspections import ContextualCosines
 from search.records.tokens import Token
 from search.render.units import units
 from tests.conftest import REPOSITORY
@@ -21,6 +23,9 @@ pytest.importorskip("matplotlib", reason="the extra 'pictures' is not installed"
 from search.render import picture
 from search.render.picture.canvas import BOX, Canvas, Lettering
 from search.render.picture.matrices import MOST_COLUMNS, MOST_ROWS
+
+LOUD = "PNEUMONOULTRAMICROSCOPICSILICOVOLCANOCONIOSIS"
+STRANGE = "感情 \x1b[31mred\u202eevil <b> & 🎉 שלום"
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of characters that it cannot draw
 
@@ -182,3 +187,40 @@ assert dict(matplotlib.rcParams) == before
 def test_matplotlib_is_loaded_only_to_draw() -> None:
     script = "import sys, search.render.picture; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=REPOSITORY)
+
+
+def check_letters(canvas: Canvas) -> None:
+    """No text of a picture is cut, and none lies upon another."""
+    whole = canvas.figure.bbox
+    boxes = [(text.get_text(), text.get_window_extent()) for text in canvas.figure.texts]
+    boxes = [(text, box) for text, box in boxes if text.strip()]
+    for text, box in boxes:
+        assert whole.x0 <= box.x0 and box.x1 <= whole.x1, f"'{text}' is cut"
+        assert whole.y0 <= box.y0 and box.y1 <= whole.y1, f"'{text}' is cut"
+    for (one, a), (other, b) in itertools.combinations(boxes, 2):
+        across = min(a.x1, b.x1) - max(a.x0, b.x0)
+        down = min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert not (across > 1 and down > 6), (
+            f"'{one}' lies upon '{other}'"
+        )  # what hangs below a line may touch
+
+
+@pytest.mark.parametrize("text", ["door", LOUD, STRANGE, "a word " * 30])
+def test_no_text_is_cut_or_lies_upon_another(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    png = Canvas.png
+
+    def checked(self: Canvas, title: str) -> bytes:
+        made = png(self, title)
+        check_letters(self)
+        return made
+
+    monkeypatch.setattr(Canvas, "png", checked)
+    three = (text, "b", text)
+    assert picture.sentences(Similarities(three, three, np.eye(3, dtype=np.float32), True, text, "mean"))
+    why = replace(by_hand(), query=text, passage=text)
+    assert picture.explanation(why, units(why), replace(HIT, title=text))
+    between, others = np.full((4, 2, 2), 0.5), np.full((4, 2, 1), 0.25)
+    spans, pieces = ((0, 4), (0, 4)), (("door",), ("door",))
+    assert picture.contexts(
+        ContextualCosines("door", (text, text), spans, (1, 1), pieces, (text,), between, others, text)
+    )

@@ -12,6 +12,7 @@ from search.records.reports import Report, SkippedGroup
 from search.records.tokens import ConvertedModel
 from search.render import hits, json, reports, terminal, why
 from search.render.escape import escape, one_line
+from search.render.numbers import fixed
 from tests.explaining.test_explanation import by_hand
 
 HIT = Hit(
@@ -205,3 +206,13 @@ def test_json_of_an_explanation() -> None:
     assert [word["text"] for word in found["words"]["query"]] == ["[CLS]", "Keys", "[SEP]"]
     assert found["alignment"][0]["passage"]["text"] == "Key"
     assert found["highlights"][0] == {"start": 0, "end": 4, "weight": pytest.approx(44 / 276)}
+
+
+def test_a_number_that_rounds_to_zero_has_no_sign() -> None:
+    assert [fixed(value, 3) for value in (-0.0004, 0.0, -0.0006, 1.2)] == [
+        "0.000",
+        "0.000",
+        "-0.001",
+        "1.200",
+    ]
+    assert [fixed(value, 2, signed=True) for value in (-0.004, 0.5, -0.5)] == ["+0.00", "+0.50", "-0.50"]

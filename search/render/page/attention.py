@@ -1,6 +1,6 @@
 """Attention as a page: two columns of tokens with lines between them, a head at a time, as in a head view.
 
-Every head of every layer stands below, small, to choose from; then the tables of the inspection.
+Every head of every layer stands below, small, to choose from.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records.inspections import Attention, Inspection
+from search.records.inspections import Attention
 from search.render.attention import CAVEATS, rows_line
-from search.render.inside_sheets import inspection_sheet
 from search.render.page.document import document, isolated, text
-from search.render.page.sheet import folded
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
@@ -38,17 +36,11 @@ multiplies the layers. It leaves out value vectors and feed-forward networks.</p
 
 
 def attention(
-    found: Attention,
-    inspection: Inspection,
-    layer: int | None = None,
-    head: int | None = None,
-    *,
-    rollout: bool = False,
+    found: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
 ) -> str:
     """The page of a text's attention, as the text of an HTML file. It opens at the last layer's mean.
 
     Args:
-        inspection: of the same text, for the tables.
         layer, head, rollout: what to open it at instead.
 
     Raises:
@@ -73,7 +65,6 @@ def attention(
             _strongest(found, *opened),
             f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(one)}</p>' for one in CAVEATS)}"
             f"{_MORE}</section>",
-            *map(folded, inspection_sheet(inspection).grids),
         )
     )
     data = {

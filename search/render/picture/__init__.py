@@ -1,30 +1,21 @@
 """Matrices as PNG files. The extra `pictures` brings what draws them.
 
-    explanation(...), sentences(...), attention(...), contexts(...), answers(...)  ->  the bytes of a PNG
+    explanation(...), sentences(...), attention(...), contexts(...), training(...)  ->  the bytes of a PNG
 
 canvas.py     a figure in inches, colours, and fonts that have the characters
 matrices.py   an explanation: contributions with their sums, and cosines, side by side
 sentences.py  a matrix of sentences
 attention.py  attention: every head, small, or one matrix
 contexts.py   one word in several contexts, layer by layer
-bars.py       probabilities as bars
-labels.py     how good a trained head is: confusion matrix and calibration
-answers.py    where an answer may begin and end
 training.py   a learning curve
-sheet.py      tables with coloured cells
 
 No global state of matplotlib is read or changed: no pyplot, no style, no rcParams.
 """
 
-from search.render.picture.answers import answers
 from search.render.picture.attention import attention
-from search.render.picture.bars import bars
-from search.render.picture.canvas import PictureTooLarge
 from search.render.picture.contexts import contexts
-from search.render.picture.labels import labels
 from search.render.picture.matrices import explanation
 from search.render.picture.sentences import sentences
-from search.render.picture.sheet import sheet
 from search.render.picture.training import training
 
 EXTRA, PACKAGE = "pictures", "matplotlib"
@@ -32,14 +23,9 @@ EXTRA, PACKAGE = "pictures", "matplotlib"
 __all__ = [
     "EXTRA",
     "PACKAGE",
-    "PictureTooLarge",
-    "answers",
     "attention",
-    "bars",
     "contexts",
     "explanation",
-    "labels",
     "sentences",
-    "sheet",
     "training",
 ]

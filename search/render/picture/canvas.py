@@ -19,7 +19,6 @@ INK, FAINT, GRID = "#1f2430", "#5d6575", "#d9dde5"
 PLUS, MINUS = "#1b62a5", "#b3540a"
 BOX = "\u25a1"  # stands for a character that no font at hand has
 
-MOST_INCHES = 100.0  # of a side: 16,000 pixels
 _DPI = 160
 _UNITS = 100  # points, to measure letters at
 _OWN_FONT = "DejaVu Sans"  # comes with matplotlib
@@ -32,10 +31,6 @@ _OTHERS = """
     Yu Gothic; MS Gothic; Malgun Gothic; Nirmala UI; Leelawadee UI; Hiragino Sans; PingFang SC; Heiti TC;
     Apple SD Gothic Neo; Geeza Pro; Kohinoor Devanagari; Thonburi; Apple Symbols; FreeSans; FreeSerif
 """
-
-
-class PictureTooLarge(ValueError):
-    """What is to be drawn has no room in a picture."""
 
 
 class Lettering:
