@@ -365,7 +365,7 @@ class Asking:
         Returns:
             The largest cluster first.
         """
-        from search.ranking.near_copies import near_copies
+        from search.ranking.duplicates import near_copies
 
         return near_copies(self._vectors, threshold, self._allowed(where))
 

@@ -9,7 +9,7 @@ late.py       the best of it again, by late interaction; cross.py by a cross-enc
 rank.py       the ranking -> hits
 selection.py  which part of it, in which order; grouping.py by document, diversity.py not all alike
 similar.py    more like a passage or document
-duplicates.py passages that say the same; near_copies.py of an index
+duplicates.py passages that say the same
 surroundings.py what stands around a hit
 percentile.py how high a score is among those of random pairs
 standing.py   where passages stand in the ranking of everything

@@ -1,31 +1,53 @@
 """Passages that say the same: all pairs with a cosine above a threshold, joined to clusters.
 
-Exact: every pair is looked at. Passages with equal embeddings are taken together first. Of the others, what two unit
-vectors can have in common is bounded before it is computed: with P the projection to a few main directions and R what
-is left of a vector,
-
-    a . b  =  Pa . Pb + Ra . Rb  <=  Pa . Pb + |Ra| |Rb|
-
-so one product of short vectors tells for most pairs that they are below the threshold (the inequality of Cauchy and
-Schwarz). The rest are compared in full. Memory: the embeddings, and blocks of a fixed size.
+Exact: every pair is looked at. Passages with equal embeddings are taken together first, so that text which stands in
+every file is one row. Memory: the embeddings twice, and blocks of pairs of a fixed size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.errors import InputError
+from search.records.hits import Cluster, Copy
+from search.store.database import one_meta
+from search.store.flat import pairs_near
+from search.store.snapshot import StoredPassage, stored_passages
+from search.store.stored_vectors import embeddings, embeddings_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_DIRECTIONS = 64  # measured: of 32, 48, 64 and 96 the quickest with d = 384
-_ROWS, _COLUMNS = 1024, 4096
-_ROUNDING = 1e-5  # far more than sums of float32 in different orders differ by
-_SAMPLE = 4096
+    from search.ranking.rank import Allowed
+    from search.store.vectors import LoadedVectors
+
+_AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared
+
+
+def near_copies(loaded: LoadedVectors, threshold: float, allowed: Allowed | None = None) -> list[Cluster]:
+    """Clusters of an index, the largest first. See `Index.duplicates`."""
+    check_threshold(threshold)
+    with loaded.reader.reading() as connection:
+        dimension = int(one_meta(connection, "fingerprint")["dimension"])
+        if allowed:
+            blocks = list(embeddings_of(connection, dimension, allowed(connection)))
+        else:
+            blocks = list(embeddings(connection, dimension))
+    if not blocks:
+        return []
+    ids = np.concatenate([block for block, _ in blocks])
+    vectors = np.concatenate([block for _, block in blocks])
+    del blocks
+    found = clusters(vectors, threshold)
+    with loaded.reader.reading() as connection:
+        stored = stored_passages(connection, ids[np.concatenate(found)].tolist() if found else [])
+    made = [_cluster(ids[rows].tolist(), vectors[rows], stored) for rows in found]
+    return sorted(
+        (cluster for cluster in made if cluster),
+        key=lambda cluster: (-len(cluster.passages), cluster.passages[0].passage_id),
+    )
 
 
 def check_threshold(threshold: float) -> None:
@@ -52,100 +74,91 @@ def clusters(vectors: NDArray[np.float32], threshold: float) -> list[NDArray[np.
         Increasing rows, the clusters by their first row.
     """
     check_threshold(threshold)
-    if not len(vectors):
-        return []
-    different, equal_to = _different(vectors)
+    number_of: dict[bytes, int] = {}  # of each different embedding
+    numbers = np.array(
+        [number_of.setdefault(row.tobytes(), len(number_of)) for row in vectors], dtype=np.int64
+    )
+    _, first_rows = np.unique(numbers, return_index=True)
+    different = vectors[first_rows]
     labels = np.arange(len(different))
-    few = vectors[different]
-    for first, second in _pairs(few, threshold):
-        apart = labels[first] != labels[second]
-        close = _exact(few, first[apart], second[apart], threshold)
-        labels = _joined(labels, *close)
-    return _groups(labels[equal_to])
-
-
-def _different(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first row of each embedding, and for all rows which of these it equals."""
-    rows: dict[bytes, int] = {}
-    equal_to = np.array([rows.setdefault(vector.tobytes(), len(rows)) for vector in vectors], dtype=np.int64)
-    _, first = np.unique(equal_to, return_index=True)
-    return first.astype(np.int64), equal_to
-
-
-def _pairs(
-    vectors: NDArray[np.float32], threshold: float
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Blocks of (rows, other rows) of the pairs whose cosine may be as high as `threshold`, but for rounding."""
-    bounds = _bounding(vectors)
-    least = np.float32(threshold - _ROUNDING)
-    for row in range(0, len(vectors), _ROWS):
-        for column in range(row, len(vectors), _COLUMNS):
-            possible = bounds[row : row + _ROWS] @ bounds[column : column + _COLUMNS].T >= least
-            rows, columns = row + _where_any(possible, 1), column + _where_any(possible, 0)
-            if not len(rows):
-                continue
-            first, second = np.nonzero(vectors[rows] @ vectors[columns].T >= least)
-            first, second = rows[first], columns[second]
-            later = first < second
-            yield first[later], second[later]
-
-
-def _where_any(possible: NDArray[np.bool_], axis: int) -> NDArray[np.int64]:
-    return np.flatnonzero(possible.any(axis=axis))
+    for one, other in pairs_near(different, threshold):
+        apart = labels[one] != labels[other]
+        labels = _joined(labels, *_exact(different, one[apart], other[apart], threshold))
+    return _groups(labels[numbers])
 
 
 def _exact(
-    vectors: NDArray[np.float32], first: NDArray[np.int64], second: NDArray[np.int64], threshold: float
+    vectors: NDArray[np.float32], one: NDArray[np.int64], other: NDArray[np.int64], threshold: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Those of the pairs whose cosine, added up in float64, is high enough."""
-    kept = []
-    for start in range(0, len(first), _ROWS):
-        mine, other = first[start : start + _ROWS], second[start : start + _ROWS]
-        kept.append(np.multiply(vectors[mine], vectors[other], dtype=np.float64).sum(axis=1) >= threshold)
-    high = np.concatenate([np.empty(0, dtype=bool), *kept])
-    return first[high], second[high]
+    high = np.zeros(len(one), dtype=bool)
+    for start in range(0, len(one), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        addends = np.multiply(vectors[one[part]], vectors[other[part]], dtype=np.float64)
+        high[part] = addends.sum(axis=1) >= threshold
+    return one[high], other[high]
 
 
-def _bounding(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, m + 1) vectors whose products are at least those of the given ones."""
-    if vectors.shape[1] <= 2 * _DIRECTIONS:
-        return vectors
-    sample = vectors[:: max(1, len(vectors) // _SAMPLE)].astype(np.float64)
-    _, directions = np.linalg.eigh(sample.T @ sample)  # by increasing share
-    main = directions[:, -_DIRECTIONS:].astype(np.float32)
-    short = vectors @ main
-    left = np.linalg.norm(vectors - short @ main.T, axis=1, keepdims=True)
-    return np.hstack([short, left])
-
-
-def _joined(
-    labels: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Labels of rows, where those of each pair have become one: the lower one."""
-    links = np.unique(np.column_stack([labels[first], labels[second]]), axis=0)
-    links = links[links[:, 0] != links[:, 1]]
-    if not len(links):
+def _joined(labels: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Labels of rows, where those of each pair have become one."""
+    if not len(one):
         return labels
-    parent: dict[int, int] = {}
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def root(label: int) -> int:
-        while parent.get(label, label) != label:
-            parent[label] = parent.get(parent[label], parent[label])
-            label = parent[label]
-        return label
-
-    for mine, other in links.tolist():
-        low, high = sorted((root(mine), root(other)))
-        parent[high] = low
-    renamed = np.arange(len(labels))
-    for label in list(parent):
-        renamed[label] = root(label)
-    return renamed[labels]
+    n = len(labels)
+    links = coo_array((np.ones(len(one), dtype=bool), (labels[one], labels[other])), shape=(n, n))
+    _, component = connected_components(links, directed=False)
+    return component[labels]
 
 
 def _groups(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """The rows of each label that more than one row has."""
     order = np.argsort(labels, kind="stable")
     cuts = np.flatnonzero(np.diff(labels[order])) + 1
-    found = [rows for rows in np.split(order, cuts) if len(rows) > 1]
-    return sorted(found, key=lambda rows: int(rows[0]))
+    groups = [rows for rows in np.split(order, cuts) if len(rows) > 1]
+    return sorted(groups, key=lambda rows: int(rows[0]))
+
+
+def _cluster(
+    ids: list[int], vectors: NDArray[np.float32], stored: dict[int, StoredPassage]
+) -> Cluster | None:
+    """A cluster of the passages that are still there; None if that is only one."""
+    there = [i for i, id_ in enumerate(ids) if id_ in stored]
+    if len(there) < 2:
+        return None
+    nearest = _nearest(vectors[there])
+    first_with: dict[str, int] = {}
+    copies = []
+    for place, cosine in zip(there, nearest, strict=True):
+        passage = stored[ids[place]]
+        first = first_with.setdefault(passage.text, passage.id)
+        copies.append(
+            Copy(
+                passage_id=passage.id,
+                path=passage.path,
+                document=passage.document,
+                title=passage.title,
+                heading=passage.heading,
+                text=passage.text,
+                start=passage.start,
+                end=passage.end,
+                line_start=passage.line_start,
+                line_end=passage.line_end,
+                page=passage.page,
+                cosine=cosine,
+                same_text_as=None if first == passage.id else first,
+            )
+        )
+    return Cluster(tuple(copies), len(first_with) == 1, min(nearest))
+
+
+def _nearest(vectors: NDArray[np.float32]) -> list[float]:
+    """(n,) cosines of each row with the row that is nearest to it."""
+    nearest: list[float] = []
+    for start in range(0, len(vectors), _AT_ONCE):
+        cosines = vectors[start : start + _AT_ONCE] @ vectors.T
+        rows = np.arange(len(cosines))
+        cosines[rows, start + rows] = -np.inf
+        nearest += np.minimum(cosines.max(axis=1), 1.0).tolist()
+    return nearest

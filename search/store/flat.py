@@ -8,6 +8,7 @@ and equal cosines are ordered by passage id.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,9 @@ _ROUNDING = 1e-5
 
 # Float64 takes twice the memory of the vectors, so there are never many of them.
 _ROWS_AT_ONCE = 1024
+
+# That one search for pairs may come back with: 400 MB.
+_MOST_PAIRS = 1 << 25
 
 
 def nearest_of(
@@ -103,3 +107,24 @@ def best(
     rounded = np.concatenate([np.empty(0), *cosines]).astype(np.float32)
     first = np.lexsort((ids, -rounded))[:k]
     return list(zip(ids[first].tolist(), rounded[first].tolist(), strict=True))
+
+
+def pairs_near(
+    vectors: NDArray[np.float32], threshold: float
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Blocks of (rows, later rows) of the pairs whose cosine may be as high as `threshold`, but for rounding.
+
+    Args:
+        vectors: (n, d) float32, unit length.
+    """
+    import faiss
+
+    index: Any = faiss.IndexFlatIP(vectors.shape[1])
+    rows_at_once = max(32, min(_ROWS_AT_ONCE, _MOST_PAIRS // max(1, len(vectors))))
+    for start in range(0, len(vectors), rows_at_once):
+        block = vectors[start : start + rows_at_once]
+        index.add(block)
+        ends, _, earlier = index.range_search(block, threshold - _ROUNDING)
+        later = start + np.repeat(np.arange(len(block)), np.diff(ends.astype(np.int64)))
+        is_pair = earlier < later
+        yield earlier[is_pair], later[is_pair]

@@ -48,8 +48,8 @@ def brute_force(vectors: np.ndarray, threshold: float) -> set[tuple[int, ...]]:
 def test_clusters_are_those_of_brute_force(
     seed: int, d: int, threshold: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.ranking.duplicates._ROWS", 50)  # several blocks, also uneven ones
-    monkeypatch.setattr("search.ranking.duplicates._COLUMNS", 70)
+    monkeypatch.setattr("search.store.flat._ROWS_AT_ONCE", 50)  # several blocks, also uneven ones
+    monkeypatch.setattr("search.ranking.duplicates._AT_ONCE", 70)
     vectors = planted(seed, 333, d, 0.15)
     found = clusters(vectors, threshold)
     expected = brute_force(vectors, threshold)
