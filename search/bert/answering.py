@@ -24,7 +24,7 @@ import numpy as np
 from search.bert.heads import Head, load_head
 from search.bert.merging import merged
 from search.bert.spans import best_spans, tidy
-from search.corpus.lines import line_map
+from search.corpus.text import line_map
 from search.errors import InputError, ModelError
 from search.records.hits import Hit
 from search.records.predictions import Answer, Answers, ReadWindow

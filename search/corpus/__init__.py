@@ -5,25 +5,23 @@
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 
     reasons.py    the short phrases that everything left out is counted by
-    source.py     SourceFile, Skipped, Contents
-    opening.py    the bytes of a file that may change meanwhile
-    ignore.py     .gitignore and its relatives        patterns.py   the lines in them
-    suffixes.py   what a file's name says             columns.py    which column is the text
-    decode.py     bytes -> characters                 lines.py      where lines begin, as editors see them
-    outline.py    headings -> sections                values.py     anything -> JSON-compatible values
+    files.py      SourceFile, Skipped, Contents: what a file's name says, and its bytes
+    patterns.py   .gitignore and its relatives
+    decode.py     bytes -> characters                 text.py       lines, headings -> sections, values of metadata
     markdown.py  rst.py  html.py                      one document a file
-    header.py     the fields that begin a .rst        table.py  jsonl.py        one document a record
-    extract/      PDF, Office files, EPUB             packages.py   whether what reads them is installed
-    blocks.py     headings stay with their text       context.py    what is encoded before a passage
-    windows.py    long text in bounded time
+    table.py  jsonl.py                                one document a record; columns.py  which of it is the text
+    pdf.py  docx.py  pptx.py  xlsx.py  epub.py        what the extra `documents` reads, in a child process
+    reader.py     that process, from outside          child.py      the same, from inside
+    archive.py    zip and XML from strangers          writing.py    a text as it is put together
+    blocks.py     headings stay with their text       windows.py    long text in bounded time
 
 Nothing is dropped silently: what yields no text is a `Skipped` or a `ReadError` with a reason.
 The parsers and the splitter are imported when the first file needs them, so importing this is cheap.
 """
 
 from search.corpus.cut import Cutter
+from search.corpus.files import Contents, Skipped, SourceFile
 from search.corpus.read import documents, load, read
-from search.corpus.source import Contents, Skipped, SourceFile
 from search.corpus.walk import walk
 
 __all__ = ["Contents", "Cutter", "Skipped", "SourceFile", "documents", "load", "read", "walk"]

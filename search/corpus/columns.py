@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.values import whole_characters
+from search.corpus.text import whole_characters
 from search.errors import ReadError
 
 # In order of preference, in any case of letters.

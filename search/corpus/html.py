@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from search.corpus import reasons
 from search.corpus.decode import Decoded
-from search.corpus.lines import unix_lines
-from search.corpus.outline import Heading, one_line, sections
-from search.corpus.source import file_stem
+from search.corpus.files import file_stem
+from search.corpus.text import Heading, one_line, sections, unix_lines
 from search.errors import ReadError
 from search.records.documents import Document, LineMap
 

@@ -9,10 +9,8 @@ from typing import Any
 from search.corpus import reasons
 from search.corpus.columns import LOOKED_AT, Columns, as_text, chosen, shown
 from search.corpus.decode import Decoded
-from search.corpus.lines import kept_lines
-from search.corpus.outline import one_line
-from search.corpus.source import Skipped, file_stem
-from search.corpus.values import json_values, whole_characters
+from search.corpus.files import Skipped, file_stem
+from search.corpus.text import json_values, kept_lines, one_line, whole_characters
 from search.records.documents import Document, LineMap, Section
 
 

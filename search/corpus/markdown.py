@@ -8,10 +8,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from search.corpus.decode import Decoded
-from search.corpus.lines import line_map, line_starts, unix_lines
-from search.corpus.outline import Heading, one_line, sections
-from search.corpus.source import file_stem
-from search.corpus.values import json_values, whole_characters
+from search.corpus.files import file_stem
+from search.corpus.text import (
+    Heading,
+    json_values,
+    line_map,
+    line_starts,
+    one_line,
+    sections,
+    unix_lines,
+    whole_characters,
+)
 from search.records.documents import Document
 
 if TYPE_CHECKING:

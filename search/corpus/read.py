@@ -8,10 +8,16 @@ from collections.abc import Iterator
 
 from search.corpus import html, jsonl, markdown, reasons, rst, table
 from search.corpus.decode import Decoded, decode
-from search.corpus.lines import line_map
-from search.corpus.opening import regular_bytes
-from search.corpus.source import Contents, Skipped, SourceFile, file_name
-from search.corpus.suffixes import DOCUMENT_KINDS, kind_of
+from search.corpus.files import (
+    DOCUMENT_KINDS,
+    Contents,
+    Skipped,
+    SourceFile,
+    file_name,
+    kind_of,
+    regular_bytes,
+)
+from search.corpus.text import line_map
 from search.errors import ReadError
 from search.records.documents import Document, Section
 
@@ -70,15 +76,15 @@ def documents(
 
     Raises:
         ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or
-            "no such column", and for PDF, Office files and EPUB those of `extract.documents`. Raised while
+            "no such column", and for PDF, Office files and EPUB those of `reader.extracted`. Raised while
             iterating; "no text" after the last record.
         OptionalDependency: the file needs the extra `documents`; `walk` leaves such files out.
     """
     kind = kind_of(file.path)
     if kind in DOCUMENT_KINDS:
-        from search.corpus import extract
+        from search.corpus.reader import extracted
 
-        yield from extract.documents(file.path, kind, contents.raw)
+        yield from extracted(file.path, kind, contents.raw)
         return
     decoded = decode(file.path, contents.raw)
     if kind == "csv":

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from search.corpus import reasons
 from search.corpus.columns import LOOKED_AT, Columns, chosen, shown
 from search.corpus.decode import Decoded
-from search.corpus.lines import kept_lines
-from search.corpus.outline import one_line
-from search.corpus.source import Skipped, file_stem
+from search.corpus.files import Skipped, file_stem
+from search.corpus.text import kept_lines, one_line
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 

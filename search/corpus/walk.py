@@ -8,12 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from search.corpus import reasons
-from search.corpus.ignore import IGNORE_FILES, Rules, built_in_rules, with_file
-from search.corpus.opening import MAX_BYTES
-from search.corpus.packages import readable
-from search.corpus.patterns import Patterns, parse
-from search.corpus.source import Skipped, SourceFile
-from search.corpus.suffixes import is_secret, unreadable
+from search.corpus.files import MAX_BYTES, Skipped, SourceFile, is_secret, readable, unreadable
+from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, parse, with_file
 from search.errors import InputError
 
 

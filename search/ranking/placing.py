@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.corpus import SourceFile, documents, load
-from search.corpus.lines import line_map
-from search.corpus.suffixes import kind_of
+from search.corpus.files import kind_of
+from search.corpus.text import line_map
 from search.errors import SearchError
 from search.records.documents import Document
 from search.records.hits import Hit

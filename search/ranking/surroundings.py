@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from search.corpus import SourceFile, load
 from search.corpus.decode import decode
-from search.corpus.suffixes import DOCUMENT_KINDS
+from search.corpus.files import DOCUMENT_KINDS
 from search.errors import InputError, ReadError
 from search.records.hits import Hit, Neighbour, Surroundings
 

@@ -1,15 +1,16 @@
-"""Tokenizers small enough to count by hand, and a writer of small folders."""
+"""Tokenizers small enough to count by hand, a writer of small folders, and a reader of documents for a whole module."""
 
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from search.corpus import SourceFile, documents, load
+from search.corpus.reader import Reader, extracted
 from search.records.documents import Document
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -111,3 +112,22 @@ def parsed(folder: Path, name: str, content: str | bytes) -> Document:
 def outline(document: Document) -> list[tuple[tuple[str, ...], str]]:
     """Each section's trail and text."""
     return [(section.trail, document.text[section.start : section.end]) for section in document.sections]
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    reader = Reader()
+    yield reader
+    reader.close()
+
+
+@pytest.fixture
+def document(reader: Reader) -> Callable[[str, bytes], Document]:
+    """The one document in a file of this name and content."""
+
+    def read(name: str, raw: bytes) -> Document:
+        (document,) = extracted(name, name.rpartition(".")[2], raw, reader)
+        assert isinstance(document, Document)
+        return document
+
+    return read

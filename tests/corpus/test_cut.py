@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers
 
 from search.corpus import Cutter, read
-from search.corpus.lines import line_map, line_starts
+from search.corpus.text import line_map, line_starts
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage, Section
 

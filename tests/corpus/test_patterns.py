@@ -1,7 +1,16 @@
+"""Lines of ignore files; files by hand, and random ones against git itself."""
+
 from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
+from search.corpus import Skipped, SourceFile, walk
 from search.corpus.patterns import Patterns, parse
 
 
@@ -52,3 +61,169 @@ def test_cover_asks_the_folders_above() -> None:
     assert not patterns.cover("docs/old/b.txt")
     assert patterns.cover("docs/old/b.md")
     assert not patterns.cover("src/b.txt")
+
+
+Tree = Callable[[Mapping[str, "str | bytes"]], Path]
+
+
+def found(root: Path) -> list[str]:
+    return [item.path for item in walk(root) if isinstance(item, SourceFile)]
+
+
+def test_negation_anchors_and_folders(tree: Tree) -> None:
+    root = tree(
+        {
+            ".gitignore": "*.log\n!keep.log\n/top.txt\nbuild/\ndoc/*.txt\n# comment\n\\#odd\n\n",
+            "a.log": "",
+            "keep.log": "",
+            "top.txt": "",
+            "sub/top.txt": "",
+            "build/keep.log": "",
+            "sub/build": "",
+            "doc/a.txt": "",
+            "doc/deep/a.txt": "",
+            "#odd": "",
+        }
+    )
+    assert found(root) == ["doc/deep/a.txt", "keep.log", "sub/build", "sub/top.txt"]
+
+
+def test_deeper_files_win_and_are_relative_to_their_folder(tree: Tree) -> None:
+    root = tree(
+        {
+            ".gitignore": "*.txt\n",
+            "a.txt": "",
+            "sub/.gitignore": "!*.txt\n/only.txt\n",
+            "sub/a.txt": "",
+            "sub/only.txt": "",
+            "sub/deep/only.txt": "",
+        }
+    )
+    assert found(root) == ["sub/a.txt", "sub/deep/only.txt"]
+
+
+def test_which_file_beats_which(tree: Tree) -> None:
+    root = tree(
+        {
+            ".git/info/exclude": "a.txt\nb.txt\n",
+            ".gitignore": "!a.txt\nc.txt\nd.txt\n",
+            ".ignore": "!c.txt\n",
+            ".seewhyignore": "!d.txt\ne.txt\n",
+            **{f"{letter}.txt": "" for letter in "abcdef"},
+        }
+    )
+    assert found(root) == ["a.txt", "c.txt", "d.txt", "f.txt"]
+
+
+def test_a_built_in_folder_can_be_taken_back(tree: Tree) -> None:
+    root = tree(
+        {".seewhyignore": "!venv/\n*.tmp\n", "venv/a.txt": "", "venv/b.tmp": "", "node_modules/a.txt": ""}
+    )
+    assert found(root) == ["venv/a.txt"]
+
+
+def test_an_ignored_folder_is_one_item(tree: Tree) -> None:
+    root = tree({".gitignore": "out\n", "out/a.txt": "", "out/b/c.txt": "", "z.txt": ""})
+    assert Skipped("out", "ignored", is_folder=True) in list(walk(root))
+    assert found(root) == ["z.txt"]
+
+
+def test_crlf_byte_order_mark_and_lines_that_are_no_patterns(tree: Tree) -> None:
+    root = tree(
+        {".gitignore": b"\xef\xbb\xbf*.log\r\n!\r\nfoo\\\r\n*.tmp", "a.log": "", "a.tmp": "", "a.txt": ""}
+    )
+    assert found(root) == ["a.txt"]
+
+
+def test_an_ignore_file_that_cannot_be_read_is_reported(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({".gitignore": "*.log\n", "a.log": ""})
+
+    def fails(path: Path) -> list[str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("search.corpus.patterns._lines_of", fails)
+    assert [item for item in walk(root) if item.path == ".gitignore"] == [
+        Skipped(".gitignore", "permission denied", "its patterns are not applied: Permission denied")
+    ]
+
+
+NAMES = ["a", "b", "ab", "c.txt", "d.log", "a b"]
+PATTERNS = [
+    *(
+        "!*.*",
+        "[[:alpha:]]",
+        "[b-d]*",
+        "[^a]*",
+        "\\a",
+        "a*b",
+        "***",
+        "a/**/*",
+        "**",
+        "**/",
+        "!**/c.txt",
+        "*.*/",
+        "[a",
+        "a\\",
+        "/**/b",
+    ),
+    *(
+        "a",
+        "b",
+        "/a",
+        "a/",
+        "/b/",
+        "*",
+        "/*",
+        "!a",
+        "!/a",
+        "!b/",
+        "!*.txt",
+        "*.txt",
+        "*.log",
+        "a/b",
+        "/a/*",
+        "!/a/b",
+    ),
+    *(
+        "**/b",
+        "a/**",
+        "a/**/b",
+        "!a/**/c.txt",
+        "?b",
+        "[ab]",
+        "[!a]",
+        "*b",
+        "a*/",
+        "!*/",
+        "b/*",
+        "!ab",
+        "a b",
+        "a/*/b",
+    ),
+]
+
+
+def random_tree(chance: random.Random, root: Path) -> None:
+    for _ in range(25):
+        path = root.joinpath(*(chance.choice(NAMES) for _ in range(chance.randint(1, 4))))
+        if not any(parent.is_file() for parent in [path, *path.parents]) and not path.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"x")
+    folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
+    for folder in [root, *chance.sample(folders, min(2, len(folders)))]:
+        lines = chance.choices(PATTERNS, k=chance.randint(1, 5))
+        (folder / ".gitignore").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize("seed", range(40))
+def test_the_same_files_as_git(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    random_tree(chance, tmp_path)
+    git = ["git", "-c", "core.excludesFile=", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    listed = subprocess.run(
+        [*git, "ls-files", "-z", "--others", "--exclude-standard"], capture_output=True, check=True
+    )
+    expected = {name for name in listed.stdout.decode().split("\0") if name and ".gitignore" not in name}
+    assert set(found(tmp_path)) == expected

@@ -72,7 +72,7 @@ def test_a_file_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch, error: OSEr
     def fails(*_: object) -> int:
         raise error
 
-    monkeypatch.setattr("search.corpus.opening.os.open", fails)
+    monkeypatch.setattr("search.corpus.files.os.open", fails)
     with pytest.raises(ReadError) as caught:
         load(SourceFile("a.txt", Path("a.txt"), 1, 0, 0))
     assert caught.value.reason == reason

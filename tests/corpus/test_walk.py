@@ -52,7 +52,7 @@ def test_a_relative_root_gives_absolute_files(tree: Tree, monkeypatch: pytest.Mo
 
 
 def test_every_reason_that_a_name_gives(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.corpus.packages.find_spec", lambda name: name)
+    monkeypatch.setattr("search.corpus.files.find_spec", lambda name: name)
     root = tree(
         {
             ".gitignore": "*.log\n",

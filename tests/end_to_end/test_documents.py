@@ -16,7 +16,7 @@ from search.corpus import Cutter, SourceFile, read, walk
 from search.encoding import Encoder
 from search.records.documents import Document
 from tests.conftest import DATA, REPOSITORY
-from tests.corpus.extract.making import docx, epub, pdf, pptx, xlsx
+from tests.corpus.making import docx, epub, pdf, pptx, xlsx
 
 FORMATS = DATA / "folders" / "formats"
 
@@ -106,11 +106,11 @@ def test_the_command(own_home: Path, papers: Path, tiny_model: Path) -> None:
 def test_once_the_extra_is_installed_the_files_are_read(
     papers: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from search.corpus import packages
+    from search.corpus import files
     from search.render import reports
 
     with monkeypatch.context() as patch:
-        patch.setattr(packages, "find_spec", lambda name: None)
+        patch.setattr(files, "find_spec", lambda name: None)
         before = search.Index.build(papers, model=str(tiny_model))
     assert before.report is not None
     assert before.report.documents == 1

@@ -19,7 +19,7 @@ import pytest
 from search import Index
 from search.cli.app import main
 from search.corpus import Contents, SourceFile, load
-from search.corpus.opening import regular_bytes
+from search.corpus.files import regular_bytes
 from tests.conftest import DATA
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX names, pipes or links")
@@ -434,7 +434,7 @@ def test_a_file_that_the_system_does_not_give(
         return real(path, *args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("search.corpus.opening.os.open", denied)
+        patch.setattr("search.corpus.files.os.open", denied)
         assert reasons(folder.index()) == {reason: ["closed.txt"]}
         assert stored(folder, "closed.txt") == ["the door is open"]
     assert folder.index()["skipped"] == []

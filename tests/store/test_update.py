@@ -583,7 +583,7 @@ def test_without_the_extra_what_it_once_read_is_kept(
     book.active.append(["the water is over the door"])
     book.save(notes / "table.xlsx")
     index = Path(build(notes, tiny_model).index)
-    monkeypatch.setattr("search.corpus.packages.find_spec", lambda _: None)
+    monkeypatch.setattr("search.corpus.files.find_spec", lambda _: None)
     report = build(notes, tiny_model)
     assert (report.removed, report.changed) == (0, 0)
     assert {group.reason for group in report.skipped} == {"needs seewhy[documents]"}

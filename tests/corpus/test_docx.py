@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from search.corpus import Skipped
-from search.corpus.extract import documents
-from search.corpus.extract.reader import Reader
+from search.corpus.reader import Reader, extracted
 from search.errors import ReadError
 from search.records.documents import Document
 
-from ..conftest import outline
+from .conftest import outline
 from .making import docx, replaced
 
 Read = Callable[[str, bytes], Document]
@@ -163,13 +162,13 @@ def test_macro_files_and_templates_are_read_too(document: Read) -> None:
 )
 def test_what_cannot_be_read(reader: Reader, raw: bytes, reason: str) -> None:
     with pytest.raises(ReadError) as caught:
-        list(documents("a.docx", "docx", raw, reader))
+        list(extracted("a.docx", "docx", raw, reader))
     assert (caught.value.path, caught.value.reason) == ("a.docx", reason)
 
 
 def test_styles_that_cannot_be_read_are_named(reader: Reader) -> None:
     raw = body(p(r("Text."), style="Heading1"), {"word/styles.xml": "<w:styles"})
-    document, left_out = documents("a.docx", "docx", raw, reader)
+    document, left_out = extracted("a.docx", "docx", raw, reader)
     assert isinstance(document, Document)
     assert outline(document) == [((), "Text.")]
     assert left_out == Skipped("a.docx", "damaged", "its styles cannot be read")

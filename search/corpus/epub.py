@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from search.corpus import html, reasons
+from search.corpus.archive import Archive, attribute, child, local
 from search.corpus.decode import decode
-from search.corpus.extract.archive import Archive, attribute, child, local
-from search.corpus.extract.writing import Extracted, Writing
-from search.corpus.outline import one_line
+from search.corpus.text import one_line
+from search.corpus.writing import Extracted, Writing
 from search.errors import ReadError
 
 _CONTAINER = "META-INF/container.xml"

@@ -18,17 +18,25 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.extract.child import LENGTH_BYTES
-from search.corpus.extract.limits import MOST_ANSWER, Limits
+from search.corpus.child import LENGTH_BYTES
+from search.corpus.files import Skipped, file_stem, require
+from search.corpus.text import line_map
+from search.corpus.writing import MOST_CHARACTERS
 from search.errors import ReadError
+from search.records.documents import Document, Section
+
+# The answer of the child: the text as UTF-8, in JSON, with what belongs to it.
+_MOST_ANSWER = 8 * MOST_CHARACTERS
 
 # Isolated, so that neither the current folder nor the user's environment adds modules; what the parent can
 # import comes last.
-_START = "from search.corpus.extract.child import main; main({memory})"
+_START = "from search.corpus.child import main; main({memory})"
 _PATHS = "import sys; sys.path += [path for path in {paths!r} if path not in sys.path]; "
 
 _TICK = 0.05  # seconds between two looks at a busy child
@@ -36,6 +44,19 @@ _PATIENCE = 2.0  # seconds for a child to end by itself
 _GROWN = 4  # a child that keeps more than this part of the memory is replaced
 
 _INTERRUPTED = (-signal.SIGINT, 0xC000013A)  # by Ctrl-C; the second on Windows
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the child process may use for one file.
+
+    Attributes:
+        seconds: of wall time.
+        memory: bytes, of address space where the system can limit that, else of resident memory.
+    """
+
+    seconds: float = 120.0
+    memory: int = 2**30
 
 
 class Reader:
@@ -46,7 +67,7 @@ class Reader:
         start: the program of the child; tests give others.
     """
 
-    def __init__(self, limits: Limits = Limits(), start: str = _START) -> None:  # noqa: B008 (frozen)
+    def __init__(self, limits: Limits = Limits(), start: str = _START) -> None:
         self._limits, self._start = limits, start
         self._child: _Child | None = None
 
@@ -83,7 +104,7 @@ class _Child:
     def __init__(self, program: str) -> None:
         import psutil
 
-        root = str(Path(__file__).resolve().parents[3])
+        root = str(Path(__file__).resolve().parents[2])
         paths = [os.path.abspath(path) for path in [root, *sys.path] if path]  # noqa: PTH100 (strings)
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-X", "utf8", "-c", _PATHS.format(paths=paths) + program],
@@ -143,7 +164,7 @@ class _Child:
             stdin.write(raw)
             stdin.flush()
             length = int.from_bytes(stdout.read(LENGTH_BYTES), "big")
-            if 0 < length <= MOST_ANSWER:
+            if 0 < length <= _MOST_ANSWER:
                 found = stdout.read(length)
                 answer = found if len(found) == length else None
         except (OSError, ValueError):  # it ended, or was ended
@@ -191,3 +212,39 @@ _own = _Own()
 def own_reader() -> Reader:
     """The reader of the calling thread."""
     return _own.reader
+
+
+def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) -> Iterator[Document | Skipped]:
+    """The document in a PDF, Office file or book, and what of it is not in that, if anything.
+
+    Args:
+        path: of the file.
+        kind: "pdf", "docx", "pptx", "xlsx" or "epub".
+        raw: the file.
+        reader: the process to ask; by default the calling thread's own.
+
+    Raises:
+        ReadError: "empty", "damaged", "encrypted", "no text", "too large when unpacked", "took too long",
+            "needs too much memory" or "crashed its reader".
+        OptionalDependency: the extra `documents` is not installed.
+    """
+    require(kind, path)
+    if not raw:
+        raise ReadError(path, reasons.EMPTY)
+    found = (reader or own_reader()).ask(path, kind, raw)
+    text = found["text"]
+    if not text.strip():
+        raise ReadError(path, reasons.NO_TEXT)
+    yield Document(
+        path=path,
+        kind=kind,
+        text=text,
+        title=found["title"] or file_stem(path),
+        lines=line_map(text),
+        sections=tuple(Section(s["start"], s["end"], tuple(s["trail"])) for s in found["sections"]),
+        metadata=found["metadata"],
+        pages=tuple(found["pages"]),
+    )
+    reason, detail = found["left_out"]
+    if reason:
+        yield Skipped(path, reason, detail)

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.extract.archive import attribute, child, local
-from search.corpus.extract.office import Package, seen, text_of
-from search.corpus.extract.writing import Extracted, Writing
+from search.corpus.archive import Package, attribute, child, local, seen, text_of
+from search.corpus.writing import Extracted, Writing
 from search.errors import ReadError
 
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from search.corpus.suffixes import is_secret, kind_of, unreadable
+from search.corpus.files import is_secret, kind_of, unreadable
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from search.corpus import Skipped
-from search.corpus.extract import documents
-from search.corpus.extract.reader import Reader
+from search.corpus.reader import Reader, extracted
 from search.errors import ReadError
 from search.records.documents import Document
 
-from ..conftest import outline
+from .conftest import outline
 from .making import docx, pptx, replaced
 
 Read = Callable[[str, bytes], Document]
@@ -84,14 +83,14 @@ def test_slides_come_in_the_order_of_the_talk(document: Read) -> None:
 )
 def test_what_cannot_be_read(reader: Reader, raw: bytes, reason: str) -> None:
     with pytest.raises(ReadError) as caught:
-        list(documents("a.pptx", "pptx", raw, reader))
+        list(extracted("a.pptx", "pptx", raw, reader))
     assert caught.value.reason == reason
 
 
 def test_a_slide_that_is_missing_is_named(reader: Reader) -> None:
     relations = "ppt/_rels/presentation.xml.rels"
     raw = replaced(pptx(talk), {relations: lambda text: text.replace("slides/slide2.xml", "slides/none.xml")})
-    document, left_out = documents("a.pptx", "pptx", raw, reader)
+    document, left_out = extracted("a.pptx", "pptx", raw, reader)
     assert isinstance(document, Document)
     assert len(document.pages) == 3
     assert left_out == Skipped("a.pptx", "damaged", "slide 2 is missing")

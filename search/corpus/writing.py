@@ -10,11 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.extract.limits import MOST_CHARACTERS
-from search.corpus.outline import Heading, one_line, sections
-from search.corpus.values import whole_characters
+from search.corpus.text import Heading, one_line, sections, whole_characters
 from search.errors import ReadError
 from search.records.documents import Section
+
+# Characters of one file's text, as many as bytes of the largest file that the walk lets pass.
+MOST_CHARACTERS = 64 * 2**20
 
 # No characters of a text: controls but tab and line end, and what Unicode sets aside for programs.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")

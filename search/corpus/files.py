@@ -1,12 +1,114 @@
-"""What a file's name alone says: its kind, and whether it is worth or safe to open."""
+"""A file: what its name says, what is found of it, and its bytes.
+
+Between the listing of a folder and the reading of a file, the file can become a pipe, which would never answer, a link
+that leads elsewhere, or grow without end. So it is opened without waiting and without following a link, and no more is
+read than a file may have.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from collections.abc import Container
+from dataclasses import dataclass, field
 from fnmatch import translate
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
 
 from search.corpus import reasons
+from search.errors import OptionalDependency
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that the walk found and nothing spoke against.
+
+    Attributes:
+        path: relative to the walked folder, with forward slashes. Bytes that are not valid in the
+            file system's encoding are kept as surrogates (PEP 383).
+        location: where to open it; `absolute` as a Path, which ten thousand files that did not change do not need.
+        size: bytes, when it was looked at.
+        mtime_ns: time of the last change, in nanoseconds since 1970.
+        inode: the file system's number for it; 0 where it has none.
+    """
+
+    path: str
+    location: str | Path
+    size: int
+    mtime_ns: int
+    inode: int
+
+    @property
+    def absolute(self) -> Path:
+        return Path(self.location)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something left out, and why.
+
+    Attributes:
+        path: of the file or folder; `path#record` for one record of a file.
+        reason: one of the phrases in `reasons`.
+        detail: what more there is to say, for people; may be empty.
+        is_folder: the folder was not entered, so nothing is known about what lies beneath it.
+    """
+
+    path: str
+    reason: str
+    detail: str = ""
+    is_folder: bool = False
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A file's bytes and their SHA-256 in lower-case hexadecimal."""
+
+    raw: bytes = field(repr=False)
+    sha256: str
+
+
+def file_name(path: str) -> str:
+    """The last part of `path`, fit to be shown: bytes that are no characters become U+FFFD."""
+    return os.fsencode(path.rpartition("/")[2]).decode("utf-8", "replace")
+
+
+def file_stem(path: str) -> str:
+    """`file_name` without its last suffix: "notes" for "a/notes.md"."""
+    return PurePosixPath(file_name(path)).stem
+
+
+MAX_BYTES = 64 * 2**20
+
+# Windows has neither; nor has it pipes and devices among its files.
+_CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+_AT_ONCE = 2**20
+
+
+def regular_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """All bytes of a regular file, of at most `max_bytes`.
+
+    Raises:
+        OSError: with `errno` ELOOP for a symbolic link, EINVAL for anything else that is no regular file,
+            EFBIG for one that is too large, and whatever the system says.
+    """
+    with open(path, "rb", buffering=0, opener=_opened) as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        parts, left, at_once = list[bytes](), max_bytes + 1, status.st_size + 1
+        while left > 0 and (part := stream.read(min(left, at_once))):
+            parts.append(part)
+            left, at_once = left - len(part), _AT_ONCE
+    if left <= 0:
+        raise OSError(errno.EFBIG, f"More than {max_bytes:,} bytes", str(path))
+    return b"".join(parts)
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | _CAREFULLY)
 
 
 def _listed(names: str) -> tuple[str, ...]:
@@ -129,3 +231,31 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
     if suffix in _DOCUMENT_FORMATS:
         return reasons.DOCUMENT_FORMAT, _DOCUMENT_FORMATS[suffix]
     return (reasons.BINARY, "") if suffix in _BINARIES else None
+
+
+EXTRA = "documents"
+
+# kind -> the package that reads it. EPUB takes the HTML reader as well, which is always there.
+PACKAGES = {
+    "pdf": "pypdfium2",
+    "docx": "lxml",
+    "pptx": "lxml",
+    "xlsx": "openpyxl",
+    "epub": "lxml",
+}
+
+
+def readable() -> frozenset[str]:
+    """The kinds of documents that can be read here and now."""
+    there = {package for package in set(PACKAGES.values()) if find_spec(package) is not None}
+    return frozenset(kind for kind, package in PACKAGES.items() if package in there)
+
+
+def require(kind: str, path: str) -> None:
+    """
+    Raises:
+        OptionalDependency: the package for a kind is missing.
+    """
+    package = PACKAGES[kind]
+    if find_spec(package) is None:
+        raise OptionalDependency(package, EXTRA, f"reading '{path}'")

@@ -5,14 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from search.corpus import Skipped
-from search.corpus.extract import documents
-from search.corpus.extract.paragraphs import Line, paragraphs, undivided
-from search.corpus.extract.pdf import _date, extract
-from search.corpus.extract.reader import Reader
+from search.corpus.pdf import Line, _date, extract, paragraphs, undivided
+from search.corpus.reader import Reader, extracted
 from search.errors import ReadError
 from search.records.documents import Document
 
-from ..conftest import outline
+from .conftest import outline
 from .making import pdf
 
 Read = Callable[[str, bytes], Document]
@@ -103,8 +101,8 @@ def test_what_is_filled_in_is_read(document: Read) -> None:
 
 def test_scans(reader: Reader) -> None:
     with pytest.raises(ReadError, match=r"a\.pdf: no text \(2 pages without text.*OCR"):
-        list(documents("a.pdf", "pdf", pdf([[], []], pictures=[0, 1]), reader))
-    found = list(documents("a.pdf", "pdf", pdf([["Text."], [], []], pictures=[1]), reader))
+        list(extracted("a.pdf", "pdf", pdf([[], []], pictures=[0, 1]), reader))
+    found = list(extracted("a.pdf", "pdf", pdf([["Text."], [], []], pictures=[1]), reader))
     assert found[1:] == [Skipped("a.pdf", "no text", "page 2 of 3: pictures, which need OCR")]
 
 
@@ -119,7 +117,7 @@ def test_scans(reader: Reader) -> None:
 )
 def test_what_cannot_be_read(reader: Reader, raw: bytes, reason: str) -> None:
     with pytest.raises(ReadError) as caught:
-        list(documents("a.pdf", "pdf", raw, reader))
+        list(extracted("a.pdf", "pdf", raw, reader))
     assert (caught.value.path, caught.value.reason) == ("a.pdf", reason)
 
 
@@ -177,7 +175,7 @@ def test_divided_words(text: str, whole: str) -> None:
 
 
 def test_a_pdf_of_the_outside_world() -> None:
-    from ..conftest import shared
+    from .conftest import shared
 
     found = extract("document.pdf", (shared("folders", "formats") / "document.pdf").read_bytes())
     assert found.text.startswith("Lorem ipsum dolor sit amet, consetetur sadipscing elitr,")

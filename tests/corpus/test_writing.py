@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.corpus.extract.writing import Writing, clean, real_title
+from search.corpus.writing import Writing, clean, real_title
 from search.errors import ReadError
 
 TEXTS = st.text(alphabet="ab \t\n\r\x00\x0b\u2028\ud800\ufffeé", max_size=8)

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.extract.writing import Extracted
+from search.corpus.writing import Extracted
 from search.errors import ReadError
 
 LENGTH_BYTES = 8
@@ -51,7 +51,7 @@ def main(memory: int) -> None:
 
 def _answer(kind: str, path: str, raw: bytes) -> dict[str, Any]:
     try:
-        extract = EXTRACTORS.get(kind) or importlib.import_module(f"search.corpus.extract.{kind}").extract
+        extract = EXTRACTORS.get(kind) or importlib.import_module(f"search.corpus.{kind}").extract
         return asdict(extract(path, raw))
     except ReadError as error:
         return {"reason": error.reason, "detail": error.detail}

@@ -12,9 +12,7 @@ import psutil
 import pytest
 
 from search.corpus import SourceFile, read, walk
-from search.corpus.extract import documents, reader
-from search.corpus.extract.limits import Limits
-from search.corpus.extract.reader import Reader, own_reader
+from search.corpus.reader import Limits, Reader, extracted, own_reader
 from search.errors import OptionalDependency, ReadError
 from tests.conftest import REPOSITORY
 
@@ -22,8 +20,8 @@ from .making import pdf
 
 PROGRAM = """
 import ctypes, os, signal, sys, time
-from search.corpus.extract import child
-from search.corpus.extract.writing import Writing
+from search.corpus import child
+from search.corpus.writing import Writing
 
 def extract(path, raw):
     {body}
@@ -187,9 +185,9 @@ def test_the_child_of_a_thread_ends_with_it() -> None:
 
 def test_the_child_ends_when_its_parent_is_killed() -> None:
     program = (
-        "import sys, time; from search.corpus.extract.reader import Reader\n"
-        "r = Reader(start='from search.corpus.extract import child; import os; "
-        "from search.corpus.extract.writing import Extracted; "
+        "import sys, time; from search.corpus.reader import Reader\n"
+        "r = Reader(start='from search.corpus import child; import os; "
+        "from search.corpus.writing import Extracted; "
         'child.EXTRACTORS["pdf"] = lambda path, raw: Extracted(str(os.getpid())); child.main({memory})\')\n'
         "print(r.ask('a', 'pdf', b'x')['text'], flush=True); time.sleep(99)"
     )
@@ -218,13 +216,13 @@ def test_modules_in_the_current_folder_are_not_loaded(
 
 
 def test_without_the_extra(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    from search.corpus import packages
+    from search.corpus import files
 
     folder = tmp_path_factory.mktemp("folder")
     for name in ("a.pdf", "b.DOCX", "c.epub", "d.doc", "e.xlsx", "f.md"):
         (folder / name).write_bytes(pdf([["Text."]]))
-    present = packages.find_spec
-    monkeypatch.setattr(packages, "find_spec", lambda name: None if name != "openpyxl" else present(name))
+    present = files.find_spec
+    monkeypatch.setattr(files, "find_spec", lambda name: None if name != "openpyxl" else present(name))
     found = {item.path: getattr(item, "reason", "found") for item in walk(folder)}
     needs = "needs seewhy[documents]"
     assert found == {
@@ -238,7 +236,7 @@ def test_without_the_extra(tmp_path_factory: pytest.TempPathFactory, monkeypatch
     with pytest.raises(
         OptionalDependency, match=r"'a\.pdf' needs the package 'pypdfium2'.*seewhy\[documents\]"
     ):
-        list(documents("a.pdf", "pdf", b""))
+        list(extracted("a.pdf", "pdf", b""))
     monkeypatch.undo()
     assert all(isinstance(item, SourceFile) for item in walk(folder) if item.path != "d.doc")
 
@@ -257,7 +255,7 @@ def test_after_a_fork_the_child_stays_the_parents(made: Make, monkeypatch: pytes
     text = one.ask("a.pdf", "pdf", b"x")["text"]
     pid = os.getpid()
     with monkeypatch.context() as patch:
-        patch.setattr(reader.os, "getpid", lambda: pid + 1)
+        patch.setattr("search.corpus.reader.os.getpid", lambda: pid + 1)
         assert one._child is not None
         assert not one._child.is_fresh(2**40)
     assert one.ask("a.pdf", "pdf", b"x")["text"] == text

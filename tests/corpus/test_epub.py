@@ -5,12 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from search.corpus import Skipped
-from search.corpus.extract import documents
-from search.corpus.extract.reader import Reader
+from search.corpus.reader import Reader, extracted
 from search.errors import ReadError
 from search.records.documents import Document
 
-from ..conftest import outline
+from .conftest import outline
 from .making import epub, replaced
 
 Read = Callable[[str, bytes], Document]
@@ -66,7 +65,7 @@ def encrypted(uri: str) -> dict[str, str]:
 def test_protected_books_and_protected_fonts(document: Read, reader: Reader) -> None:
     assert document("a.epub", epub(CHAPTERS, encrypted("OEBPS/font.otf"))).title == "The Lock"
     with pytest.raises(ReadError, match=r"a\.epub: encrypted \(it is protected"):
-        list(documents("a.epub", "epub", epub(CHAPTERS, encrypted("OEBPS/one.xhtml")), reader))
+        list(extracted("a.epub", "epub", epub(CHAPTERS, encrypted("OEBPS/one.xhtml")), reader))
 
 
 @pytest.mark.parametrize(
@@ -80,15 +79,15 @@ def test_protected_books_and_protected_fonts(document: Read, reader: Reader) -> 
 )
 def test_what_cannot_be_read(reader: Reader, raw: bytes, reason: str) -> None:
     with pytest.raises(ReadError) as caught:
-        list(documents("a.epub", "epub", raw, reader))
+        list(extracted("a.epub", "epub", raw, reader))
     assert caught.value.reason == reason
 
 
 def test_a_chapter_that_cannot_be_read_is_left_out_and_named(reader: Reader) -> None:
     raw = replaced(epub({"no.xhtml": "", **CHAPTERS}), {"OEBPS/no.xhtml": "<p>\0</p>\n"})
-    book, left_out = documents("a.epub", "epub", raw, reader)
+    book, left_out = extracted("a.epub", "epub", raw, reader)
     assert isinstance(book, Document)
     assert book.text.startswith("The Door")
     assert left_out == Skipped("a.epub", "damaged", "1 of 4 chapters, the first is 'OEBPS/no.xhtml'")
     with pytest.raises(ReadError, match="damaged .1 of 1 chapters"):
-        list(documents("a.epub", "epub", epub({"a.xhtml": "\0"}), reader))
+        list(extracted("a.epub", "epub", epub({"a.xhtml": "\0"}), reader))

@@ -7,10 +7,8 @@ import zipfile
 
 import pytest
 
-from search.corpus.extract import documents
-from search.corpus.extract.archive import Archive
-from search.corpus.extract.limits import MOST_ENTRIES, MOST_UNPACKED
-from search.corpus.extract.reader import Reader
+from search.corpus.archive import MOST_ENTRIES, MOST_UNPACKED, Archive
+from search.corpus.reader import Reader, extracted
 from search.errors import ReadError
 
 from .making import docx, epub, pptx, replaced, xlsx, zipped
@@ -101,7 +99,7 @@ def test_a_bomb(reader: Reader, kind: str) -> None:
     raw = replaced(whole(kind), {PART[kind]: zeros(MOST_UNPACKED + 1)})
     assert len(raw) < 10**6
     with pytest.raises(ReadError) as caught:
-        list(documents(f"a.{kind}", kind, raw, reader))
+        list(extracted(f"a.{kind}", kind, raw, reader))
     assert caught.value.reason == "too large when unpacked"
 
 
@@ -129,7 +127,7 @@ def test_entities_are_not_expanded(
     files = {"xlsx": "xl/worksheets/sheet1.xml", "epub": "OEBPS/a.xhtml"}
     raw = replaced(whole(kind), {PART[kind]: arm, files.get(kind, PART[kind]): arm})
     try:
-        (document,) = documents(f"a.{kind}", kind, raw, reader)
+        (document,) = extracted(f"a.{kind}", kind, raw, reader)
     except ReadError as error:
         assert error.reason == "damaged"
     else:
@@ -143,13 +141,13 @@ def test_entities_are_not_expanded(
 def test_truncated_files(reader: Reader, kind: str, share: float) -> None:
     raw = whole(kind)
     with pytest.raises(ReadError) as caught:
-        list(documents(f"a.{kind}", kind, raw[: int(len(raw) * share)], reader))
+        list(extracted(f"a.{kind}", kind, raw[: int(len(raw) * share)], reader))
     assert caught.value.reason == ("damaged" if share else "empty")
 
 
 @pytest.mark.parametrize("kind", sorted(PART))
 def test_a_whole_file_is_read(reader: Reader, kind: str) -> None:
-    (document,) = documents(f"a.{kind}", kind, whole(kind), reader)
+    (document,) = extracted(f"a.{kind}", kind, whole(kind), reader)
     assert document.text == "Text."  # type: ignore[union-attr]
 
 
@@ -159,5 +157,5 @@ def test_a_zip_archive_of_something_else(reader: Reader, kind: str) -> None:
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("../../evil.txt", "text")
     with pytest.raises(ReadError) as caught:
-        list(documents(f"a.{kind}", kind, stream.getvalue(), reader))
+        list(extracted(f"a.{kind}", kind, stream.getvalue(), reader))
     assert caught.value.reason == "damaged"

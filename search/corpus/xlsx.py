@@ -7,9 +7,8 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.extract.archive import Archive
-from search.corpus.extract.limits import MOST_UNPACKED
-from search.corpus.extract.writing import Extracted, Writing
+from search.corpus.archive import MOST_UNPACKED, Archive
+from search.corpus.writing import Extracted, Writing
 from search.errors import ReadError
 
 _SHEET_LEVEL = 2  # the name of the first sheet is no title of the whole

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from search.corpus.extract import documents
-from search.corpus.extract.reader import Reader
+from search.corpus.reader import Reader, extracted
 from search.errors import ReadError
 from search.records.documents import Document
 
-from ..conftest import outline
+from .conftest import outline
 from .making import pptx, replaced, xlsx
 
 Read = Callable[[str, bytes], Document]
@@ -73,5 +72,5 @@ def test_what_a_sheet_says_of_its_size_is_not_believed(document: Read) -> None:
 )
 def test_what_cannot_be_read(reader: Reader, raw: bytes, reason: str) -> None:
     with pytest.raises(ReadError) as caught:
-        list(documents("a.xlsx", "xlsx", raw, reader))
+        list(extracted("a.xlsx", "xlsx", raw, reader))
     assert caught.value.reason == reason

@@ -1,1 +1,0 @@
-"""PDF, Office files and EPUB. A package, so that `making` can be imported from it."""
