@@ -1,4 +1,4 @@
-"""Which column of a table, or key of a JSONL file, is the text and which is the title."""
+"""Records of a table or JSONL file: which column or key is the text, which is the title, and their documents."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.text import whole_characters
+from search.corpus.files import file_stem
+from search.corpus.text import json_values, one_line, whole_characters
 from search.errors import ReadError
+from search.records.documents import Document, LineMap, Section
 
 # In order of preference, in any case of letters.
 _TEXTS = (
@@ -31,6 +33,43 @@ class Columns:
 
     text: str
     title: str | None
+
+    def document(
+        self, path: str, kind: str, encoding: str, number: int, lines: tuple[int, int], row: Mapping[str, Any]
+    ) -> Document | None:
+        """The document that a record is; None if it holds no text.
+
+        Args:
+            number: of the record, from 1.
+            lines: its first and last line in the file.
+            row: its values; those that are neither text nor title are metadata.
+
+        Raises:
+            ValueError, RecursionError: there are too many of them, or they are nested too deeply.
+        """
+        title = one_line(_plain(row.get(self.title))) if self.title else ""
+        text = _plain(row.get(self.text))
+        if not text.strip():
+            text = title  # all that the record says
+        if not text:
+            return None
+        first, last = lines
+        ends = (
+            LineMap((0, len(text)), lines, whole=True)
+            if last > first
+            else LineMap((0,), (first,), whole=True)
+        )
+        return Document(
+            path=path,
+            kind=kind,
+            text=text,
+            title=title or file_stem(path),
+            lines=ends,
+            sections=(Section(0, len(text)),),
+            record=number,
+            metadata=json_values({name: row[name] for name in row if name not in (self.text, self.title)}),
+            encoding=encoding,
+        )
 
 
 def chosen(
@@ -74,6 +113,10 @@ def shown(name: str) -> str:
     """A column's name as a message holds it: cut short, and without halves of characters."""
     name = whole_characters(name)
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
+
+def _plain(value: Any) -> str:
+    return whole_characters(as_text(value))
 
 
 def as_text(value: Any) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.columns import LOOKED_AT, Columns, as_text, chosen, shown
+from search.corpus.columns import LOOKED_AT, Columns, chosen, shown
 from search.corpus.decode import Decoded
-from search.corpus.files import Skipped, file_stem
-from search.corpus.text import json_values, kept_lines, one_line, whole_characters
-from search.records.documents import Document, LineMap, Section
+from search.corpus.files import Skipped
+from search.corpus.text import kept_lines
+from search.records.documents import Document
 
 
 def documents(
@@ -27,7 +27,8 @@ def documents(
     for record, (number, line) in enumerate(lines, 1):
         try:
             value = _parsed(line)
-            found = _document(path, decoded.encoding, record, number, value, columns)
+            row = {columns.text: value} if isinstance(value, str) else value
+            found = columns.document(path, "jsonl", decoded.encoding, record, (number, number), row)
         except (ValueError, RecursionError) as error:
             yield Skipped(f"{path}#{record}", reasons.DAMAGED, f"line {number}: {error}")
         else:
@@ -69,26 +70,3 @@ def _columns(path: str, lines: list[str], text_field: str | None, title_field: s
     if not names:
         return Columns("text", None)
     return chosen(path, list(names), rows[:LOOKED_AT], text_field, title_field)
-
-
-def _document(
-    path: str, encoding: str, record: int, line: int, value: dict[str, Any] | str, columns: Columns
-) -> Document | None:
-    row = {columns.text: value} if isinstance(value, str) else value
-    title = one_line(whole_characters(as_text(row.get(columns.title)))) if columns.title else ""
-    text = whole_characters(as_text(row.get(columns.text)))
-    if not text.strip():
-        text = title  # all that the record says
-    if not text:
-        return None
-    return Document(
-        path=path,
-        kind="jsonl",
-        text=text,
-        title=title or file_stem(path),
-        lines=LineMap((0,), (line,), whole=True),
-        sections=(Section(0, len(text)),),
-        record=record,
-        metadata=json_values({key: row[key] for key in row if key not in (columns.text, columns.title)}),
-        encoding=encoding,
-    )

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from search.corpus import reasons
-from search.corpus.columns import LOOKED_AT, Columns, chosen, shown
+from search.corpus.columns import LOOKED_AT, chosen, shown
 from search.corpus.decode import Decoded
-from search.corpus.files import Skipped, file_stem
-from search.corpus.text import kept_lines, one_line
+from search.corpus.files import Skipped
+from search.corpus.text import kept_lines
 from search.errors import ReadError
-from search.records.documents import Document, LineMap, Section
+from search.records.documents import Document
 
 # csv refuses cells of more than 131,072 characters unless told otherwise, for the whole process.
 _LONGEST_CELL = 64 * 2**20
@@ -65,38 +65,11 @@ def documents(
         if row.problem:
             yield Skipped(f"{path}#{number}", reasons.DAMAGED, f"{at}: {row.problem}")
             continue
-        document = _document(path, decoded.encoding, number, row, _record(names, row.cells), columns)
+        filled = {name: cell for name, cell in _record(names, row.cells).items() if cell.strip()}
+        document = columns.document(path, "csv", decoded.encoding, number, (row.first, row.last), filled)
         yield document or Skipped(
             f"{path}#{number}", reasons.EMPTY, f"{at}: nothing in column '{shown(columns.text)}'"
         )
-
-
-def _document(
-    path: str, encoding: str, number: int, row: _Row, record: dict[str, str], columns: Columns
-) -> Document | None:
-    title = one_line(record.get(columns.title, "")) if columns.title else ""
-    text = record.get(columns.text, "")
-    if not text.strip():
-        text = title  # all that the record says
-    if not text:
-        return None
-    ends = ((0, row.first), (len(text), row.last)) if row.last > row.first else ((0, row.first),)
-    offsets, lines = zip(*ends, strict=True)
-    return Document(
-        path=path,
-        kind="csv",
-        text=text,
-        title=title or file_stem(path),
-        lines=LineMap(offsets, lines, whole=True),
-        sections=(Section(0, len(text)),),
-        record=number,
-        metadata={
-            name: cell
-            for name, cell in record.items()
-            if name not in (columns.text, columns.title) and cell.strip()
-        },
-        encoding=encoding,
-    )
 
 
 def _record(names: list[str], cells: list[str]) -> dict[str, str]:
