@@ -70,7 +70,7 @@ def label_index(
     if head is not None:
         loaded = head if isinstance(head, LinearHead) else load_linear_head(head)
         loaded.require_fits(fingerprint, "the index")
-        way = "" if isinstance(head, LinearHead) else f"seewhy label --head {quoted(Path(head).resolve())}"
+        way = "" if isinstance(head, LinearHead) else f"seewhy label apply --head {quoted(Path(head).resolve())}"
         made_with: dict[str, Any] = {"kind": "linear head", CALLED: loaded.name, "sha256": loaded.sha256}
         own, classes, exclusive = loaded.name, loaded.classes, True
         labeller, classifier = _by_head(loaded, int(fingerprint.dimension)), loaded.name
@@ -80,7 +80,7 @@ def label_index(
         assert model is not None
         checkpoint = load_head("label", model, offline, device)
         reader = Classifier(checkpoint)
-        way = f"seewhy label --model {from_anywhere(model)}"
+        way = f"seewhy label apply --model {from_anywhere(model)}"
         made_with = {"kind": "checkpoint", **of_checkpoint(checkpoint), "exclusive": reader.exclusive}
         own, classes, exclusive = "label", reader.classes, reader.exclusive
         labeller, classifier = _by_checkpoint(reader), reader.name

@@ -146,7 +146,7 @@ def load_linear_head(folder: str | Path) -> LinearHead:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             f"there is no head in '{folder}': a head is a folder with {DESCRIPTION} and {WEIGHTS}. "
-            "Train one with: seewhy label --train EXAMPLES.csv --out FOLDER"
+            "Train one with: seewhy label train EXAMPLES.csv --out FOLDER"
         ) from None
     except OSError as error:
         raise InputError(f"'{folder}' cannot be read: {error.strerror or error}. Check the name.") from None
@@ -157,7 +157,7 @@ def load_linear_head(folder: str | Path) -> LinearHead:
     if described.get("version") != VERSION:
         raise InputError(
             f"the head in '{folder}' has version {described.get('version')!r:.20} and this version of seewhy reads "
-            f"{VERSION}. Update seewhy, or train it again with: seewhy label --train EXAMPLES.csv"
+            f"{VERSION}. Update seewhy, or train it again with: seewhy label train EXAMPLES.csv"
         )
     if hashlib.sha256(weights).hexdigest() != described.get("weights_sha256"):
         raise _damaged(folder, f"{WEIGHTS} is not the file that {DESCRIPTION} was written with")
@@ -220,7 +220,7 @@ def _wrong_description(described: Mapping[str, Any]) -> str:
 
 def _damaged(folder: str | Path, what: str) -> InputError:
     return InputError(
-        f"the head in '{folder}' is damaged: {what}. Train it again with: seewhy label --train EXAMPLES.csv"
+        f"the head in '{folder}' is damaged: {what}. Train it again with: seewhy label train EXAMPLES.csv"
     )
 
 

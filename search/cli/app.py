@@ -14,65 +14,70 @@ import typer
 
 from search import __version__
 from search.cli.ask import ask
-from search.cli.check import check, repair
 from search.cli.commands import Command, spelled_out
-from search.cli.contrast import contrast
-from search.cli.duplicates import duplicates
 from search.cli.eval import evaluate, evaluate_ner, evaluate_qa
-from search.cli.explain import explain
-from search.cli.fill import ManyAmong, fill
+from search.cli.explain import contrast, explain, why_not
+from search.cli.heads import ManyAmong, fill, follows
 from search.cli.index import index
 from search.cli.inspect import ManyAgainst, inspect
-from search.cli.label import label
-from search.cli.models import models
-from search.cli.next import follows
-from search.cli.query import query
-from search.cli.similar import similar
-from search.cli.similarity import similarity
-from search.cli.status import list_indexes, status
+from search.cli.label import label_apply, label_explain, label_remove, label_train
+from search.cli.manage import check, list_indexes, models, repair, status
+from search.cli.query import query, similar
+from search.cli.similarity import duplicates, similarity
 from search.cli.tag import tag
 from search.cli.train import train
-from search.cli.why_not import why_not
 from search.errors import SearchError
 from search.render.escape import escape
 
-app = typer.Typer(
-    name="seewhy",
-    help="Semantic search over a folder of text that shows its working.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+def _group(help_: str, name: str | None = None) -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        help=help_,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
 
 
-def _add(function: Callable[..., None], name: str | None = None, kind: type[Command] = Command) -> None:
-    app.command(name, cls=kind)(spelled_out(function))
+app = _group("Semantic search over a folder of text that shows its working.", "seewhy")
+label = _group("Label passages or texts, by a checkpoint or by a head that is trained here.")
 
 
-_add(index)
-_add(query)
-_add(ask)
-_add(explain)
-_add(contrast)
-_add(why_not, "why-not")
-_add(similar)
-_add(similarity)
-_add(duplicates)
-_add(inspect, kind=ManyAgainst)
-_add(fill, kind=ManyAmong)
-_add(follows, "next")
-_add(tag)
-_add(label)
-_add(evaluate, "eval")
-_add(evaluate_qa, "eval-qa")
-_add(evaluate_ner, "eval-ner")
-_add(train)
-_add(status)
-_add(check)
-_add(repair)
-_add(list_indexes, "list")
-_add(models)
+def _add(
+    name: str, function: Callable[..., None], kind: type[Command] = Command, to: typer.Typer = app
+) -> None:
+    to.command(name, cls=kind)(spelled_out(function))
+
+
+_add("index", index)
+_add("query", query)
+_add("ask", ask)
+_add("explain", explain)
+_add("contrast", contrast)
+_add("why-not", why_not)
+_add("similar", similar)
+_add("similarity", similarity)
+_add("duplicates", duplicates)
+_add("inspect", inspect, ManyAgainst)
+_add("fill", fill, ManyAmong)
+_add("next", follows)
+_add("tag", tag)
+app.add_typer(label, name="label")
+_add("train", label_train, to=label)
+_add("apply", label_apply, to=label)
+_add("explain", label_explain, to=label)
+_add("remove", label_remove, to=label)
+_add("eval", evaluate)
+_add("eval-qa", evaluate_qa)
+_add("eval-ner", evaluate_ner)
+_add("train", train)
+_add("status", status)
+_add("check", check)
+_add("repair", repair)
+_add("list", list_indexes)
+_add("models", models)
 
 
 def _version(asked: bool) -> None:

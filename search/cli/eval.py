@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.files import check_writable, write_file
-from search.cli.index import TokenVectors, stopped_gently
-from search.cli.options import EngineOption, OfflineOption, PoolingOption
+from search.cli.index import TokenVectors
+from search.cli.options import EncoderOptions, EngineOptions, OfflineOption
 from search.cli.output import Output, echo
+from search.cli.progress import bars, stopped_gently
 
 if TYPE_CHECKING:
     from search.records.evaluations import Evaluation
-    from search.records.reports import Progress
 
 
 class TaskName(str, Enum):
@@ -97,19 +95,9 @@ def evaluate(
             help="For a file of queries and paths which index, as for query. For a collection where to keep its own.",
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME|FOLDER",
-            help="The encoder, or NAME@REVISION. Default: all-MiniLM-L6-v2, or the index's.",
-        ),
-    ] = None,
-    pooling: PoolingOption = None,
     token_vectors: TokenVectors = None,
-    offline: OfflineOption = False,
-    engine: EngineOption = "auto",
     *,
+    encoder: EncoderOptions,
     output: Output,
 ) -> None:
     """Ask judged queries, and say how good the answers are.
@@ -129,17 +117,14 @@ def evaluate(
             dataset,
             settings=compare or mode or (),
             index=index,
-            model=model,
-            pooling=pooling,
             split=split,
             task=task.value if task else None,
             k=k,
             whole_documents=whole,
             allow_missing=allow_missing,
             token_vectors=token_vectors,
-            offline=offline,
-            engine=engine,
             progress=progress,
+            **encoder.encoder,
         )
     _show(evaluation, per_query, output)
 
@@ -196,9 +181,8 @@ def evaluate_qa(
     index: Annotated[
         str | None, typer.Option("--index", "-i", metavar="NAME|PATH", help="Where to keep the index.")
     ] = None,
-    offline: OfflineOption = False,
-    engine: EngineOption = "auto",
     *,
+    engine: EngineOptions,
     output: Output,
 ) -> None:
     """Ask a reader questions whose answers are known: exact match and F1.
@@ -226,8 +210,8 @@ def evaluate_qa(
             limit=limit,
             no_answer_margin=no_answer_margin,
             max_answer=max_answer,
-            offline=offline,
-            engine=engine,
+            offline=engine.offline,
+            engine=engine.engine,
             progress=progress,
         )
     _show(evaluation, per_query, output)
@@ -333,29 +317,3 @@ def _mapping(given: list[str]) -> dict[str, str]:
             raise typer.BadParameter(f"--map says of '{old}' more than once what it is")
         mapping[old] = new
     return mapping
-
-
-@contextmanager
-def bars(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """A progress bar for indexing, and one for the queries of each setting."""
-    from search.cli.progress import progress_bar
-    from search.records.reports import Progress
-
-    with ExitStack() as bar:
-        before = Progress("", 0, 0)
-        show: Callable[[Progress], None] | None = None
-
-        def told(state: Progress) -> None:
-            nonlocal before, show
-            if (
-                (state.stage == "asking") != (before.stage == "asking")
-                or state.done < before.done
-                or not show
-            ):
-                bar.close()
-                show = bar.enter_context(progress_bar(quiet))
-            before = state
-            if show:
-                show(state)
-
-        yield told

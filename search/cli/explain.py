@@ -1,75 +1,60 @@
-"""seewhy explain"""
+"""seewhy explain, seewhy contrast, seewhy why-not"""
 
 from __future__ import annotations
 
-import re
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption
-from search.cli.hits import QueryArgument, ranked
 from search.cli.options import (
-    Colour,
-    ColourOption,
-    EngineOption,
-    IndexOption,
-    JsonOption,
-    OfflineOption,
-    QuietOption,
-    echo,
-    remarks,
+    HITS_OF_A_DOCUMENT,
+    IndexOptions,
+    QueryArgument,
+    QuestionOptions,
+    RankingOptions,
+    ScoreOptions,
+    passage_id,
+    passage_or_path,
 )
-from search.cli.questions import AndOption, LikeOption, UnlikeOption, question
-from search.cli.ranking import (
-    Mode,
-    ModeOption,
-    PhrasesOption,
-    RerankOption,
-    WeightOption,
-    WhereOption,
-    chosen,
-)
-from search.cli.shown import Shown
+from search.cli.output import DrawnOutput, Output, echo
 
-Which = Annotated[
-    str, typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812).")
-]
-TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="As the query had it, whose rank is meant.")]
-CheckOption = Annotated[
-    bool,
-    typer.Option(
-        "--check", help="Cut out the words that count most and encode the rest: does the score fall?"
-    ),
-]
-CutOption = Annotated[
-    list[int] | None,
-    typer.Option("--cut", metavar="N", min=1, help="Check with N words, not 1, 3 and 5; may be repeated."),
+if TYPE_CHECKING:
+    from search.index import Index
+    from search.ranking.question import Question
+    from search.records.hits import Hit
+
+TopK = Annotated[
+    int, typer.Option("--top-k", "-k", min=1, help="As the query had it, whose ranks are meant.")
 ]
 
 
 def explain(
     text: QueryArgument,
-    which: Which = "1",
-    also: AndOption = None,
-    like: LikeOption = None,
-    unlike: UnlikeOption = None,
+    ranking: RankingOptions,
+    parts: QuestionOptions,
+    index: IndexOptions,
+    output: DrawnOutput,
+    which: Annotated[
+        str,
+        typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812)."),
+    ] = "1",
     k: TopK = 10,
-    mode: ModeOption = Mode.hybrid,
-    weight: WeightOption = None,
-    phrases: PhrasesOption = False,
-    where: WhereOption = None,
-    rerank: RerankOption = None,
-    index: IndexOption = None,
-    offline: OfflineOption = False,
-    engine: EngineOption = "auto",
-    png: PngOption = None,
-    html: HtmlOption = None,
-    check: CheckOption = False,
-    cut: CutOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    color: ColourOption = Colour.auto,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Cut out the words that count most and encode the rest: does the score fall?"
+        ),
+    ] = False,
+    cut: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--cut",
+            metavar="N",
+            min=1,
+            help="Check with N words, not 1, 3 and 5; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Say why a passage has its score for TEXT, addend by addend.
 
@@ -77,36 +62,121 @@ def explain(
     """
     from search.errors import InputError
     from search.explaining.faithfulness import COUNTS
-    from search.index import Index
     from search.render import faithfulness as checked
     from search.render import json, page, picture, why
     from search.render.units import units
 
-    shown = Shown.asked(png, html, as_json, quiet, color)
-    wanted = re.fullmatch(r"(p?)(\d+)", which.strip())
-    if wanted is None or int(wanted[2]) < 1:
+    id_ = passage_id(which)
+    if id_ is None and not (which.strip().isdecimal() and int(which) > 0):
         raise InputError(
             f"'{which}' is no hit. Give a rank, such as 1, or a passage as it is listed, such as p812."
         )
-    asked = question(text, also, like, unlike)
-    if (check or cut) and not isinstance(asked, str):
+    question = parts.question(text)
+    if (check or cut) and not isinstance(question, str):
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
-    opened = Index.open(index, offline=offline, engine=engine)
-    number = int(wanted[2])
-    ranking = chosen(mode, weight, phrases, rerank)
+    opened = index.open()
     hit = (
-        opened.hit(asked, number, **ranking)
-        if wanted[1]
-        else ranked(opened, asked, [number], k, where, **ranking)[number]
+        _ranked(opened, question, [int(which)], k, ranking)[int(which)]
+        if id_ is None
+        else opened.hit(question, id_, **ranking.order)
     )
-    found = opened.explain(asked, hit)
-    tested = opened.faithfulness(found, counts=cut or COUNTS) if check or cut else None
-    shown.result(
-        text=lambda: why.explanation(found, hit, **shown.style),
-        data=lambda: checked.as_json(found, hit, tested) if tested else json.explanation(found, hit),
-        png=lambda: picture.explanation(found, units(found), hit),
-        html=lambda: page.explanation(found, units(found), hit),
+    explanation = opened.explain(question, hit)
+    tested = opened.faithfulness(explanation, counts=cut or COUNTS) if check or cut else None
+    output.result(
+        text=lambda: why.explanation(explanation, hit, **output.style),
+        data=lambda: (
+            checked.as_json(explanation, hit, tested) if tested else json.explanation(explanation, hit)
+        ),
+        png=lambda: picture.explanation(explanation, units(explanation), hit),
+        html=lambda: page.explanation(explanation, units(explanation), hit),
     )
-    if tested and not as_json:
-        echo(("" if shown.files else "\n") + checked.faithfulness(tested, **shown.style))
-    remarks(opened.notes, quiet)
+    if tested and not output.as_json:
+        echo(("" if output.files else "\n") + checked.faithfulness(tested, **output.style))
+    output.remarks(opened.notes)
+
+
+def contrast(
+    text: QueryArgument,
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A rank of that query (3), a passage as it is listed (p812), or a path, whose best passage is meant.",
+            show_default=False,
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="Likewise.", show_default=False)],
+    ranking: RankingOptions,
+    parts: QuestionOptions,
+    index: IndexOptions,
+    output: Output,
+    k: TopK = 10,
+) -> None:
+    """Say why passage A is above passage B for TEXT.
+
+    The gap of their scores is split by query word.
+    """
+    from search.render import contrast as draw
+
+    question = parts.question(text)
+    opened = index.open()
+    hits = _ranked(opened, question, [int(which) for which in (a, b) if which.isdecimal()], k, ranking)
+    first, second = (hits[int(which)] if which.isdecimal() else passage_or_path(which) for which in (a, b))
+    compared = opened.contrast(question, first, second, **ranking.score)
+    output.show(text=lambda: draw.contrast(compared, **output.style), data=lambda: draw.as_json(compared))
+    output.remarks(opened.notes)
+
+
+def why_not(
+    text: QueryArgument,
+    wanted: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
+            show_default=False,
+        ),
+    ],
+    score: ScoreOptions,
+    index: IndexOptions,
+    output: Output,
+    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many hits the query asked for.")] = 10,
+    per_document: Annotated[
+        int, typer.Option("--per-document", metavar="N", min=0, help="As the query had it; 0 for no limit.")
+    ] = HITS_OF_A_DOCUMENT,
+) -> None:
+    """Say why a document is not among the hits for TEXT.
+
+    Its true rank, the cause, and the gap to the last hit, by query word.
+    """
+    from search.render import why_not as draw
+
+    opened = index.open()
+    found = opened.why_not(
+        text, passage_or_path(wanted), k, per_document=per_document, where=score.where, **score.score
+    )
+    output.show(text=lambda: draw.why_not(found, **output.style), data=lambda: draw.as_json(found))
+    output.remarks(opened.notes)
+
+
+def _ranked(
+    opened: Index, question: str | Question, ranks: Sequence[int], k: int, ranking: RankingOptions
+) -> dict[int, Hit]:
+    """The hits at some ranks of a query, asked for as `seewhy query` asks.
+
+    Args:
+        k: how many hits the query asked for, which ranks can depend on.
+
+    Raises:
+        InputError: there is no such rank.
+    """
+    from search.errors import InputError
+
+    if not ranks:
+        return {}
+    if min(ranks) < 1:
+        raise InputError(f"there is no rank {min(ranks)}; the best hit is 1.")
+    hits = opened.query(question, k=max(k, *ranks), per_document=HITS_OF_A_DOCUMENT, **ranking.keywords)
+    if max(ranks) > len(hits):
+        raise InputError(f"there is no rank {max(ranks)}: the query has {len(hits)} hits.")
+    return {rank: hits[rank - 1] for rank in ranks}

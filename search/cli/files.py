@@ -6,20 +6,6 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
-
-import typer
-
-PngOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).", show_default=False
-    ),
-]
-HtmlOption = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write it as a page for the browser.", show_default=False),
-]
 
 
 def check_writable(*paths: Path | None) -> None:
@@ -79,28 +65,45 @@ def write_file(path: Path, content: str | bytes) -> None:
         ) from None
 
 
+def text_of(name: str, way_out: str) -> str:
+    """The text of a file, or of standard input for "-".
+
+    Args:
+        way_out: what to do where it is no text.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    from search.corpus.decode import decode
+    from search.errors import InputError, ReadError
+
+    try:
+        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return decode(name, raw).text
+    except OSError as error:
+        raise InputError(
+            f"{_called(name)} cannot be read: {error.strerror or error}. Check the name."
+        ) from None
+    except ReadError as error:
+        raise InputError(f"{_called(name)} cannot be read as text: {error.reason}. {way_out}") from None
+
+
 def lines_of(name: str) -> list[str]:
     """The lines of a file, or of standard input for "-"; empty lines at the end are left out.
 
     Raises:
         InputError: it cannot be read, or a line before the last is empty.
     """
-    from search.corpus.decode import decode
-    from search.errors import InputError, ReadError
+    from search.errors import InputError
 
-    shown = "standard input" if name == "-" else f"'{name}'"
-    try:
-        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        found = decode(name, raw).text.splitlines()
-    except OSError as error:
-        raise InputError(f"{shown} cannot be read: {error.strerror or error}. Check the name.") from None
-    except ReadError as error:
-        raise InputError(
-            f"{shown} cannot be read as text: {error.reason}. Give one sentence a line."
-        ) from None
-    while found and not found[-1].strip():
-        found.pop()
-    for number, line in enumerate(found, 1):
+    lines = text_of(name, "Give one sentence a line.").splitlines()
+    while lines and not lines[-1].strip():
+        lines.pop()
+    for number, line in enumerate(lines, 1):
         if not line.strip():
-            raise InputError(f"line {number} of {shown} is empty. Give one sentence a line.")
-    return found
+            raise InputError(f"line {number} of {_called(name)} is empty. Give one sentence a line.")
+    return lines
+
+
+def _called(name: str) -> str:
+    return "standard input" if name == "-" else f"'{name}'"

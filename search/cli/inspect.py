@@ -8,87 +8,134 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.commands import ManyWords
-from search.cli.files import HtmlOption, PngOption
-from search.cli.options import (
-    Colour,
-    ColourOption,
-    JsonOption,
-    OfflineOption,
-    QuietOption,
-)
-from search.cli.shown import Shown
+from search.cli.options import OfflineOption
+from search.cli.output import PANEL, DrawnOutput
 
 if TYPE_CHECKING:
     from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
 
-Text = Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.", show_default=False)]
-Text2 = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="TEXT2",
-        help="The second text of a pair; with --word, of another context.",
-        show_default=False,
-    ),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model", metavar="NAME|FOLDER", help="The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2."
-    ),
-]
-Tokenizer = Annotated[
-    str | None,
-    typer.Option(
-        "--against-tokenizer",
-        metavar="NAME|FOLDER",
-        help="Show the tokens beside those of another model, a cased one for instance.",
-    ),
-]
-ShowAttention = Annotated[bool, typer.Option("--attention", help="Show who reads whom: every head, small.")]
-Layer = Annotated[
-    int | None, typer.Option("--layer", min=1, help="Attention of this layer, the mean of its heads.")
-]
-Head = Annotated[int | None, typer.Option("--head", min=1, help="Attention of this head of --layer.")]
-Rollout = Annotated[
-    bool, typer.Option("--rollout", help="Attention rolled out over the layers, up to --layer.")
-]
-Word = Annotated[
-    str | None, typer.Option("--word", metavar="WORD", help="Compare this word's vectors in TEXT and TEXT2.")
-]
-Against = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--against",
-        metavar="WORD...",
-        help="With --word: also compare with these, up to the next option. Give the texts before.",
-        show_default=False,
-    ),
-]
-Vectors = Annotated[bool, typer.Option("--vectors", help="With --json: every vector, too.")]
+ATTENTION, WORDS = "Attention", "A word in two contexts"
 
 
 class ManyAgainst(ManyWords):
     option = "--against"
 
 
+@dataclass(frozen=True)
+class AttentionOptions:
+    """Which part of the attention is meant."""
+
+    shown: Annotated[
+        bool,
+        typer.Option(
+            "--attention", help="Show who reads whom: every head, small.", rich_help_panel=ATTENTION
+        ),
+    ] = False
+    layer: Annotated[
+        int | None,
+        typer.Option(
+            "--layer",
+            min=1,
+            help="Attention of this layer, the mean of its heads.",
+            rich_help_panel=ATTENTION,
+        ),
+    ] = None
+    head: Annotated[
+        int | None,
+        typer.Option("--head", min=1, help="Attention of this head of --layer.", rich_help_panel=ATTENTION),
+    ] = None
+    rollout: Annotated[
+        bool,
+        typer.Option(
+            "--rollout",
+            help="Attention rolled out over the layers, up to --layer.",
+            rich_help_panel=ATTENTION,
+        ),
+    ] = False
+
+    @property
+    def named(self) -> list[str]:
+        """The options that ask for attention, and were given."""
+        given = {
+            "--attention": self.shown,
+            "--layer": self.layer is not None,
+            "--rollout": self.rollout,
+        }
+        return [name for name, there in given.items() if there]
+
+    def check(self) -> None:
+        """Refuse what has no meaning."""
+        if self.head is not None and self.layer is None:
+            raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
+        if self.head is not None and self.rollout:
+            raise typer.BadParameter("--rollout is of all heads: leave --head out")
+
+    def check_there(self, attention: Attention) -> None:
+        """
+        Raises:
+            InputError: the model has no such layer or head.
+        """
+        from search.errors import InputError
+
+        for name, number, most in (
+            ("layer", self.layer, attention.layers),
+            ("head", self.head, attention.heads),
+        ):
+            if number is not None and number > most:
+                raise InputError(f"'{attention.model}' has no {name} {number}. Give one from 1 to {most}.")
+
+
 def inspect(
-    text: Text,
-    text2: Text2 = None,
-    model: Model = None,
-    against_tokenizer: Tokenizer = None,
-    attention: ShowAttention = False,
-    layer: Layer = None,
-    head: Head = None,
-    rollout: Rollout = False,
-    word: Word = None,
-    against: Against = None,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.", show_default=False)],
+    view: AttentionOptions,
+    output: DrawnOutput,
+    text2: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TEXT2",
+            help="The second text of a pair; with --word, of another context.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME|FOLDER",
+            help="The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.",
+        ),
+    ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(
+            "--against-tokenizer",
+            metavar="NAME|FOLDER",
+            help="Show the tokens beside those of another model, a cased one for instance.",
+        ),
+    ] = None,
+    word: Annotated[
+        str | None,
+        typer.Option(
+            "--word",
+            metavar="WORD",
+            help="Compare this word's vectors in TEXT and TEXT2.",
+            rich_help_panel=WORDS,
+        ),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against",
+            metavar="WORD...",
+            help="With --word: also compare with these, up to the next option. Give the texts before.",
+            show_default=False,
+            rich_help_panel=WORDS,
+        ),
+    ] = None,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="With --json: every vector, too.", rich_help_panel=PANEL)
+    ] = False,
     offline: OfflineOption = False,
-    png: PngOption = None,
-    html: HtmlOption = None,
-    vectors: Vectors = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    color: ColourOption = Colour.auto,
 ) -> None:
     """Look inside a BERT-like model while it reads a text, or a pair of texts.
 
@@ -98,112 +145,61 @@ def inspect(
     """
     from search.encoding.models import DEFAULT_MODEL
 
-    looks = attention or layer is not None or rollout
-    if head is not None and layer is None:
-        raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
-    if head is not None and rollout:
-        raise typer.BadParameter("--rollout is of all heads: leave --head out")
-    given = {
-        "--attention": attention,
-        "--layer": layer is not None,
-        "--rollout": rollout,
-        "--word": word is not None,
-        "--against-tokenizer": against_tokenizer is not None,
-    }
-    named = [name for name, there in given.items() if there]
-    if sum((looks, word is not None, against_tokenizer is not None)) > 1:
+    view.check()
+    ways = {"--word": word is not None, "--against-tokenizer": other is not None}
+    named = view.named + [name for name, given in ways.items() if given]
+    if len(named) > max(1, len(view.named)):
         raise typer.BadParameter(f"{named[0]} and {named[-1]} exclude each other")
     if against and word is None:
         raise typer.BadParameter("--against needs --word")
-    if vectors and (not as_json or looks or word is not None or against_tokenizer is not None):
+    if vectors and (named or not output.as_json):
         raise typer.BadParameter("--vectors goes with --json alone")
-    if (png or html) and not looks and word is None:
+    if output.files and not view.named and word is None:
         raise typer.BadParameter(
             "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout) and a word in "
             "its contexts (--word)"
         )
-    shown = Shown.asked(png, html, as_json, quiet, color)
-    asked = _Asked(text, text2, model or DEFAULT_MODEL, offline)
-    if against_tokenizer is not None:
-        _show_comparison(shown, asked.comparison(against_tokenizer))
+    import search.bert as bert
+
+    model = model or DEFAULT_MODEL
+    if other is not None:
+        _show_comparison(bert.compare_tokenizers(text, other, text2, model=model, offline=offline), output)
     elif word is not None:
-        _show_contexts(shown, asked.contexts(word, against or []))
-    elif looks:
-        view = _View(layer, head, rollout)
-        _show_attention(shown, asked.attention(view), view)
+        texts = [text] if text2 is None else [text, text2]
+        _show_contexts(bert.in_contexts(word, texts, against or [], model=model, offline=offline), output)
+    elif view.named:
+        attention = bert.attention(text, text2, model=model, offline=offline)
+        view.check_there(attention)
+        _show_attention(attention, view, output)
     else:
-        _show_inspection(shown, asked.inspection(), vectors)
+        _show_inspection(bert.inspect(text, text2, model=model, offline=offline), output, vectors)
 
 
-@dataclass(frozen=True)
-class _View:
-    """Which part of the attention is meant."""
-
-    layer: int | None = None
-    head: int | None = None
-    rollout: bool = False
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is looked at, and with which model."""
-
-    text: str
-    text2: str | None
-    model: str
-    offline: bool
-
-    def inspection(self) -> Inspection:
-        from search.bert import inspect
-
-        return inspect(self.text, self.text2, model=self.model, offline=self.offline)
-
-    def attention(self, view: _View) -> Attention:
-        from search.bert import attention
-        from search.errors import InputError
-
-        found = attention(self.text, self.text2, model=self.model, offline=self.offline)
-        for name, number, most in (("layer", view.layer, found.layers), ("head", view.head, found.heads)):
-            if number is not None and number > most:
-                raise InputError(f"'{found.model}' has no {name} {number}. Give one from 1 to {most}.")
-        return found
-
-    def contexts(self, word: str, against: list[str]) -> ContextualCosines:
-        from search.bert import in_contexts
-
-        texts = [text for text in (self.text, self.text2) if text is not None]
-        return in_contexts(word, texts, against, model=self.model, offline=self.offline)
-
-    def comparison(self, other: str) -> TokenizerComparison:
-        from search.bert import compare_tokenizers
-
-        return compare_tokenizers(self.text, other, self.text2, model=self.model, offline=self.offline)
-
-
-def _show_inspection(shown: Shown, found: Inspection, vectors: bool) -> None:
+def _show_inspection(inspection: Inspection, output: DrawnOutput, vectors: bool) -> None:
     from search.render import inspection as tables
     from search.render import inspection_json as json
 
-    shown.result(
-        text=lambda: tables.inspection(found, **shown.style),
-        data=lambda: json.inspection(found, vectors=vectors),
+    output.show(
+        text=lambda: tables.inspection(inspection, **output.style),
+        data=lambda: json.inspection(inspection, vectors=vectors),
     )
 
 
-def _show_attention(shown: Shown, found: Attention, view: _View) -> None:
+def _show_attention(attention: Attention, view: AttentionOptions, output: DrawnOutput) -> None:
     from search.render import attention as drawing
     from search.render import inspection_json as json
     from search.render import picture
 
-    shown.result(
-        text=lambda: drawing.attention(found, view.layer, view.head, rollout=view.rollout, **shown.style),
-        data=lambda: json.attention(found, view.layer, view.head, rollout=view.rollout),
-        png=lambda: picture.attention(found, view.layer, view.head, rollout=view.rollout),
-        html=lambda: _page(found, view),
+    layer, head, rollout = view.layer, view.head, view.rollout
+    output.result(
+        text=lambda: drawing.attention(attention, layer, head, rollout=rollout, **output.style),
+        data=lambda: json.attention(attention, layer, head, rollout=rollout),
+        png=lambda: picture.attention(attention, layer, head, rollout=rollout),
+        html=lambda: _page(attention, view),
     )
 
 
-def _page(weights: Attention, view: _View) -> str:
+def _page(attention: Attention, view: AttentionOptions) -> str:
     """The page of attention, opened at what was asked for.
 
     Raises:
@@ -212,32 +208,33 @@ def _page(weights: Attention, view: _View) -> str:
     from search.errors import InputError
     from search.render import page
 
-    if weights.weights.size > page.MOST_WEIGHTS:
+    size = attention.weights.size
+    if size > page.MOST_WEIGHTS:
         raise InputError(
-            f"{weights.weights.size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
+            f"{size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
             "Take a shorter text, or --png or --json with --layer."
         )
-    return page.attention(weights, view.layer, view.head, rollout=view.rollout)
+    return page.attention(attention, view.layer, view.head, rollout=view.rollout)
 
 
-def _show_contexts(shown: Shown, found: ContextualCosines) -> None:
+def _show_contexts(contexts: ContextualCosines, output: DrawnOutput) -> None:
     from search.render import inspection as tables
     from search.render import inspection_json as json
     from search.render import page, picture
 
-    shown.result(
-        text=lambda: tables.contexts(found, **shown.style),
-        data=lambda: json.contexts(found),
-        png=lambda: picture.contexts(found),
-        html=lambda: page.contexts(found),
+    output.result(
+        text=lambda: tables.contexts(contexts, **output.style),
+        data=lambda: json.contexts(contexts),
+        png=lambda: picture.contexts(contexts),
+        html=lambda: page.contexts(contexts),
     )
 
 
-def _show_comparison(shown: Shown, found: TokenizerComparison) -> None:
+def _show_comparison(comparison: TokenizerComparison, output: DrawnOutput) -> None:
     from search.render import inspection as tables
     from search.render import inspection_json as json
 
-    shown.result(
-        text=lambda: tables.comparison(found, **shown.style),
-        data=lambda: json.comparison(found),
+    output.show(
+        text=lambda: tables.comparison(comparison, **output.style),
+        data=lambda: json.comparison(comparison),
     )

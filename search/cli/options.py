@@ -1,26 +1,29 @@
-"""Options that several commands share, and what they mean for output."""
+"""Options that several commands share, each declared once: alone, or in a group that a command takes as one.
+
+A group is a frozen dataclass; `search.cli.commands.spelled_out` makes options of its fields.
+"""
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-from collections.abc import Iterable
+import re
+import shlex
+from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-NARROWEST, WIDEST = 40, 100
+if TYPE_CHECKING:
+    from search.encoding import Encoder
+    from search.index import Index
+    from search.ranking.question import Question
+
 HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
 
+# The panels of a long help.
+RANKING, SELECTION, MODEL = "Ranking", "Which hits", "Model"
 
-class Colour(str, Enum):
-    auto = "auto"
-    always = "always"
-    never = "never"
-
-
+QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]
 IndexOption = Annotated[
     str | None,
     typer.Option(
@@ -33,12 +36,19 @@ IndexOption = Annotated[
 ModelOption = Annotated[
     str | None,
     typer.Option(
-        "--model", metavar="NAME|FOLDER", help="The encoder, or NAME@REVISION. Default: the index's."
+        "--model",
+        metavar="NAME|FOLDER",
+        help="The encoder, or NAME@REVISION. Default: the index's, else all-MiniLM-L6-v2.",
+        rich_help_panel=MODEL,
     ),
 ]
 PoolingOption = Annotated[
     str | None,
-    typer.Option("--pooling", help="mean, cls, pooler, max or mean_sqrt_len. Default: the model's own."),
+    typer.Option(
+        "--pooling",
+        help="mean, cls, pooler, max or mean_sqrt_len. Default: the model's own.",
+        rich_help_panel=MODEL,
+    ),
 ]
 DeviceOption = Annotated[
     str | None,
@@ -46,50 +56,232 @@ DeviceOption = Annotated[
         "--device",
         help="What the checkpoint runs on: cpu or cuda. Default: a GPU where there is one.",
         show_default=False,
+        rich_help_panel=MODEL,
     ),
 ]
-EngineOption = Annotated[str, typer.Option("--engine", help="auto, openvino or torch.")]
-PrecisionOption = Annotated[
+OfflineOption = Annotated[
+    bool, typer.Option("--offline", help="Never call out to the Hugging Face hub.", rich_help_panel=MODEL)
+]
+WhereOption = Annotated[
     str | None,
     typer.Option(
-        "--precision",
-        help="fp32, or bf16 or fp16: quicker on a GPU, a little less exact. Default: the index's.",
+        "--where",
+        "-w",
+        metavar="FILTER",
+        help="Only passages that pass, as in: path:docs/** and lang=en and date>=2024-01-01",
     ),
 ]
-OfflineOption = Annotated[bool, typer.Option("--offline", help="Never call out to the Hugging Face hub.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-JsonlOption = Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes; results only.")]
-ColourOption = Annotated[
-    Colour, typer.Option("--color", help="auto: on a terminal, unless NO_COLOR is set.", show_default=True)
-]
 
 
-def colour_on(choice: Colour) -> bool:
-    """Whether stdout gets colours."""
-    if choice != Colour.auto:
-        return choice == Colour.always
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+@dataclass(frozen=True)
+class EngineOptions:
+    """What an encoder runs on."""
+
+    offline: OfflineOption = False
+    engine: Annotated[
+        str, typer.Option("--engine", help="auto, openvino or torch.", rich_help_panel=MODEL)
+    ] = "auto"
 
 
-def page_width() -> int:
-    """Characters a line: the terminal's, within reason; 80 where there is none."""
-    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((80, 24)).columns))
+@dataclass(frozen=True)
+class EncoderOptions(EngineOptions):
+    """Which encoder, and what it runs on."""
+
+    model: ModelOption = None
+    pooling: PoolingOption = None
+
+    @property
+    def encoder(self) -> dict[str, Any]:
+        """The keyword arguments of `Index.build` and `Encoder`."""
+        return {
+            "model": self.model,
+            "pooling": self.pooling,
+            "offline": self.offline,
+            "engine": self.engine,
+        }
+
+    def load(self) -> Encoder:
+        from search.encoding import Encoder
+        from search.encoding.models import DEFAULT_MODEL
+
+        return Encoder(**(self.encoder | {"model": self.model or DEFAULT_MODEL}))
 
 
-def echo(text: str) -> None:
-    """A result, to stdout."""
-    if text:
-        typer.echo(text, color=True)  # whether there are colours was decided when it was rendered
+@dataclass(frozen=True)
+class IndexOptions(EngineOptions):
+    """Which index, and what its encoder runs on."""
+
+    index: IndexOption = None
+
+    def open(self, model: str | None = None, pooling: str | None = None) -> Index:
+        """The index; what `model` and `pooling` say has to be what it was made with."""
+        from search.index import Index
+
+        return Index.open(self.index, model=model, pooling=pooling, offline=self.offline, engine=self.engine)
+
+    @property
+    def as_typed(self) -> str:
+        """The index once more, for a command that is to mean the same one."""
+        return f" --index {shlex.quote(self.index)}" if self.index else ""
 
 
-def note(text: str, quiet: bool = False) -> None:
-    """Anything that is no result, to stderr."""
-    if not quiet:
-        typer.echo(text, err=True)
+class Mode(str, Enum):
+    hybrid = "hybrid"
+    dense = "dense"
+    lexical = "lexical"
+    rrf = "rrf"
 
 
-def remarks(sentences: Iterable[str], quiet: bool = False) -> None:
-    """What the library has to say beside a result, a note each."""
-    for sentence in sentences:
-        note(f"note: {sentence}", quiet)
+@dataclass(frozen=True)
+class ScoreOptions:
+    """What a score is made of, and which passages have one."""
+
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            "--mode",
+            "-m",
+            help="Rank by meaning and words (hybrid), meaning (dense), words (lexical), or both ranks (rrf).",
+        ),
+    ] = Mode.hybrid
+    where: WhereOption = None
+    weight: Annotated[
+        float | None,
+        typer.Option(
+            "--weight",
+            metavar="W",
+            min=0.0,
+            max=1.0,
+            help="What meaning counts in a hybrid score; the words count the rest. Default: 0.75.",
+            show_default=False,
+            rich_help_panel=RANKING,
+        ),
+    ] = None
+    phrases: Annotated[
+        bool,
+        typer.Option(
+            "--phrases",
+            help='Look for words in "double quotes" as one term, in that order.',
+            rich_help_panel=RANKING,
+        ),
+    ] = False
+
+    @property
+    def score(self) -> dict[str, Any]:
+        """The keyword arguments of `Index.explain` and its like."""
+        return {"mode": self.mode.value, "weight": self.weight, "phrases": self.phrases}
+
+
+@dataclass(frozen=True)
+class RankingOptions(ScoreOptions):
+    """How hits are ranked."""
+
+    rerank: Annotated[
+        str | None,
+        typer.Option(
+            "--rerank",
+            metavar="late|MODEL",
+            help="Look at the best 30 passages again: by late interaction, or with a cross-encoder.",
+        ),
+    ] = None
+
+    @property
+    def order(self) -> dict[str, Any]:
+        """The keyword arguments of `Index.hit`: those of the score, and the rerank."""
+        return self.score | {"rerank": self.rerank}
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The keyword arguments of `Index.query`."""
+        return self.order | {"where": self.where}
+
+    def as_typed(self, filtered: bool = True) -> str:
+        """The options once more, for a command that is to rank likewise; without the filter on demand."""
+        given = {
+            f"--mode {self.mode.value}": self.mode is not Mode.hybrid,
+            f"--weight {self.weight}": self.weight is not None,
+            "--phrases": self.phrases,
+            f"--rerank {shlex.quote(self.rerank or '')}": self.rerank is not None,
+            f"--where {shlex.quote(self.where or '')}": self.where is not None and filtered,
+        }
+        return "".join(f" {option}" for option, there in given.items() if there)
+
+
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What a query consists of beside its text."""
+
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--and",
+            metavar="TEXT[^W]",
+            help="One more text that counts W times as much as the first; may be repeated.",
+            show_default=False,
+            rich_help_panel=RANKING,
+        ),
+    ] = None
+    like: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--like",
+            metavar="PATH|ID[^W]",
+            help="A passage or document that hits shall be like; may be repeated.",
+            show_default=False,
+            rich_help_panel=RANKING,
+        ),
+    ] = None
+    unlike: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--unlike",
+            metavar="PATH|ID[^W]",
+            help="One that hits shall not be like; counts half if no W is given.",
+            show_default=False,
+            rich_help_panel=RANKING,
+        ),
+    ] = None
+
+    def question(self, text: str) -> str | Question:
+        """What is asked for: the text alone, or a question of several parts."""
+        if not (self.also or self.like or self.unlike):
+            return text
+        from search.ranking.question import Question
+
+        return Question.of(
+            text,
+            *map(_weighted, self.also or ()),
+            like=list(map(_example, self.like or ())),
+            unlike=list(map(_example, self.unlike or ())),
+        )
+
+    @property
+    def as_typed(self) -> str:
+        """The options once more, for a command that is to mean the same query."""
+        given = [("--and", self.also), ("--like", self.like), ("--unlike", self.unlike)]
+        return "".join(f" {name} {shlex.quote(value)}" for name, values in given for value in values or ())
+
+
+def passage_id(typed: str) -> int | None:
+    """812 for "p812"; None for anything else."""
+    number = re.fullmatch(r"p(\d+)", typed.strip())
+    return int(number[1]) if number else None
+
+
+def passage_or_path(typed: str) -> str | int:
+    """A passage as it is listed (p812), or a path."""
+    id_ = passage_id(typed)
+    return typed if id_ is None else id_
+
+
+def _weighted(typed: str) -> Any:
+    """The text, or text and weight: "rotation^0.5"."""
+    parts = re.fullmatch(r"(.+)\^(-?\d+(?:\.\d+)?)", typed, re.DOTALL)
+    return (parts[1], float(parts[2])) if parts else typed
+
+
+def _example(typed: str) -> Any:
+    example = _weighted(typed)
+    if isinstance(example, tuple):
+        return passage_or_path(example[0]), example[1]
+    return passage_or_path(example)

@@ -99,6 +99,11 @@ class DrawnOutput(Output):
         check_writable(self.png, self.html)
         check_pictures(self.png)
 
+    @property
+    def files(self) -> bool:
+        """Whether a file was asked for. Then text is not printed, unless a command says otherwise."""
+        return bool(self.png or self.html)
+
     def result(
         self,
         *,
@@ -128,7 +133,7 @@ class DrawnOutput(Output):
             self.note(f"wrote {path}")
         if self.as_json or as_data:
             echo(data())
-        elif text_anyway or not (self.png or self.html):
+        elif text_anyway or not self.files:
             echo(text())
 
 

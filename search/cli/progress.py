@@ -1,6 +1,6 @@
-"""A progress bar on stderr, for a person who waits.
+"""How far a command is and where its time went, on stderr, for a person who waits.
 
-On a terminal it is drawn anew; elsewhere (a log file, a pipe) a line is written now and then.
+A progress bar is drawn anew on a terminal; elsewhere (a log file, a pipe) a line is written now and then.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
+from search.cli.output import note
 from search.records.reports import Progress
 
+_STARTED = time.perf_counter()
 _SECONDS_BETWEEN_LINES = 15.0
 
 
@@ -51,6 +53,58 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
             )
 
         yield show
+
+
+@contextmanager
+def bars(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """A progress bar for indexing, and one for the queries of each setting."""
+    with ExitStack() as bar:
+        before = Progress("", 0, 0)
+        show: Callable[[Progress], None] | None = None
+
+        def told(state: Progress) -> None:
+            nonlocal before, show
+            if (
+                (state.stage == "asking") != (before.stage == "asking")
+                or state.done < before.done
+                or not show
+            ):
+                bar.close()
+                show = bar.enter_context(progress_bar(quiet))
+            before = state
+            if show:
+                show(state)
+
+        yield told
+
+
+@contextmanager
+def stopped_gently(quiet: bool) -> Iterator[None]:
+    """Ctrl-C: say that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("seewhy: stopped. What was done is kept; the same command goes on from there.", quiet)
+        raise
+
+
+class Clock:
+    """Laps since the one before, the first since this program's own code began to be loaded."""
+
+    def __init__(self) -> None:
+        self._laps = [("start", time.perf_counter() - _STARTED)]
+        self._last = time.perf_counter()
+
+    def lap(self, name: str, _done: object = None) -> None:
+        """End a lap. `_done` is a place to write the expression that is timed."""
+        now = time.perf_counter()
+        self._laps.append((name, now - self._last))
+        self._last = now
+
+    def report(self) -> str:
+        """One line a lap, and their sum; Python's own start, some hundredths of a second, comes on top."""
+        total = ("together", sum(seconds for _, seconds in self._laps))
+        return "\n".join(f"{seconds * 1000:8.1f} ms  {name}" for name, seconds in [*self._laps, total])
 
 
 def _lines() -> Callable[[Progress], None]:

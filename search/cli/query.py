@@ -1,174 +1,363 @@
-"""seewhy query"""
+"""seewhy query, seewhy similar"""
 
 from __future__ import annotations
 
+import os
 import shlex
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.clock import Clock
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
-    Colour,
-    ColourOption,
-    EngineOption,
-    IndexOption,
-    JsonlOption,
-    JsonOption,
-    ModelOption,
-    OfflineOption,
-    PoolingOption,
-    QuietOption,
-    colour_on,
-    echo,
-    note,
-    page_width,
-    remarks,
-)
-from search.cli.questions import AndOption, LikeOption, UnlikeOption, as_typed, question
-from search.cli.ranking import (
+    SELECTION,
+    IndexOptions,
     Mode,
-    ModeOption,
-    PhrasesOption,
-    RerankOption,
-    WeightOption,
+    ModelOption,
+    PoolingOption,
+    QuestionOptions,
+    RankingOptions,
     WhereOption,
-    chosen,
+    passage_id,
+    passage_or_path,
 )
-from search.cli.shapes import (
-    AroundOption,
-    ContextOption,
-    DiversityOption,
-    Format,
-    FormatOption,
-    GroupOption,
-    MinScoreOption,
-    NullOption,
-    OffsetOption,
-    around,
-    print_hits,
-    shape,
-)
+from search.cli.output import PANEL, Output, echo, note
+from search.cli.progress import Clock
 
-Text = Annotated[
-    str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.", show_default=False)
-]
-TopK = Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of hits.")]
-PerDocument = Annotated[
-    int,
-    typer.Option(
-        "--per-document",
-        metavar="N",
-        min=0,
-        help="At most N hits of one document, if there are others; 0 for no limit.",
-    ),
-]
-Timing = Annotated[bool, typer.Option("--timing", help="Say on stderr where the time went.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Say of the best hit why it has its score.")]
+if TYPE_CHECKING:
+    from search.index import Index
+    from search.records.hits import Hit, Surroundings
+
+
+class Format(str, Enum):
+    text = "text"
+    json = "json"
+    jsonl = "jsonl"
+    csv = "csv"
+    md = "md"
+    paths = "paths"
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """Which of the ranked passages are hits."""
+
+    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of hits.")] = 10
+    per_document: Annotated[
+        int,
+        typer.Option(
+            "--per-document",
+            metavar="N",
+            min=0,
+            help="At most N hits of one document, if there are others; 0 for no limit.",
+        ),
+    ] = HITS_OF_A_DOCUMENT
+    group: Annotated[
+        bool,
+        typer.Option(
+            "--group",
+            help="The best documents, each with its best passages; -k counts documents.",
+            rich_help_panel=SELECTION,
+        ),
+    ] = False
+    offset: Annotated[
+        int,
+        typer.Option(
+            "--offset",
+            metavar="N",
+            min=0,
+            help="Pass over the first N hits; ranks go on counting.",
+            rich_help_panel=SELECTION,
+        ),
+    ] = 0
+    min_score: Annotated[
+        float | None,
+        typer.Option(
+            "--min-score",
+            metavar="S",
+            help="Leave out what scores less.",
+            show_default=False,
+            rich_help_panel=SELECTION,
+        ),
+    ] = None
+    diversity: Annotated[
+        float,
+        typer.Option(
+            "--diversity",
+            metavar="D",
+            min=0.0,
+            max=1.0,
+            help="Prefer hits that differ from those before: 0, not at all, to 1. Scores stay what they are.",
+            rich_help_panel=SELECTION,
+        ),
+    ] = 0.0
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The keyword arguments of `Index.query` and `Index.similar`."""
+        return vars(self)
+
+    @property
+    def plain(self) -> bool:
+        """Whether a rank means the same hit to commands that know no such options."""
+        return not (self.group or self.offset or self.diversity) and self.per_document == HITS_OF_A_DOCUMENT
+
+
+@dataclass(frozen=True)
+class HitsOutput(Output):
+    """How hits are printed, and what stands around them."""
+
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="json and jsonl as --json and --jsonl; csv; md, a list with links; paths, each file once.",
+            show_default=False,
+        ),
+    ] = None
+    lines: Annotated[
+        int,
+        typer.Option(
+            "--context",
+            "-C",
+            metavar="N",
+            min=0,
+            help="Show N lines of the file before and behind each passage, too, if the file is as it was.",
+        ),
+    ] = 0
+    passages: Annotated[
+        int,
+        typer.Option(
+            "--around",
+            metavar="N",
+            min=0,
+            help="Show N passages before and behind each, too.",
+            rich_help_panel=PANEL,
+        ),
+    ] = 0
+    as_jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Print one JSON object a line.", rich_help_panel=PANEL)
+    ] = False
+    null: Annotated[
+        bool,
+        typer.Option(
+            "--null",
+            "-0",
+            help="--format paths with a NUL behind each path, for xargs -0.",
+            rich_help_panel=PANEL,
+        ),
+    ] = False
+
+    def format(self) -> Format:
+        """The one that is meant.
+
+        Raises:
+            typer.BadParameter: several that exclude each other, or one that has no room for what is asked for.
+        """
+        asked = {
+            Format.json: self.as_json,
+            Format.jsonl: self.as_jsonl,
+            Format.paths: self.null,
+        }
+        meant = {form for form, given in asked.items() if given} | ({self.form} if self.form else set())
+        if len(meant) > 1:
+            names = ", ".join(sorted(form.value for form in meant))
+            raise typer.BadParameter(f"hits are printed in one format, not in several ({names}).")
+        form = meant.pop() if meant else Format.text
+        if (self.lines or self.passages) and form in (Format.csv, Format.md, Format.paths):
+            raise typer.BadParameter(
+                f"--around and --context are shown as text, json and jsonl, not as {form.value}: leave them out."
+            )
+        return form
+
+    def around(self, opened: Index, hits: Sequence[Hit]) -> list[Surroundings] | None:
+        """What stands around each hit; None if it was not asked for."""
+        if not (self.passages or self.lines):
+            return None
+        return [opened.surroundings(hit, passages=self.passages, lines=self.lines) for hit in hits]
+
+    def print(self, hits: Sequence[Hit], form: Format, around: Sequence[Surroundings] | None) -> None:
+        """Hits in any format but text."""
+        from search.render import json, listing
+
+        if form is Format.json:
+            echo(json.hits(hits, around))
+        elif form is Format.jsonl:
+            echo(json.hit_lines(hits, around))
+        elif form is Format.csv:
+            echo(listing.as_csv(hits))
+        elif form is Format.md:
+            echo(listing.as_markdown(hits))
+        elif self.null:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(b"".join(os.fsencode(path) + b"\0" for path in listing.paths(hits)))
+        else:
+            echo(listing.path_lines(hits))
 
 
 def query(
-    text: Text,
-    also: AndOption = None,
-    like: LikeOption = None,
-    unlike: UnlikeOption = None,
-    k: TopK = 10,
-    mode: ModeOption = Mode.hybrid,
-    weight: WeightOption = None,
-    phrases: PhrasesOption = False,
-    where: WhereOption = None,
-    rerank: RerankOption = None,
-    per_document: PerDocument = HITS_OF_A_DOCUMENT,
-    group: GroupOption = False,
-    offset: OffsetOption = 0,
-    min_score: MinScoreOption = None,
-    diversity: DiversityOption = 0.0,
-    passages: AroundOption = 0,
-    lines: ContextOption = 0,
-    index: IndexOption = None,
-    explain: Explain = False,
-    timing: Timing = False,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.", show_default=False)
+    ],
+    selection: SelectionOptions,
+    ranking: RankingOptions,
+    parts: QuestionOptions,
+    index: IndexOptions,
+    output: HitsOutput,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say of the best hit why it has its score.")
+    ] = False,
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Say on stderr where the time went.", rich_help_panel=PANEL)
+    ] = False,
     model: ModelOption = None,
     pooling: PoolingOption = None,
-    offline: OfflineOption = False,
-    engine: EngineOption = "auto",
-    form: FormatOption = None,
-    null: NullOption = False,
-    as_json: JsonOption = False,
-    as_jsonl: JsonlOption = False,
-    quiet: QuietOption = False,
-    color: ColourOption = Colour.auto,
 ) -> None:
     """Rank the passages of an index by how well they answer TEXT."""
     clock = Clock()
-    from search.index import Index
+    from search.index import Index  # noqa: F401 (loaded here, to be timed)
     from search.render import hits as draw
     from search.render import why
 
-    shown = shape(form, as_json, as_jsonl, null, bool(passages or lines), explain)
+    form = output.format()
+    if explain and form is not Format.text:
+        raise typer.BadParameter(
+            f"--explain is for text, not for {form.value}. An explanation alone: seewhy explain TEXT 1 --json"
+        )
     clock.lap("import the library")
-    asked = question(text, also, like, unlike)
-    ranking = chosen(mode, weight, phrases, rerank)
-    opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
+    question = parts.question(text)
+    opened = index.open(model, pooling)
     clock.lap("open the index")
     if timing:
         clock.lap("find the model", opened.encoder)
         clock.lap("load its tokenizer", opened.encoder.tokenizer)
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
-        opened.query("a", k=1, **(ranking | {"rerank": None}))
+        opened.query("a", k=1, **ranking.score)
         clock.lap("load FAISS and the vectors, first query")
-    hits = opened.query(
-        asked,
-        k=k,
-        where=where,
-        per_document=per_document,
-        group=group,
-        offset=offset,
-        min_score=min_score,
-        diversity=diversity,
-        **ranking,
-    )
-    beside = around(opened, hits, passages, lines)
-    clock.lap(f"encode the query, search, {'rerank, ' if rerank else ''}fetch")
-    if shown is not Format.text:
-        print_hits(hits, shown, null, beside)
+    hits = opened.query(question, **selection.keywords, **ranking.keywords)
+    around = output.around(opened, hits)
+    clock.lap(f"encode the query, search, {'rerank, ' if ranking.rerank else ''}fetch")
+    if form is not Format.text:
+        output.print(hits, form, around)
     else:
-        width, colour = page_width(), colour_on(color)
-        why_none = ""
-        words_only = mode is Mode.lexical or weight == 0
-        if words_only:
-            why_none = f"no passage{' that passes the filter' if where else ''} has a word of the query."
-        if min_score is not None:
-            why_none = f"none{' that passes the filter' if where else ''} scores {min_score:g} or more."
-        elif offset:
-            why_none = f"there are no more than {offset}."
-        elif where and not words_only:
-            why_none = "no passage passes the filter."
-        echo(draw.hits(hits, width=width, colour=colour, no_hits=why_none, grouped=group, around=beside))
+        none = _why_none(ranking, selection)
+        echo(draw.hits(hits, **output.style, no_hits=none, grouped=selection.group, around=around))
         if explain and hits:
-            echo("\n" + why.explanation(opened.explain(asked, hits[0]), hits[0], width=width, colour=colour))
+            echo("\n" + why.explanation(opened.explain(question, hits[0]), hits[0], **output.style))
         elif hits:
-            # A rank means the plain list to other commands; a passage is the same in all of them.
-            moved = bool(group or offset or diversity) or per_document != HITS_OF_A_DOCUMENT
-            which = f"p{hits[0].passage_id}" if moved else "1"
-            place = f" --index {shlex.quote(index)}" if index else ""
-            place += "".join(
-                f" {option}"
-                for option, given in (
-                    (f"-k {k}", k != 10 and not moved),
-                    (f"--mode {mode.value}", mode is not Mode.hybrid),
-                    (f"--weight {weight}", weight is not None),
-                    ("--phrases", phrases),
-                    (f"--rerank {shlex.quote(rerank or '')}", rerank is not None),
-                    (f"--where {shlex.quote(where or '')}", where is not None and not moved),
-                    ("--offline", offline),
-                )
-                if given
-            )
-            place += as_typed(also, like, unlike)
-            note(f"\nWhy the first? seewhy explain {shlex.quote(text)} {which}{place}", quiet)
-    remarks(opened.notes, quiet)
+            which = _best(hits[0], selection, index, ranking)
+            output.note(f"\nWhy the first? seewhy explain {shlex.quote(text)} {which}{parts.as_typed}")
+    output.remarks(opened.notes)
     if timing:
         clock.lap("print")
         note("\n" + clock.report())
+
+
+def _why_none(ranking: RankingOptions, selection: SelectionOptions) -> str:
+    """What to say where there is no hit."""
+    passes = " that passes the filter" if ranking.where else ""
+    if selection.min_score is not None:
+        return f"none{passes} scores {selection.min_score:g} or more."
+    if selection.offset:
+        return f"there are no more than {selection.offset}."
+    if ranking.mode is Mode.lexical or ranking.weight == 0:
+        return f"no passage{passes} has a word of the query."
+    return "no passage passes the filter." if ranking.where else ""
+
+
+def _best(hit: Hit, selection: SelectionOptions, index: IndexOptions, ranking: RankingOptions) -> str:
+    """The best hit, and the options that make it one, for another command.
+
+    A rank means the plain list to other commands; a passage is the same in all of them.
+    """
+    plain = selection.plain
+    k = f" -k {selection.k}" if plain and selection.k != 10 else ""
+    offline = " --offline" if index.offline else ""
+    which = "1" if plain else f"p{hit.passage_id}"
+    return f"{which}{index.as_typed}{k}{ranking.as_typed(filtered=plain)}{offline}"
+
+
+def similar(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH|ID",
+            help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
+            show_default=False,
+        ),
+    ],
+    selection: SelectionOptions,
+    index: IndexOptions,
+    output: HitsOutput,
+    same_document: Annotated[
+        bool,
+        typer.Option(
+            "--same-document", help="Also other passages of the same document.", rich_help_panel=SELECTION
+        ),
+    ] = False,
+    where: WhereOption = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            "--explain",
+            metavar="HIT",
+            help="Say instead why a rank (3) or passage (p812) is similar, word by word.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """List the passages that are most like a passage or a document."""
+    from search.render import hits as draw
+    from search.render import json, why
+
+    form = output.format()
+    if explain and form not in (Format.text, Format.json):
+        raise typer.BadParameter(f"--explain is for text and json, not for {form.value}: leave --format out.")
+    if explain and (output.passages or output.lines):
+        raise typer.BadParameter("--explain shows one hit alone: leave --around and --context out.")
+    opened = index.open()
+    meant = passage_or_path(what)
+    hits = opened.similar(meant, same_document=same_document, where=where, **selection.keywords)
+    if explain:
+        hit = _hit_of(explain, hits)
+        explanation = opened.explain_similar(meant, hit)
+        known = None if isinstance(hit, int) else hit
+        echo(
+            json.explanation(explanation, known)
+            if form is Format.json
+            else why.explanation(explanation, known, **output.style)
+        )
+    elif form is not Format.text:
+        output.print(hits, form, output.around(opened, hits))
+    else:
+        none = "nothing else is there to compare with, or nothing scores enough."
+        around = output.around(opened, hits)
+        echo(draw.hits(hits, **output.style, no_hits=none, grouped=selection.group, around=around))
+        if hits:
+            best = f"p{hits[0].passage_id}{index.as_typed}"
+            output.note(f"\nWhy the first? seewhy similar {shlex.quote(what)} --explain {best}")
+    output.remarks(opened.notes)
+
+
+def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:
+    """The hit of a rank, or a passage id.
+
+    Raises:
+        InputError: it is neither.
+    """
+    from search.errors import InputError
+
+    id_ = passage_id(typed)
+    if id_ is not None:
+        return id_
+    for hit in hits:
+        if str(hit.rank) == typed:
+            return hit
+    raise InputError(
+        f"there is no hit '{typed}' among these. Give a rank of them, or a passage such as p812."
+    )

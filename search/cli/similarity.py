@@ -1,4 +1,4 @@
-"""seewhy similarity"""
+"""seewhy similarity, seewhy duplicates"""
 
 from __future__ import annotations
 
@@ -7,67 +7,41 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption, lines_of
-from search.cli.options import (
-    Colour,
-    ColourOption,
-    EngineOption,
-    JsonOption,
-    OfflineOption,
-    PoolingOption,
-    QuietOption,
-)
-from search.cli.shown import Shown
+from search.cli.files import lines_of
+from search.cli.options import EncoderOptions, IndexOption, WhereOption
+from search.cli.output import DrawnOutput, Output, echo
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.render.units import By
 
-Texts = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="TEXT",
-        help="Sentences; - reads them from standard input, one a line.",
-        show_default=False,
-    ),
-]
-File = Annotated[
-    str | None,
-    typer.Option("--file", "-f", metavar="FILE", help="Sentences, one a line; - for standard input."),
-]
-Against = Annotated[
-    str | None,
-    typer.Option(
-        "--against", metavar="FILE", help="Compare with the lines of this file, not with each other."
-    ),
-]
-Tokens = Annotated[bool, typer.Option("--tokens", help="Compare two texts token by token.")]
-Words = Annotated[bool, typer.Option("--words", help="As --tokens, with tokens merged into whole words.")]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model", metavar="NAME|FOLDER", help="The encoder, or NAME@REVISION. Default: all-MiniLM-L6-v2."
-    ),
-]
-Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")]
-
 
 def similarity(
-    texts: Texts = None,
-    file: File = None,
-    against: Against = None,
-    tokens: Tokens = False,
-    words: Words = False,
-    model: Model = None,
-    pooling: PoolingOption = None,
-    offline: OfflineOption = False,
-    engine: EngineOption = "auto",
-    png: PngOption = None,
-    html: HtmlOption = None,
-    as_csv: Csv = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    color: ColourOption = Colour.auto,
+    encoder: EncoderOptions,
+    output: DrawnOutput,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="Sentences; - reads them from standard input, one a line.",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Sentences, one a line; - for standard input."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="FILE", help="Compare with the lines of this file, not with each other."
+        ),
+    ] = None,
+    tokens: Annotated[bool, typer.Option("--tokens", help="Compare two texts token by token.")] = False,
+    words: Annotated[
+        bool, typer.Option("--words", help="As --tokens, with tokens merged into whole words.")
+    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")] = False,
 ) -> None:
     """Compare sentences, or two texts token by token.
 
@@ -76,27 +50,24 @@ def similarity(
     No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --csv
     or --json asks for it.
     """
-    if as_csv and as_json:
+    if as_csv and output.as_json:
         raise typer.BadParameter("--csv and --json exclude each other")
     if tokens and words:
         raise typer.BadParameter("--tokens and --words exclude each other")
     if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
         raise typer.BadParameter("give the sentences once: as arguments, with --file, or on standard input")
-    shown = Shown.asked(png, html, as_csv or as_json, quiet, color)
     rows = lines_of(file or "-") if file or texts == ["-"] else _checked(texts or [])
     columns = lines_of(against) if against else None
-    by: By | None = "token" if tokens else "word" if words else None
-    if by:
-        pair = [*rows, *(columns or [])]
-        _check_pair(pair, "--tokens" if tokens else "--words")
-        _show_pair(shown, pair[0], pair[1], by, _encoder(model, pooling, offline, engine), as_csv)
+    if tokens or words:
+        first, second = _pair([*rows, *(columns or [])], "--tokens" if tokens else "--words")
+        _show_pair(first, second, "token" if tokens else "word", encoder.load(), output, as_csv)
     else:
         _check_count(rows, columns)
-        _show_sentences(shown, rows, columns, _encoder(model, pooling, offline, engine), as_csv)
+        _show_sentences(rows, columns, encoder.load(), output, as_csv)
 
 
 def _show_sentences(
-    shown: Shown, rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder, as_csv: bool
+    rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder, output: DrawnOutput, as_csv: bool
 ) -> None:
     from search.errors import InputError, TextTooLong
     from search.records.comparisons import Similarities
@@ -104,7 +75,7 @@ def _show_sentences(
     from search.texts import similarity as cosines
 
     size = len(rows) * len(columns or rows)
-    if shown.html and size > page.MOST_CELLS:
+    if output.html and size > page.MOST_CELLS:
         raise InputError(
             f"{size:,} cosines are more than the {page.MOST_CELLS:,} that a page can hold. Take fewer sentences, "
             "or --png, --csv or --json."
@@ -116,35 +87,30 @@ def _show_sentences(
             f"a sentence has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
         ) from None
     others = tuple(rows if columns is None else columns)
-    found = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
-    shown.result(
-        text=lambda: heatmap.sentences(found, **shown.style),
-        data=lambda: csv.sentences(found) if as_csv else json.document(found),
-        png=lambda: picture.sentences(found),
-        html=lambda: page.sentences(found),
+    compared = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
+    output.result(
+        text=lambda: heatmap.sentences(compared, **output.style),
+        data=lambda: csv.sentences(compared) if as_csv else json.document(compared),
+        png=lambda: picture.sentences(compared),
+        html=lambda: page.sentences(compared),
+        as_data=as_csv,
     )
 
 
-def _show_pair(shown: Shown, first: str, second: str, by: By, encoder: Encoder, as_csv: bool) -> None:
+def _show_pair(first: str, second: str, by: By, encoder: Encoder, output: DrawnOutput, as_csv: bool) -> None:
     from search.render import csv, heatmap, json, page, picture
     from search.render.units import units
     from search.texts import explain
 
     why = explain(first, second, model=encoder)
     drawn = units(why, by)
-    shown.result(
-        text=lambda: heatmap.pairs(why, drawn, **shown.style),
+    output.result(
+        text=lambda: heatmap.pairs(why, drawn, **output.style),
         data=lambda: csv.pairs(drawn) if as_csv else json.explanation(why),
         png=lambda: picture.explanation(why, drawn),
         html=lambda: page.explanation(why, drawn),
+        as_data=as_csv,
     )
-
-
-def _encoder(model: str | None, pooling: str | None, offline: bool, engine: str) -> Encoder:
-    from search.encoding import Encoder
-    from search.encoding.models import DEFAULT_MODEL
-
-    return Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
 
 
 def _checked(texts: Sequence[str]) -> list[str]:
@@ -168,8 +134,39 @@ def _check_count(rows: Sequence[str], columns: Sequence[str] | None) -> None:
         raise InputError("there is nothing to compare: a sentence at least is needed on each side.")
 
 
-def _check_pair(pair: Sequence[str], option: str) -> None:
+def _pair(texts: Sequence[str], option: str) -> tuple[str, str]:
     from search.errors import InputError
 
-    if len(pair) != 2:
-        raise InputError(f"{option} compares two texts, and there are {len(pair)}. Give two.")
+    if len(texts) != 2:
+        raise InputError(f"{option} compares two texts, and there are {len(texts)}. Give two.")
+    return texts[0], texts[1]
+
+
+def duplicates(
+    output: Output,
+    threshold: Annotated[
+        float,
+        typer.Option("--threshold", "-t", metavar="T", help="Least cosine of a pair, above 0, at most 1."),
+    ] = 0.95,
+    where: WhereOption = None,
+    index: IndexOption = None,
+    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line.")] = False,
+) -> None:
+    """List passages that say the same, the largest cluster first.
+
+    Every pair is compared, and pairs are joined to clusters.
+    """
+    from search.index import Index
+    from search.render import duplicates as draw
+    from search.render import json
+
+    opened = Index.open(index)
+    clusters = opened.duplicates(threshold, where=where)
+    if as_jsonl and not output.as_json:
+        echo(json.lines(clusters))
+    else:
+        output.show(
+            text=lambda: draw.duplicates(clusters, threshold, **output.style),
+            data=lambda: json.document(clusters),
+        )
+    output.remarks(opened.notes)

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.files import HtmlOption, PngOption
-from search.cli.options import (
-    Colour,
-    ColourOption,
-    JsonOption,
-    OfflineOption,
-    QuietOption,
-    note,
-)
+from search.cli.options import OfflineOption
+from search.cli.output import DrawnOutput, note
 from search.cli.progress import progress_bar
-from search.cli.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,161 +38,171 @@ class PrecisionName(str, Enum):
     bf16 = "bf16"
 
 
-Data = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="DATA",
-        help="CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and score; or a "
-        "folder in BEIR layout.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    Path,
-    typer.Option(
-        "--out", metavar="FOLDER", help="Where the model goes; nothing may be there yet.", show_default=False
-    ),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="NAME|FOLDER",
-        help="The encoder to train, or NAME@REVISION. Default: all-MiniLM-L6-v2.",
-    ),
-]
-Dev = Annotated[
-    Path | None,
-    typer.Option(
-        "--dev",
-        metavar="FILE",
-        help="Examples to measure with; of a BEIR folder the split dev or test. Default: a share of DATA.",
-    ),
-]
-DevShare = Annotated[
-    float,
-    typer.Option(
-        "--dev-share",
-        min=0.0,
-        max=0.5,
-        help="The share held out, to measure and choose a checkpoint with; with --dev to choose alone.",
-    ),
-]
-Split = Annotated[
-    str | None,
-    typer.Option(
-        "--split",
-        help="Which judgements of a BEIR folder: qrels/SPLIT.tsv. Default: train, or the only one.",
-    ),
-]
-ScoreRange = Annotated[
-    tuple[float, float] | None,
-    typer.Option(
-        "--score-range",
-        metavar="LOW HIGH",
-        help="What scores can be. Default: 0 to 1, or 0 to 5 if there are higher ones than 1.",
-        show_default=False,
-    ),
-]
-Loss = Annotated[
-    LossName | None,
-    typer.Option("--loss", help="Default: multiple-negatives; for scores cosine.", show_default=False),
-]
-Negatives = Annotated[
-    str | None,
-    typer.Option(
-        "--negatives",
-        metavar="INDEX",
-        help="Take hard negatives from this index: passages near a query that are not its own.",
-    ),
-]
-PerPair = Annotated[
-    int | None,
-    typer.Option(
-        "--negatives-per-pair", min=1, help="With --negatives: how many. Default: 1.", show_default=False
-    ),
-]
-Adapt = Annotated[
-    str | None,
-    typer.Option(
-        "--adapt", metavar="FOLDER|INDEX", help="Instead of DATA: learn from these passages, without labels."
-    ),
-]
-Objective = Annotated[
-    ObjectiveName | None,
-    typer.Option(
-        "--objective",
-        help="With --adapt: masked words (mlm, the default) or a denoising auto-encoder.",
-        show_default=False,
-    ),
-]
-Epochs = Annotated[int, typer.Option("--epochs", min=1, help="How often every example is seen.")]
-BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Examples a step.")]
-Lr = Annotated[
-    float | None,
-    typer.Option(
-        "--lr", help="The highest learning rate. Default: 2e-05, with --adapt 3e-05.", show_default=False
-    ),
-]
-Warmup = Annotated[float, typer.Option("--warmup", help="The share of the steps in which it rises to that.")]
-WeightDecay = Annotated[float, typer.Option("--weight-decay", help="Of AdamW.")]
-Checkpoints = Annotated[
-    int | None,
-    typer.Option(
-        "--checkpoint-steps",
-        min=1,
-        metavar="STEPS",
-        help="Steps between evaluations, each with a checkpoint. Default: four an epoch.",
-    ),
-]
-Patience = Annotated[
-    int | None,
-    typer.Option(
-        "--patience", min=1, help="Stop after so many evaluations without a better one. Default: never."
-    ),
-]
-Precision = Annotated[
-    PrecisionName, typer.Option("--precision", help="fp32; bf16 on a GPU, which is quicker.")
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is random.")]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped.")
-]
-Restart = Annotated[
-    bool, typer.Option("--restart", help="Throw away a run that was stopped, and begin anew.")
-]
+EXAMPLES, STEPS = "Examples", "Steps"
 
 
 def train(
-    out: Out,
-    data: Data = None,
-    model: Model = None,
-    dev: Dev = None,
-    dev_share: DevShare = 0.1,
-    split: Split = None,
-    score_range: ScoreRange = None,
-    loss: Loss = None,
-    negatives: Negatives = None,
-    negatives_per_pair: PerPair = None,
-    adapt: Adapt = None,
-    objective: Objective = None,
-    epochs: Epochs = 1,
-    batch_size: BatchSize = 16,
-    lr: Lr = None,
-    warmup: Warmup = 0.1,
-    weight_decay: WeightDecay = 0.0,
-    checkpoint_steps: Checkpoints = None,
-    patience: Patience = None,
-    precision: Precision = PrecisionName.fp32,
-    seed: Seed = 0,
-    resume: Resume = False,
-    restart: Restart = False,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Where the model goes; nothing may be there yet.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and score; or a "
+            "folder in BEIR layout.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME|FOLDER",
+            help="The encoder to train, or NAME@REVISION. Default: all-MiniLM-L6-v2.",
+        ),
+    ] = None,
+    dev: Annotated[
+        Path | None,
+        typer.Option(
+            "--dev",
+            metavar="FILE",
+            help="Examples to measure with; of a BEIR folder the split dev or test. Default: a share of DATA.",
+        ),
+    ] = None,
+    dev_share: Annotated[
+        float,
+        typer.Option(
+            "--dev-share",
+            min=0.0,
+            max=0.5,
+            help="The share held out, to measure and choose a checkpoint with; with --dev to choose alone.",
+        ),
+    ] = 0.1,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split",
+            help="Which judgements of a BEIR folder: qrels/SPLIT.tsv. Default: train, or the only one.",
+            rich_help_panel=EXAMPLES,
+        ),
+    ] = None,
+    score_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--score-range",
+            metavar="LOW HIGH",
+            help="What scores can be. Default: 0 to 1, or 0 to 5 if there are higher ones than 1.",
+            show_default=False,
+            rich_help_panel=EXAMPLES,
+        ),
+    ] = None,
+    loss: Annotated[
+        LossName | None,
+        typer.Option("--loss", help="Default: multiple-negatives; for scores cosine.", show_default=False),
+    ] = None,
+    negatives: Annotated[
+        str | None,
+        typer.Option(
+            "--negatives",
+            metavar="INDEX",
+            help="Take hard negatives from this index: passages near a query that are not its own.",
+            rich_help_panel=EXAMPLES,
+        ),
+    ] = None,
+    negatives_per_pair: Annotated[
+        int | None,
+        typer.Option(
+            "--negatives-per-pair",
+            min=1,
+            help="With --negatives: how many. Default: 1.",
+            show_default=False,
+            rich_help_panel=EXAMPLES,
+        ),
+    ] = None,
+    adapt: Annotated[
+        str | None,
+        typer.Option(
+            "--adapt",
+            metavar="FOLDER|INDEX",
+            help="Instead of DATA: learn from these passages, without labels.",
+        ),
+    ] = None,
+    objective: Annotated[
+        ObjectiveName | None,
+        typer.Option(
+            "--objective",
+            help="With --adapt: masked words (mlm, the default) or a denoising auto-encoder.",
+            show_default=False,
+            rich_help_panel=EXAMPLES,
+        ),
+    ] = None,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often every example is seen.")] = 1,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Examples a step.", rich_help_panel=STEPS)
+    ] = 16,
+    lr: Annotated[
+        float | None,
+        typer.Option(
+            "--lr",
+            help="The highest learning rate. Default: 2e-05, with --adapt 3e-05.",
+            show_default=False,
+            rich_help_panel=STEPS,
+        ),
+    ] = None,
+    warmup: Annotated[
+        float,
+        typer.Option(
+            "--warmup", help="The share of the steps in which it rises to that.", rich_help_panel=STEPS
+        ),
+    ] = 0.1,
+    weight_decay: Annotated[
+        float, typer.Option("--weight-decay", help="Of AdamW.", rich_help_panel=STEPS)
+    ] = 0.0,
+    checkpoint_steps: Annotated[
+        int | None,
+        typer.Option(
+            "--checkpoint-steps",
+            min=1,
+            metavar="STEPS",
+            help="Steps between evaluations, each with a checkpoint. Default: four an epoch.",
+            rich_help_panel=STEPS,
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            "--patience",
+            min=1,
+            help="Stop after so many evaluations without a better one. Default: never.",
+            rich_help_panel=STEPS,
+        ),
+    ] = None,
+    precision: Annotated[
+        PrecisionName,
+        typer.Option("--precision", help="fp32; bf16 on a GPU, which is quicker.", rich_help_panel=STEPS),
+    ] = PrecisionName.fp32,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Of all that is random.", rich_help_panel=STEPS)
+    ] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped.")
+    ] = False,
+    restart: Annotated[
+        bool,
+        typer.Option(
+            "--restart", help="Throw away a run that was stopped, and begin anew.", rich_help_panel=STEPS
+        ),
+    ] = False,
     offline: OfflineOption = False,
-    png: PngOption = None,
-    html: HtmlOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    color: ColourOption = Colour.auto,
+    *,
+    output: DrawnOutput,
 ) -> None:
     """Fine-tune the encoder on examples, or adapt it to passages, and say what it was worth.
 
@@ -221,7 +223,6 @@ def train(
         raise typer.BadParameter("--negatives-per-pair needs --negatives INDEX")
     if resume and restart:
         raise typer.BadParameter("--resume and --restart exclude each other")
-    shown = Shown.asked(png, html, as_json, quiet, color)
     common: dict[str, Any] = {
         "model": model, "dev_share": dev_share, "epochs": epochs, "batch_size": batch_size, "warmup": warmup,
         "weight_decay": weight_decay, "checkpoint_steps": checkpoint_steps, "patience": patience,
@@ -229,7 +230,7 @@ def train(
     }  # fmt: skip
     if lr is not None:
         common["lr"] = lr
-    with _stopped(out, restart, quiet), progress_bar(quiet) as progress:
+    with _stopped(out, restart, output.quiet), progress_bar(output.quiet) as progress:
         if data is None:
             done = _adapted(str(adapt), out, objective or ObjectiveName.mlm, {**common, "progress": progress})
         else:
@@ -241,7 +242,7 @@ def train(
             }
             named |= {**common, "progress": progress, "negatives_per_pair": negatives_per_pair or 1}
             done = _trained(data, out, negatives, named)
-    _show(done, shown)
+    _show(done, output)
 
 
 def _labelled(
@@ -305,12 +306,12 @@ def _how_to_go_on(out: Path, restart: bool) -> str:
     return f"The same command with --resume{instead} goes on from the last checkpoint."
 
 
-def _show(done: TrainingReport, shown: Shown) -> None:
+def _show(done: TrainingReport, output: DrawnOutput) -> None:
     from search.render import page, picture
     from search.render import training as draw
 
-    shown.result(
-        text=lambda: draw.training(done, **shown.style),
+    output.result(
+        text=lambda: draw.training(done, **output.style),
         data=lambda: draw.as_json(done),
         png=lambda: picture.training(done),
         html=lambda: page.training(done),

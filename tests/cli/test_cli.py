@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from search.cli.app import app
 from tests.conftest import Run, save_tiny_bert
@@ -162,20 +163,27 @@ def test_failures_name_the_thing_and_the_way_out(
 
 
 def test_every_command_and_option_has_help(run: Run) -> None:
-    names = [command.name or command.callback.__name__ for command in app.registered_commands]  # type: ignore[union-attr]
-    code, out, _ = run("--help")
-    assert code == 0
-    for name in names:
-        assert name in out
-        code, text, _ = run(name, "--help")
-        assert code == 0
-        options = re.findall(
-            r"^  +(?:-\w, )?(--[\w-]+|\w+).*?(?:  +(\S.*))?$", text.split("Options:")[1], re.M
-        )
-        for option, first in options:
-            if option.startswith("--"):
-                assert first or re.search(rf"{option}.*\n +\S", text), f"{name} {option} has no help"
+    root: Any = typer.main.get_command(app)
+    commands = [((name,), command) for name, command in root.commands.items()]
+    commands += [(("label", name), command) for name, command in root.commands["label"].commands.items()]
+    assert len(commands) == 27
+    for names, command in commands:
+        code, text, _ = run(*names, "--help")
+        assert (code, names[-1] in run(*names[:-1], "--help")[1]) == (0, True)
+        for param in command.params:
+            assert param.help, f"{names} {param.name} has no help"
+            if param.param_type_name == "option":
+                assert param.opts[-1] in text
     assert re.fullmatch(r"seewhy \d+\.\d+\.\d+\n", run("--version")[1])
+
+
+@pytest.mark.parametrize("command", ["query", "explain"])
+def test_help_begins_with_ten_options(run: Run, command: str) -> None:
+    first, *panels = run(command, "--help")[1].split("Options:\n")[1].split("\n\n")
+    options = re.findall(r"^  (?:-\w, )?--([\w-]+)", first, re.M)
+    assert len(options) == 11 and options[-1] == "help"
+    assert {panel.split(":\n")[0] for panel in panels} >= {"Ranking", "Model", "Output"}
+    assert "Output:" not in run("status", "--help")[1]  # three options are no crowd
 
 
 def test_ctrl_c_keeps_what_was_done(

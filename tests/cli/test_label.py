@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import util
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from tests.bert.test_label_training import texts_of
 from tests.conftest import Run
 
 MOODS = ("bad", "good")
+drawing = pytest.mark.skipif(
+    util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +43,16 @@ def head(examples: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFact
 def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> None:
     args = (
         "label",
-        "--train",
+        "train",
         examples,
         "--encoder",
         tiny_model,
+        "--name",
+        "topic",
         "--folds",
         3,
         "--repeats",
         2,
-        "--name",
-        "topic",
     )
     code, out, err = run(*args, "--out", tmp_path / "head")
     assert code == 0
@@ -57,7 +61,7 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     assert "accuracy of always '" in out
     assert "Confusion: rows are true labels, columns what was said, means of 2 divisions" in out
     assert "<b>door</b>\\x1b[31m" in out and "\x1b" not in out
-    assert f"label with it: seewhy label --head {tmp_path / 'head'}" in err
+    assert f"label with it: seewhy label apply --head {tmp_path / 'head'}" in err
     assert load_linear_head(tmp_path / "head").name == "topic"
     code, out, err = run(*args, "--out", tmp_path / "head")
     assert (code, out) == (1, "") and "holds a head, and nothing is overwritten" in err
@@ -78,20 +82,22 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
 
 
 def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
-    code, out, err = run("label", "--text", "open the door", "--text", "water \x1b[31m", "--head", head)
+    code, out, err = run(
+        "label", "apply", "--text", "open the door", "--text", "water \x1b[31m", "--head", head
+    )
     assert (code, err) == (0, "")
     assert "open the door" in out and "water \\x1b[31m" in out
     assert "Probabilities by topic, a linear head over" in out
     expected = label(["open the door"], head=head).texts[0]
-    found = json.loads(run("label", "--text", "open the door", "--head", head, "--json")[1])
+    found = json.loads(run("label", "apply", "--text", "open the door", "--head", head, "--json")[1])
     assert found["texts"][0]["scores"] == pytest.approx(expected.scores)
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
-    code, out, _ = run("label", "--text", "the key " * 100, "--model", checkpoint, "--offline")
+    code, out, _ = run("label", "apply", "--text", "the key " * 100, "--model", checkpoint, "--offline")
     assert code == 0 and "read in" in out and "windows; the mean of their logits counts" in out
 
 
 def test_explain(run: Run, head: Path) -> None:
-    args = ("label", "--text", "open the <i>door", "--head", head, "--explain")
+    args = ("label", "explain", "open the <i>door", "--head", head)
     code, out, _ = run(*args)
     assert code == 0
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
@@ -111,11 +117,11 @@ def test_explain(run: Run, head: Path) -> None:
 def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     index = search.Index.build(notes, model=str(tiny_model))
     passages = index.status().passages
-    code, out, err = run("label", "--head", head, "-i", index.path, "-q")
+    code, out, err = run("label", "apply", "--head", head, "-i", index.path, "-q")
     assert (code, err) == (0, "")
     assert f"topic: {passages} passages labelled" in out
     assert 'Filter by it: --where "topic=' in out
-    found = json.loads(run("label", "--head", head, "-i", index.path, "-q", "--json")[1])
+    found = json.loads(run("label", "apply", "--head", head, "-i", index.path, "-q", "--json")[1])
     assert (found["labelled"], found["before"], found["name"]) == (0, passages, "topic")
     assert sum(found["counts"].values()) == passages
     assert "topic: all" in run("status", "-i", index.path)[1]
@@ -124,41 +130,38 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     hits = json.loads(run("query", "the door", "-i", index.path, "--where", where, "--json", "-k", 50)[1])
     assert len(hits) == found["counts"][best]
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
-    code, _, err = run("label", "--model", checkpoint, "--name", "topic", "-i", index.path, "-q")
+    code, _, err = run("label", "apply", "--model", checkpoint, "--name", "topic", "-i", index.path, "-q")
     assert code == 1 and "--replace" in err
-    code, out, err = run("label", "--model", checkpoint, "--name", "topic", "--replace", "-i", index.path)
+    code, out, err = run(
+        "label", "apply", "--model", checkpoint, "--name", "topic", "--replace", "-i", index.path
+    )
     assert code == 0 and "good" in out and f"note: labels of {passages} passages were replaced" in err
-    code, out, err = run("label", "--remove", "--name", "topic", "-i", index.path, "--json")
+    code, out, err = run("label", "remove", "topic", "-i", index.path, "--json")
     assert (code, err, json.loads(out)["annotated"]) == (0, "", passages)
-    run("label", "--head", head, "--name", "has it", "-i", index.path)
-    code, out, _ = run("label", "--remove", "--name", "has it", "-i", index.path, "-q")
+    run("label", "apply", "--head", head, "--name", "has it", "-i", index.path)
+    code, out, _ = run("label", "remove", "has it", "-i", index.path, "-q")
     assert code == 0 and f"Removed the annotations 'has it' of {passages} passages" in out
-    assert run("label", "--remove", "--name", "topic", "-i", index.path)[0] == 1
+    assert run("label", "remove", "topic", "-i", index.path)[0] == 1
 
 
 def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, other_model: Path) -> None:
     index = search.Index.build(notes, model=str(other_model))
-    code, _, err = run("label", "--head", head, "-i", index.path)
+    code, _, err = run("label", "apply", "--head", head, "-i", index.path)
     assert code == 1 and err.startswith("seewhy: the head 'topic' cannot read embeddings of another kind")
-    assert run("label", "--head", head.parent, "-i", index.path)[0] == 1
-    assert run("label", "--train", examples.with_name("gone.csv"))[0] == 1
+    assert run("label", "apply", "--head", head.parent, "-i", index.path)[0] == 1
+    assert run("label", "train", examples.with_name("gone.csv"))[0] == 1
     for wrong in (
+        ("apply",),
+        ("apply", "--head", head, "--model", "x"),
+        ("apply", "--head", head, "--engine", "torch"),
+        ("apply", "--head", head, "--device", "cpu"),
+        ("apply", "--head", head, "--text", "a", "-i", "x"),
+        ("apply", "--model", "x", "--text", "a", "--engine", "torch"),
+        ("explain", "a"),
+        ("train",),
+        ("train", examples, "--replace"),
+        ("train", examples, "-i", "x", "--encoder", "y"),
+        ("remove",),
         (),
-        ("--head", head, "--model", "x"),
-        ("--head", head, "--folds", "1"),
-        ("--head", head, "--repeats", "10"),
-        ("--head", head, "--seed", "0"),
-        ("--head", head, "--c", "1"),
-        ("--head", head, "--engine", "torch"),
-        ("--model", "x", "--text", "a", "--engine", "torch"),
-        ("--head", head, "--out", "x"),
-        ("--head", head, "--label-column", "x"),
-        ("--head", head, "--text", "a", "-i", "x"),
-        ("--model", "x", "--text", "a", "--explain"),
-        ("--train", examples, "--text", "a"),
-        ("--train", examples, "--replace"),
-        ("--train", examples, "-i", "x", "--encoder", "y"),
-        ("--head", head, "--device", "cpu"),
-        ("--remove",),
     ):
         assert run("label", *wrong)[0] == 2, wrong

@@ -49,7 +49,7 @@ _PLAN: dict[tuple[str, ...], str] = {
     ("sequence",): "correct the number of the next passage",
     ("words",): "make the table of words anew",
     TOKEN_VECTORS: "encode token vectors again",
-    ANNOTATIONS: "delete damaged annotations, which seewhy tag or seewhy label makes again",
+    ANNOTATIONS: "delete damaged annotations, which seewhy tag or seewhy label apply makes again",
     VECTORS: "write the FAISS file anew",
     ("baseline",): "take the sample of random pairs anew",
     ("leftover",): "delete files that lie about",

@@ -1,0 +1,140 @@
+"""seewhy status, seewhy list, seewhy check, seewhy repair, seewhy models"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from search.cli.options import EngineOptions, IndexOption
+from search.cli.output import Output, echo, note
+from search.cli.progress import progress_bar, stopped_gently
+
+
+def status(output: Output, index: IndexOption = None) -> None:
+    """Say what an index is made of and what was left out of it."""
+    from search.index import Index
+    from search.render import json, reports
+
+    found = Index.open(index).status()
+    output.show(text=lambda: reports.status(found, **output.style), data=lambda: json.document(found))
+
+
+def list_indexes(output: Output) -> None:
+    """List the indexes in your data folder."""
+    from search.errors import SearchError
+    from search.index import Index
+    from search.render import json, reports
+    from search.store.layout import all_indexes
+
+    statuses, unreadable = [], False
+    for path in all_indexes():
+        try:
+            statuses.append(Index.open(path).status())
+        except SearchError as error:
+            note(f"note: {error}")
+            unreadable = True
+    if statuses or output.as_json or not unreadable:
+        output.show(
+            text=lambda: reports.index_list(statuses, **output.style), data=lambda: json.document(statuses)
+        )
+
+
+def check(
+    output: Output,
+    index: IndexOption = None,
+    sources: Annotated[
+        bool, typer.Option("--sources/--no-sources", help="Compare the files of the folder with the index.")
+    ] = True,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read these files to compare them, not only size and time stamp."),
+    ] = False,
+    queries: Annotated[
+        int,
+        typer.Option("--queries", metavar="N", min=0, help="How many queries to compare with brute force."),
+    ] = 20,
+) -> None:
+    """Say whether an index is sound and up to date.
+
+    Looks at every row, every embedding, the FAISS file and the files of the folder. Changes nothing, and can
+    run beside seewhy index. Exit code 1 if anything is damaged; what is only stale (files that changed since,
+    a run that was stopped) is named, with exit code 0.
+    """
+    from search.render import checks, json
+    from search.store.health.check import check as look
+    from search.store.layout import find_index
+
+    place = find_index(index)
+    with progress_bar(output.quiet) as progress:
+        found = look(place, sources=sources, verify=verify, queries=queries, progress=progress)
+    if output.as_json:
+        echo(json.document(found))
+    elif not output.quiet or not found.ok:
+        echo(checks.check(found, **output.style))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def repair(
+    engine: EngineOptions,
+    output: Output,
+    index: IndexOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")
+    ] = False,
+) -> None:
+    """Mend what is damaged in an index.
+
+    What is derived is made anew; a damaged embedding is encoded again from its text, a damaged text is read
+    again from the folder. A database that cannot be read is kept under another name, never deleted. Exit code
+    0 if nothing is damaged afterwards (with --dry-run: if nothing is damaged now).
+    """
+    from search.render import checks, json
+    from search.store.health.repair import repair as mend
+    from search.store.layout import find_index
+
+    place = find_index(index)
+    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
+        done = mend(place, offline=engine.offline, engine=engine.engine, dry_run=dry_run, progress=progress)
+    if output.as_json:
+        echo(json.document(done))
+    elif not output.quiet or not done.check.ok:
+        echo(checks.repair(done, **output.style))
+    if not done.check.ok:
+        raise typer.Exit(1)
+
+
+def models(
+    output: Output,
+    remove: Annotated[
+        str | None,
+        typer.Option("--remove", metavar="NAME", help='Delete the converted model of this name, or "all".'),
+    ] = None,
+) -> None:
+    """List or remove the models that were converted here.
+
+    A model that was removed is converted again when it is next used. One that could not be converted is listed
+    with the reason, and tried again when it is removed from the list.
+    """
+    from search.encoding import cache, failures
+    from search.errors import InputError
+    from search.render import json, reports, terminal
+
+    converted, failed = cache.all_cached(), failures.all_failures()
+    rows = [*(entry.record() for entry in converted), *(failure.record() for failure in failed)]
+    if not remove:
+        output.show(text=lambda: reports.model_list(rows, **output.style), data=lambda: json.document(rows))
+        return
+    if remove != "all" and remove not in {row.name for row in rows}:
+        known = ", ".join(sorted({row.name for row in rows})) or "none"
+        raise InputError(f"no converted model is called '{remove}'. There are: {known}.")
+    for entry in converted:
+        if remove in ("all", entry.files.name):
+            freed = terminal.size(entry.bytes)
+            cache.remove(entry)
+            output.note(f"removed {entry.files.name} ({freed})")
+    for failure in failed:
+        if remove in ("all", failure.name):
+            failures.forget_failure(failure)
+            output.note(f"forgot that {failure.name} could not be converted")
