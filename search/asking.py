@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
     from search.ranking.cross import CrossEncoder
     from search.ranking.rank import Allowed, Reranker
-    from search.ranking.where_sql import Filters
+    from search.store.filters import Filters
 
 
 class Asking:
@@ -147,7 +147,7 @@ class Asking:
                 self._filters.forget_remarks()
             return None
         from search.ranking.where import parse
-        from search.ranking.where_sql import Filters
+        from search.store.filters import Filters
 
         parsed = parse(where)
         with self._lock:

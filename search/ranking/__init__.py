@@ -2,8 +2,7 @@
 
 ranking.py    what hits are ranked by
 question.py   queries of several parts, and of examples
-where.py      filters as text -> conditions.py, which where_sql.py asks the index for by where_compare.py and
-              where_functions.py; where_sense.py what is wrong with one
+where.py      filters as text -> a tree of conditions, which `search.store.filters` asks the index for
 fusion.py     meaning and words -> one exact ranking
 late.py       the best of it again, by late interaction; cross.py by a cross-encoder
 rank.py       the ranking -> hits

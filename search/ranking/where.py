@@ -13,7 +13,7 @@
 
 The words of the language and names of fields may be in any case. Every condition is either true or false
 of a passage: `lang != en` is `not lang = en`, so it is true where there is no `lang`. What values
-mean is in where_compare.py; how passages are found, in where_sql.py.
+mean is in `search.store.conditions`; how passages are found, in `search.store.filters`.
 
 Written by hand, as a parser library would save some thirty lines and cost its import (pyparsing: 40 ms)
 in a query that takes milliseconds, and its errors would have to be put in these words anyway.
@@ -25,8 +25,20 @@ import re
 
 from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
-from search.ranking.conditions import BUILT_IN, And, Comparison, Condition, Field, Has, Not, Or, Where
-from search.ranking.where_compare import ORDERS, Value
+from search.records.annotations import BUILT_IN_FIELDS
+from search.store.conditions import (
+    ORDERS,
+    And,
+    Comparison,
+    Condition,
+    Field,
+    Has,
+    Not,
+    Or,
+    Value,
+    Where,
+    wrong,
+)
 
 KINDS = (
     "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub",
@@ -43,8 +55,6 @@ _QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)\"""")
 _DEEPEST = 20
 _MOST_CONDITIONS = 256
 
-_BEFORE, _AFTER = 60, 30  # characters of a long filter that an error shows around its place
-
 
 def parse(text: str) -> Where:
     """Read a filter.
@@ -57,16 +67,6 @@ def parse(text: str) -> Where:
         '>='
     """
     return Where(text, _Parser(text).whole())
-
-
-def wrong(text: str, at: int, problem: str) -> InputError:
-    """The error of a filter in which something is wrong at a character, from 0: in words, and with a caret."""
-    start, end = max(0, at - _BEFORE), at + _AFTER
-    before = "..." if start else ""
-    part = "".join(character if character.isprintable() else " " for character in text[start:end])
-    shown = before + part + ("..." if end < len(text) else "")
-    caret = " " * (len(before) + at - start) + "^"
-    return InputError(f"in the filter, column {at + 1}: {problem}\n  {shown}\n  {caret}")
 
 
 class _Parser:
@@ -164,7 +164,7 @@ class _Parser:
             parts.append(self.part())
         self.skip_space()
         first = parts[0].casefold()
-        if len(parts) == 1 and first in BUILT_IN:
+        if len(parts) == 1 and first in BUILT_IN_FIELDS:
             return Field(first, (first,), start)
         if len(parts) > 1 and first == _METADATA:
             parts = parts[1:]

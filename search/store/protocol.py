@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,14 +41,13 @@ if TYPE_CHECKING:
     from search.records.annotations import Annotation, Annotator
     from search.records.reports import Status
     from search.store.baseline import Baseline
+    from search.store.conditions import Where
     from search.store.place_of import Place
     from search.store.settings import Source
     from search.store.snapshot import StoredPassage
     from search.store.terms import Term
 
     Ids: TypeAlias = NDArray[np.int64]
-
-Where: TypeAlias = Any  # a filter as a tree of conditions, see search/query/conditions.py
 
 
 class Store(Protocol):

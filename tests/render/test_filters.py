@@ -6,11 +6,11 @@ import shlex
 
 import pytest
 
-from search.ranking.conditions import Comparison
 from search.ranking.where import parse
 from search.records.annotations import filter_argument, in_filter
 from search.records.predictions import FieldCount, LabelledIndex, TagReport
 from search.render import labels, tags
+from search.store.conditions import Comparison
 
 NAMES = ("topic", "creative-work", "a b", "not", "HAS", "it's", 'a"b', "a.b", "x>y", "a,b", "$HOME", "where:")
 VALUES = (

@@ -257,15 +257,18 @@ CHANGES: dict[type, Callable[[Any], Any]] = {int: lambda value: value + 100, str
     ("table", "column"),
     [(table, column) for table in ("annotators", "annotations") for column in COVERED[table]],
 )
-def test_damage_is_an_error_in_a_filter_and_is_repaired(index: Index, table: str, column: str) -> None:
+def test_damage_is_an_error_for_whoever_reads_the_row_and_is_repaired(
+    index: Index, table: str, column: str
+) -> None:
     annotate(index.path)
     with closing(sqlite3.connect(index.path / "index.db")) as connection:
         (value,) = connection.execute(f'SELECT "{column}" FROM {table} WHERE rowid = 1').fetchone()
         new = CHANGES[type(value)](value)
         connection.execute(f'UPDATE {table} SET "{column}" = ? WHERE rowid = 1', (new,))
         connection.commit()
-    with pytest.raises(IndexDamaged, match=f"'{table}' of the index is damaged.*seewhy repair"):
-        texts(index, "has person")
+    if table == "annotators" or column in ("values", "spans"):
+        with pytest.raises(IndexDamaged, match=f"'{table}' of the index is damaged.*seewhy repair"):
+            texts(index, "has person")
     if column in ("values", "spans"):
         with pytest.raises(IndexDamaged, match="'annotations' of the index is damaged"):
             index.query("time", k=50)

@@ -14,10 +14,10 @@ import pytest
 
 from search import IndexDamaged
 from search.ranking.where import parse
-from search.ranking.where_sql import matching
 from search.store import vectors as module
 from search.store.database import count_passages
 from search.store.faiss_file import write_file
+from search.store.filters import matching
 from search.store.vectors import LoadedVectors, nearest
 from search.store.writer import Writer
 from tests.ranking.stored import add_annotation, add_annotator, add_document, add_embedding, empty
@@ -74,7 +74,7 @@ class Corpus:
                 metadata["year"] = chance.choice([year, str(year), float(year)])
             if day is not None:
                 metadata["day"] = chance.choice(
-                    [day.isoformat(), f"{day.isoformat()}T10:00:00", day.strftime("%d-%b-%Y")]
+                    [day.isoformat(), f"{day.isoformat()}T10:00:00", f"{day.isoformat()} 10:00+02:00"]
                 )
             if draft is not None:
                 metadata["draft"] = chance.choice([draft, str(draft)])

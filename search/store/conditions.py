@@ -1,0 +1,285 @@
+"""What a filter says, as a tree of conditions, and which stored values pass a condition.
+
+`search.ranking.where` makes the tree of text; `search.store.filters` asks an index for the passages that pass it.
+
+A value that was typed without quotes is a number if it looks like one, a date if it looks like one ("2024" is both),
+else text; in quotes it is text. A stored text that looks like a number or a date counts as such too, because cells of
+CSV files and fields of headers are always text.
+
+    numbers    by their size: 8, 08 and 8.0 are equal
+    dates      ISO 8601, in UTC unless an offset says otherwise. A partial one stands for all of that year, month,
+               day, minute or second: date=2024 is any day of it, date>2024 begins with 2025
+    text       in any case of letters; "<" orders by code points
+    yes or no  the words true and false
+
+Two values of different kinds do not compare, which makes every operator false but "!=".
+"""
+
+from __future__ import annotations
+
+import calendar
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from search.errors import InputError
+
+Scalar: TypeAlias = "str | int | float | bool"
+Test: TypeAlias = Callable[[Any], bool]
+
+# Where a value begins and ends, both included: a number or text with itself, a date with a microsecond.
+_Range: TypeAlias = tuple[Any, Any]
+
+_HOLDS: dict[str, Callable[[_Range, _Range], bool]] = {
+    "=": lambda stored, typed: typed[0] <= stored[0] and stored[1] <= typed[1],
+    "<": lambda stored, typed: stored[1] < typed[0],
+    "<=": lambda stored, typed: stored[1] <= typed[1],
+    ">": lambda stored, typed: stored[0] > typed[1],
+    ">=": lambda stored, typed: stored[0] >= typed[0],
+}
+ORDERS = ("<", "<=", ">", ">=")
+
+_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
+_LONGEST_NUMBER = 100
+_DATE = re.compile(
+    r"\s*([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})"
+    r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?\s*([Zz]|[+-][0-9]{2}:?[0-9]{2})?)?"
+    r")?)?\s*"
+)
+
+_BEFORE, _AFTER = 60, 30  # characters of a long filter that an error shows around its place
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value as it was typed, and where it stands in the filter, from 0."""
+
+    text: str
+    quoted: bool
+    at: int = 0
+
+    @cached_property
+    def number(self) -> int | float | None:
+        return None if self.quoted else as_number(self.text)
+
+    @cached_property
+    def date(self) -> tuple[timedelta, timedelta] | None:
+        return None if self.quoted else as_date(self.text)
+
+    @cached_property
+    def folded(self) -> str:
+        return folded(self.text)
+
+    @property
+    def is_no_date(self) -> bool:
+        """Whether it is written as a date that no calendar has, such as 2023-02-30."""
+        return not self.quoted and self.date is None and _DATE.fullmatch(self.text) is not None
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a condition is about.
+
+    Attributes:
+        column: "path", "kind", "title", "heading", "page" or "metadata".
+        parts: for metadata, the name as it was written, cut at its dots.
+        at: where it stands in the filter, from 0.
+    """
+
+    column: str
+    parts: tuple[str, ...]
+    at: int
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.parts)
+
+
+@dataclass(frozen=True)
+class Has:
+    """The field has a value that is not empty."""
+
+    field: Field
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The field, or one of several values that it has, compares with one of `values`.
+
+    `operator` is "=", "<", "<=", ">", ">=" or ":", with several values always "=".
+    """
+
+    field: Field
+    operator: str
+    values: tuple[Value, ...]
+    at: int
+
+
+@dataclass(frozen=True)
+class Not:
+    part: Condition
+
+
+@dataclass(frozen=True)
+class And:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    parts: tuple[Condition, ...]
+
+
+Condition: TypeAlias = "Has | Comparison | Not | And | Or"
+
+
+@dataclass(frozen=True)
+class Where:
+    """A filter: its text, and what that means."""
+
+    text: str
+    condition: Condition
+
+
+def leaves(condition: Condition) -> Iterator[Has | Comparison]:
+    """The single conditions of a tree, in their order."""
+    if isinstance(condition, (And, Or)):
+        for part in condition.parts:
+            yield from leaves(part)
+    elif isinstance(condition, Not):
+        yield from leaves(condition.part)
+    else:
+        yield condition
+
+
+def wrong(text: str, at: int, problem: str) -> InputError:
+    """The error of a filter in which something is wrong at a character, from 0: in words, and with a caret."""
+    start, end = max(0, at - _BEFORE), at + _AFTER
+    before = "..." if start else ""
+    part = "".join(character if character.isprintable() else " " for character in text[start:end])
+    shown = before + part + ("..." if end < len(text) else "")
+    caret = " " * (len(before) + at - start) + "^"
+    return InputError(f"in the filter, column {at + 1}: {problem}\n  {shown}\n  {caret}")
+
+
+def comparing(operator: str, value: Value) -> Test:
+    """What tells whether a stored value compares with a typed one: by "=", "<", "<=", ">", ">=" or ":"."""
+    if operator == ":":
+        return pattern(value.text)
+    holds = _HOLDS[operator]
+
+    def test(stored: Scalar) -> bool:
+        ranges = comparable(stored, value)
+        if ranges:
+            return holds(*ranges)
+        return operator == "=" and folded(as_text(stored)) == value.folded
+
+    return test
+
+
+def comparable(stored: Scalar, value: Value) -> tuple[_Range, _Range] | None:
+    """A stored and a typed value as what can be ordered; None where they are not of one kind."""
+    if value.number is not None and (number := as_number(stored)) is not None:
+        return (number, number), (value.number, value.number)
+    if value.date is not None and (date := as_date(stored)) is not None:
+        return date, value.date
+    if value.number is None and value.date is None and isinstance(stored, str):
+        return (folded(stored), folded(stored)), (value.folded, value.folded)
+    return None
+
+
+def as_text(stored: Scalar) -> str:
+    """A stored value as JSON would write it, without quotes."""
+    if isinstance(stored, bool):
+        return "true" if stored else "false"
+    return stored if isinstance(stored, str) else repr(stored)
+
+
+def as_number(stored: Scalar) -> int | float | None:
+    """A number, or a text that looks like one; None for all else."""
+    if isinstance(stored, bool):
+        return None
+    if not isinstance(stored, str):
+        return stored
+    if len(stored) > _LONGEST_NUMBER or not _NUMBER.fullmatch(stored):
+        return None
+    try:
+        return int(stored)
+    except ValueError:
+        number = float(stored)
+        return number if math.isfinite(number) else None
+
+
+def as_date(stored: Scalar) -> tuple[timedelta, timedelta] | None:
+    """The first and the last microsecond of a date, counted from the year 1 in UTC; None for what is no date."""
+    match = _DATE.fullmatch(stored) if isinstance(stored, str) else None
+    if match is None:
+        return None
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    clock = (int(hour or 0), int(minute or 0), int(second or 0), int(f"{fraction or '':0<6}"[:6]))
+    try:
+        first = datetime(int(year), int(month or 1), int(day or 1), *clock)
+    except ValueError:
+        return None
+    if month is None:
+        length = timedelta(365 + calendar.isleap(first.year))
+    elif day is None:
+        length = timedelta(calendar.monthrange(first.year, first.month)[1])
+    elif hour is None:
+        length = timedelta(1)
+    elif second is None:
+        length = timedelta(minutes=1)
+    else:
+        length = timedelta(microseconds=1 if fraction else 1_000_000)
+    begin = first - datetime.min - _offset(zone)
+    return begin, begin + length - timedelta(microseconds=1)
+
+
+def _offset(zone: str | None) -> timedelta:
+    """What a time zone is ahead of UTC."""
+    if zone is None or zone in "Zz":
+        return timedelta()
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+    return -offset if zone[0] == "-" else offset
+
+
+def pattern(glob: str) -> Test:
+    """What tells whether whole words of a stored value fit a pattern: "*" any characters, "?" one.
+
+    A backslash takes the next character as it is. Where the pattern begins or ends with a letter or digit, a
+    word has to begin or end there: "rotat*" fits "How to rotate keys", and "tat*" does not. As all pieces
+    between stars have fixed lengths, the first place where one fits leaves the most room for the
+    others, so a long value takes no longer than one search for each piece.
+    """
+    pieces: list[list[str]] = [[]]
+    for part in re.findall(r"\\.|.", folded(glob), re.DOTALL):
+        if part == "*":
+            pieces.append([])
+        else:
+            pieces[-1].append("." if part == "?" else re.escape(part[-1]))
+    if pieces[0] and re.match(r"\w", pieces[0][0].removeprefix("\\")):
+        pieces[0].insert(0, r"(?<!\w)")
+    if pieces[-1] and re.match(r"\w", pieces[-1][-1].removeprefix("\\")):
+        pieces[-1].append(r"(?!\w)")
+    regexes = [re.compile("".join(piece), re.DOTALL) for piece in pieces]
+
+    def fits(stored: Scalar) -> bool:
+        text, at = folded(as_text(stored)), 0
+        for regex in regexes:
+            match = regex.search(text, at)
+            if match is None:
+                return False
+            at = match.end()
+        return True
+
+    return fits
+
+
+def folded(text: str) -> str:
+    """`text` as it is compared: without differences of case, accented letters in one form."""
+    return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())

@@ -1,0 +1,336 @@
+"""Filters as SQL: a tree of conditions in, the ids of the passages that pass it out.
+
+"and", "or" and "not" become SQL, and so do conditions on kinds and pages, with what was typed as parameters. Texts,
+paths and metadata are compared by a function of this process, `passes(number of the condition, column)`, as SQLite
+cannot do it: its lower() and LIKE know the letters of ASCII alone, and its JSON functions find a field by one spelling
+of its name, round long numbers, and take no text of a CSV file for a number or date. What was typed is never part of
+the SQL.
+
+A field of the metadata may also be one that an annotator gives to passages (`search.store.annotations`): then the
+document's values and the passage's count alike.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import sqlite3
+import threading
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from search.corpus.patterns import Patterns
+from search.errors import IndexDamaged
+from search.records.annotations import BUILT_IN_FIELDS, Annotator
+from search.store.annotations import annotators, way_on
+from search.store.conditions import (
+    ORDERS,
+    And,
+    Comparison,
+    Condition,
+    Field,
+    Has,
+    Not,
+    Or,
+    Test,
+    Where,
+    as_text,
+    comparable,
+    comparing,
+    folded,
+    leaves,
+    wrong,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# The order is fixed by CROSS JOIN, so that a document's conditions are asked before its passages are read.
+_TABLES = """files CROSS JOIN documents ON documents.file = files.id
+             CROSS JOIN passages ON passages.document = documents.id"""
+_COLUMNS = {
+    "path": "files.path",
+    "kind": "documents.kind",
+    "title": "documents.title",
+    "metadata": "documents.metadata",
+    "heading": "passages.heading",
+    "page": "passages.page",
+}
+_ANNOTATED = """EXISTS (SELECT 1 FROM annotations
+                        WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
+
+_MOST_KEPT = 16  # filters; of a million passages, 8 MB each at most
+_LISTED, _EXAMPLES, _LONGEST = 20, 3, 40  # of fields and values that an error names
+
+
+def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
+    """The ids of the passages that pass a filter, increasing, within a read transaction.
+
+    Rows are taken as they are: those of hits are compared with their checksums later, all of them by `seewhy check`.
+
+    Raises:
+        InputError: it names a field that neither a document nor an annotator has, or orders one by what none of its
+            values is.
+    """
+    annotated = _annotators_asked(connection, where)
+    _require_sense(connection, where, annotated)
+    query = _Query(annotated)
+    sql = query.sql(where.condition)
+    connection.create_function("passes", 2, query.passes, deterministic=True)
+    try:
+        rows = connection.execute(f"SELECT passages.id FROM {_TABLES} WHERE {sql}", query.parameters)
+        return np.sort(np.array([id_ for (id_,) in rows], dtype=np.int64))
+    finally:
+        connection.create_function("passes", 2, None)
+
+
+class Filters:
+    """Filters of a process that asks often: what passes is kept for as long as the index stays as it is.
+
+    Safe between threads, each of which keeps its own, as it does with connections (`search.store.database.Reader`).
+    """
+
+    def __init__(self) -> None:
+        self._kept = threading.local()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be known of the answer to this thread's last filter: each ends with the command that helps."""
+        return getattr(self._kept, "remarks", ())
+
+    def forget_remarks(self) -> None:
+        """The next query has no filter."""
+        self._kept.remarks = ()
+
+    def matching(self, connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
+        """As the function `matching`; the array cannot be written to."""
+        version = connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
+        if getattr(self._kept, "of", None) != (connection, version):
+            self._kept.of, self._kept.answers = (connection, version), {}
+        answers: dict[str, tuple[NDArray[np.int64], tuple[str, ...]]] = self._kept.answers
+        if where.text not in answers:
+            if len(answers) == _MOST_KEPT:
+                answers.clear()
+            ids = matching(connection, where)
+            ids.flags.writeable = False
+            answers[where.text] = ids, tuple(_without_annotations(connection, where))
+        ids, self._kept.remarks = answers[where.text]
+        return ids
+
+
+class _Query:
+    """A filter as an SQL expression for the tables files, documents, passages, with its parameters."""
+
+    def __init__(self, annotated: Mapping[str, Annotator]) -> None:
+        self.parameters: list[int | float | str] = []
+        self._annotated = annotated
+        self._tests: list[tuple[Field, Test]] = []
+        self._object = lru_cache(maxsize=4)(_loaded)  # several conditions in a row ask for one document
+
+    def sql(self, condition: Condition) -> str:
+        if isinstance(condition, And):
+            return "(" + " AND ".join(map(self.sql, condition.parts)) + ")"
+        if isinstance(condition, Or):
+            return "(" + " OR ".join(map(self.sql, condition.parts)) + ")"
+        if isinstance(condition, Not):
+            return f"(NOT {self.sql(condition.part)})"
+        if (
+            condition.field.column == "kind"
+            and isinstance(condition, Comparison)
+            and condition.operator == "="
+        ):
+            self.parameters += [value.folded for value in condition.values]
+            return f"documents.kind IN ({_marks(condition)})"
+        if condition.field.column == "page":
+            return self._of_page(condition)
+        return self._by_function(condition)
+
+    def _of_page(self, condition: Has | Comparison) -> str:
+        """A passage without a page has NULL there, which is to be no page and not unknown."""
+        if isinstance(condition, Has):
+            return "passages.page IS NOT NULL"
+        if condition.operator == ":":
+            return self._by_function(condition)
+        self.parameters += [
+            float(value.number or 0) for value in condition.values
+        ]  # the parser takes numbers only
+        operator = "IN" if condition.operator == "=" else condition.operator
+        return f"(passages.page IS NOT NULL AND passages.page {operator} ({_marks(condition)}))"
+
+    def _by_function(self, condition: Has | Comparison) -> str:
+        field, number = condition.field, len(self._tests)
+        self._tests.append((field, _test_of(condition)))
+        self.parameters.append(number)
+        sql = f"passes(?, {_COLUMNS[field.column]})"
+        annotator = self._annotated.get(folded(field.name)) if field.column == "metadata" else None
+        if annotator is None:
+            return sql
+        self.parameters += [annotator.name, number]
+        return f"({sql} OR {_ANNOTATED})"
+
+    def passes(self, number: int, stored: Any) -> bool:
+        """What SQL calls: whether a stored value, or one of the field's values in JSON, passes a condition."""
+        field, test = self._tests[number]
+        if field.column == "metadata":
+            return any(map(test, _values_under(self._object(stored), field.parts)))
+        stored = os.fsdecode(stored) if isinstance(stored, bytes) else stored
+        return stored is not None and test(stored)
+
+
+def _marks(condition: Comparison) -> str:
+    return ", ".join("?" * len(condition.values))
+
+
+def _test_of(condition: Has | Comparison) -> Test:
+    if isinstance(condition, Has):
+        return _is_something
+    if condition.field.column == "path" and condition.operator == ":":
+        patterns = Patterns([unicodedata.normalize("NFC", condition.values[0].text)])
+        return lambda path: patterns.cover(unicodedata.normalize("NFC", path))
+    tests = [comparing(condition.operator, value) for value in condition.values]
+    return lambda stored: _is_scalar(stored) and any(test(stored) for test in tests)
+
+
+def _is_something(value: Any) -> bool:
+    return value is not None and value != {} and not (isinstance(value, str) and not value.strip())
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is not None and not isinstance(value, dict)
+
+
+def _loaded(metadata: str) -> Any:
+    try:
+        return json.loads(metadata)
+    except (ValueError, RecursionError):
+        raise IndexDamaged("metadata in the index cannot be read. Mend it with: seewhy repair") from None
+
+
+def _values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
+    """What lies under a name in metadata, whose keys may be in any case; each element of a list by itself.
+
+    A dot of the name leads into an object, or belongs to a key.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from _values_under(item, parts)
+    elif not parts:
+        yield value
+    elif isinstance(value, dict):
+        for length in range(1, len(parts) + 1):
+            wanted = folded(".".join(parts[:length]))
+            for key, inner in value.items():
+                if folded(key) == wanted:
+                    yield from _values_under(inner, parts[length:])
+
+
+def _annotators_asked(connection: sqlite3.Connection, where: Where) -> dict[str, Annotator]:
+    """Those that a filter asks, by the names of their fields."""
+    wanted = {folded(leaf.field.name) for leaf in leaves(where.condition) if leaf.field.column == "metadata"}
+    if not wanted:
+        return {}
+    return {
+        folded(field): annotator
+        for annotator in annotators(connection)
+        for field in annotator.fields
+        if folded(field) in wanted
+    }
+
+
+def _without_annotations(connection: sqlite3.Connection, where: Where) -> Iterator[str]:
+    """Of each annotator that a filter asks, how many passages it has not looked at."""
+    asked = {annotator.name: annotator for annotator in _annotators_asked(connection, where).values()}
+    for annotator in asked.values():
+        if not annotator.complete:
+            lacking = annotator.passages - annotator.annotated
+            yield (
+                f"{lacking:,} of {annotator.passages:,} passages have not been looked at for '{annotator.name}' yet, "
+                f"and count here as having no such value; go on with: {way_on(annotator)}"
+            )
+
+
+def _require_sense(connection: sqlite3.Connection, where: Where, annotated: Mapping[str, Annotator]) -> None:
+    """Raise InputError for a condition that nothing can pass because of its field's name or kind."""
+    if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
+        return
+    for leaf in leaves(where.condition):
+        field = leaf.field
+        if field.column != "metadata":
+            continue
+        annotator = annotated.get(folded(field.name))
+        is_there = next((True for _ in _stored_values(connection, field, annotator)), False)
+        if not is_there and annotator is None:
+            raise wrong(where.text, field.at, _unknown(connection, field))
+        if is_there and isinstance(leaf, Comparison) and leaf.operator in ORDERS:
+            _require_comparable(connection, where, leaf, annotator)
+
+
+def _stored_values(
+    connection: sqlite3.Connection, field: Field, annotator: Annotator | None
+) -> Iterator[Any]:
+    """All values of a field: those of the documents, then those of an annotator."""
+    rows = connection.execute(
+        """SELECT metadata FROM documents UNION ALL SELECT "values" FROM annotations WHERE annotator = ?""",
+        (annotator.name if annotator else None,),
+    )
+    for (values,) in rows:
+        yield from _values_under(_loaded(values), field.parts)
+
+
+def _require_comparable(
+    connection: sqlite3.Connection, where: Where, leaf: Comparison, annotator: Annotator | None
+) -> None:
+    """Raise InputError if no value of a field can be more or less than what was typed."""
+    (value,) = leaf.values
+    scalars = filter(_is_scalar, _stored_values(connection, leaf.field, annotator))
+    if any(comparable(stored, value) for stored in scalars):
+        return
+    scalars = filter(_is_scalar, _stored_values(connection, leaf.field, annotator))
+    examples = list(islice(dict.fromkeys(islice(scalars, 100)), _EXAMPLES))
+    shown = ", ".join(f"'{_short(as_text(example))}'" for example in examples)
+    kinds = {"number": value.number, "date": value.date}
+    wanted = " or ".join(kind for kind, read in kinds.items() if read is not None) or "text"
+    is_ = f"it is such as {shown}" if shown else "it holds other fields"
+    who = "nothing" if annotator else "no document"
+    raise wrong(where.text, value.at, f"{who} has a {wanted} in the field '{leaf.field.name}'; {is_}")
+
+
+def _unknown(connection: sqlite3.Connection, field: Field) -> str:
+    """What is wrong with a field that nothing has, in words, and which names are near."""
+    names: dict[str, str] = {name: name for name in BUILT_IN_FIELDS}
+    for (metadata,) in connection.execute("SELECT metadata FROM documents"):
+        for name in _names(_loaded(metadata)):
+            names.setdefault(folded(name), name)
+    given = [field for annotator in annotators(connection) for field in annotator.fields]
+    names |= {folded(name): name for name in given}
+    near = difflib.get_close_matches(folded(field.name), names, n=3)
+    if near:
+        hint = "did you mean " + " or ".join(f"'{names[name]}'" for name in near) + "?"
+    else:
+        listed = sorted(names.values(), key=lambda name: (name not in BUILT_IN_FIELDS, folded(name)))
+        more = f" and {len(listed) - _LISTED:,} more" if len(listed) > _LISTED else ""
+        hint = "there are " + ", ".join(_short(name) for name in listed[:_LISTED]) + more
+    return f"no document{' and no annotator' if given else ''} has a field '{_short(field.name)}'; {hint}"
+
+
+def _names(value: Any, before: str = "") -> Iterator[str]:
+    """The names of all fields in metadata."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _names(item, before)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            name = f"{before}.{key}" if before else key
+            yield name
+            yield from _names(inner, name)
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
