@@ -70,7 +70,11 @@ def label_index(
     if head is not None:
         loaded = head if isinstance(head, LinearHead) else load_linear_head(head)
         loaded.require_fits(fingerprint, "the index")
-        way = "" if isinstance(head, LinearHead) else f"seewhy label apply --head {quoted(Path(head).resolve())}"
+        way = (
+            ""
+            if isinstance(head, LinearHead)
+            else f"seewhy label apply --head {quoted(Path(head).resolve())}"
+        )
         made_with: dict[str, Any] = {"kind": "linear head", CALLED: loaded.name, "sha256": loaded.sha256}
         own, classes, exclusive = loaded.name, loaded.classes, True
         labeller, classifier = _by_head(loaded, int(fingerprint.dimension)), loaded.name

@@ -44,12 +44,18 @@ KINDS = (
     "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub",
 )  # fmt: skip
 
-_METADATA = "metadata"
+# Each takes the space behind it.
+_SPACE = re.compile(r"\s*")
+_OPERATOR = re.compile(r"(!=|<=|>=|=|<|>|:)\s*")
+_OPEN, _COMMA, _CLOSE = (re.compile(rf"(\{mark})\s*") for mark in "(,)")
+_WORD = re.compile(r"""([^\s(),'"=<>!:][^\s(),'"]*)\s*""")
+
+# Of a name these are parts, between dots without space.
+_PART = re.compile(r"""([^\s()=!<>:,'".]+)""")
+_QUOTED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")""")
+_DOT = re.compile(r"(\.)")
+
 _KEYWORDS = ("and", "or", "not", "in", "has")
-_OPERATOR = re.compile(r"!=|<=|>=|=|<|>|:")
-_PART = re.compile(r"""[^\s()=!<>:,'".]+""")
-_WORD = re.compile(r"""[^\s(),'"=<>!:][^\s(),'"]*""")
-_QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)\"""")
 
 # SQLite's parser has room for 100 words that are not done with, and for trees of a depth of 1,000.
 _DEEPEST = 20
@@ -78,15 +84,15 @@ class _Parser:
         self.conditions = 0
 
     def whole(self) -> Condition:
-        self.skip_space()
+        self.take(_SPACE)
         if self.is_at_end():
             raise InputError(
                 "the filter is empty. Write a condition, such as kind=markdown, or leave it out."
             )
-        found = self.any_of(0)
+        condition = self.any_of(0)
         if not self.is_at_end():
             raise self.unexpected("'and', 'or' or the end")
-        return found
+        return condition
 
     def any_of(self, depth: int) -> Condition:
         parts = [self.all_of(depth)]
@@ -106,146 +112,111 @@ class _Parser:
             raise wrong(self.text, start, f"more than {_DEEPEST} conditions within one another")
         if self.take_keyword("not"):
             return Not(self.one(depth + 1))
-        if self.take("("):
-            found = self.any_of(depth + 1)
-            if not self.take(")"):
-                raise self.unexpected(f"'and', 'or' or ')' for the '(' in column {start + 1}")
-            return found
+        if self.take(_OPEN):
+            condition = self.any_of(depth + 1)
+            self.require(_CLOSE, f"'and', 'or' or ')' for the '(' in column {start + 1}")
+            return condition
         self.conditions += 1
         if self.conditions > _MOST_CONDITIONS:
-            raise wrong(
-                self.text,
-                start,
-                f"more than {_MOST_CONDITIONS} conditions; many values fit into: FIELD in (A, B)",
-            )
+            problem = f"more than {_MOST_CONDITIONS} conditions; many values fit into: FIELD in (A, B)"
+            raise wrong(self.text, start, problem)
         if self.take_keyword("has"):
             return Has(self.field())
         return self.comparison()
 
     def comparison(self) -> Condition:
         field = self.field()
-        at = self.at
         if self.take_keyword("not"):
             if not self.take_keyword("in"):
                 raise self.unexpected("'in'")
-            return Not(self.one_of(field, at))
+            return Not(self.one_of(field))
         if self.take_keyword("in"):
-            return self.one_of(field, at)
-        found = _OPERATOR.match(self.text, self.at)
-        if found is None:
-            raise self.unexpected(f"one of = != < <= > >= : in, behind the field '{field.name}'")
-        self.move_to(found.end())
-        operator = found[0]
-        value = self.value(f"a value behind '{operator}'")
-        self.check(field, operator, value)
+            return self.one_of(field)
+        operator = self.require(_OPERATOR, f"one of = != < <= > >= : in, behind the field '{field.name}'")
+        value = self.value(field, operator, f"a value behind '{operator}'")
         if operator == "!=":
-            return Not(Comparison(field, "=", (value,), at))
-        return Comparison(field, operator, (value,), at)
+            return Not(Comparison(field, "=", (value,)))
+        return Comparison(field, operator, (value,))
 
-    def one_of(self, field: Field, at: int) -> Condition:
-        if not self.take("("):
-            raise self.unexpected("'(' and a list of values")
-        values = [self.value("a value")]
-        while self.take(","):
-            values.append(self.value("a value"))
-        if not self.take(")"):
-            raise self.unexpected("',' or ')'")
-        for value in values:
-            self.check(field, "=", value)
-        return Comparison(field, "=", tuple(values), at)
+    def one_of(self, field: Field) -> Condition:
+        self.require(_OPEN, "'(' and a list of values")
+        values = [self.value(field, "=", "a value")]
+        while self.take(_COMMA):
+            values.append(self.value(field, "=", "a value"))
+        self.require(_CLOSE, "',' or ')'")
+        return Comparison(field, "=", tuple(values))
 
     def field(self) -> Field:
         start = self.at
-        if self.peek_keyword():
+        if self.keyword():
             raise self.unexpected("the name of a field (in quotes, if it really is called so)")
         parts = [self.part()]
-        while self.text.startswith(".", self.at):
-            self.at += 1
+        while self.take(_DOT):
             parts.append(self.part())
-        self.skip_space()
+        self.take(_SPACE)
         first = parts[0].casefold()
         if len(parts) == 1 and first in BUILT_IN_FIELDS:
             return Field(first, (first,), start)
-        if len(parts) > 1 and first == _METADATA:
+        if len(parts) > 1 and first == "metadata":
             parts = parts[1:]
-        return Field(_METADATA, tuple(parts), start)
+        return Field("metadata", tuple(parts), start)
 
     def part(self) -> str:
         quoted = self.quoted()
-        if quoted is not None:
-            return quoted
-        found = _PART.match(self.text, self.at)
-        if found is None:
-            raise self.unexpected("the name of a field")
-        self.at = found.end()
-        return found[0]
+        return self.require(_PART, "the name of a field") if quoted is None else quoted
 
-    def value(self, expected: str) -> Value:
+    def value(self, field: Field, operator: str, expected: str) -> Value:
         at = self.at
         quoted = self.quoted()
         if quoted is not None:
-            self.skip_space()
-            return Value(quoted, True, at)
-        found = _WORD.match(self.text, self.at)
-        if found is None:
-            raise self.unexpected(expected)
-        self.at = found.end()
-        if self.text[self.at : self.at + 1] in ("'", '"'):
-            raise wrong(self.text, self.at, "a quote within a value; put the whole value in quotes")
-        self.skip_space()
-        return Value(found[0], False, at)
+            self.take(_SPACE)
+            value = Value(quoted, True, at)
+        else:
+            value = Value(self.require(_WORD, expected), False, at)
+            if self.text[self.at : self.at + 1] in ("'", '"') and not self.text[self.at - 1].isspace():
+                raise wrong(self.text, self.at, "a quote within a value; put the whole value in quotes")
+        problem = _problem(field, operator, value)
+        if problem:
+            raise wrong(self.text, at, problem)
+        return value
 
     def quoted(self) -> str | None:
-        if self.text[self.at : self.at + 1] not in ("'", '"'):
+        """A text in quotes, without them; None if none begins here."""
+        mark = self.text[self.at : self.at + 1]
+        if mark not in ("'", '"'):
             return None
-        found = _QUOTED.match(self.text, self.at)
-        if found is None:
-            raise wrong(self.text, self.at, "this quote is opened and never closed")
-        mark = found[0][0]
-        self.at = found.end()
-        return found[0][1:-1].replace(mark * 2, mark)
+        start = self.at
+        text = self.take(_QUOTED)
+        if not text:
+            raise wrong(self.text, start, "this quote is opened and never closed")
+        return text[1:-1].replace(mark * 2, mark)
 
-    def check(self, field: Field, operator: str, value: Value) -> None:
-        """Refuse what can match nothing, whatever the index holds."""
-        if field.column == "path" and operator == ":":
-            pattern = parsed_glob(value.text)
-            if pattern is None or pattern.negated:
-                problem = (
-                    "this matches no path; write it as in .gitignore, such as docs/**, and 'not' for the rest"
-                )
-                raise wrong(self.text, value.at, problem)
-        if field.column == "kind" and operator in ("=", "!=") and value.text.casefold() not in KINDS:
-            raise wrong(self.text, value.at, f"there is no kind '{value.text}'; there are {', '.join(KINDS)}")
-        if field.column == "page" and operator != ":" and (value.quoted or value.number is None):
-            raise wrong(self.text, value.at, "a page is a number, such as page>=3")
-        if operator in ORDERS and value.is_no_date:
-            raise wrong(self.text, value.at, f"there is no such date as {value.text}")
-
-    def take(self, mark: str) -> bool:
-        if not self.text.startswith(mark, self.at):
-            return False
-        self.move_to(self.at + len(mark))
-        return True
-
-    def take_keyword(self, keyword: str) -> bool:
-        if self.peek_keyword() != keyword:
-            return False
-        self.move_to(self.at + len(keyword))
-        return True
-
-    def peek_keyword(self) -> str:
+    def keyword(self) -> str:
         """The word of the language that stands here, "" if none does."""
-        found = _PART.match(self.text, self.at)
-        word = found[0].casefold() if found else ""
+        match = _PART.match(self.text, self.at)
+        word = match[0].casefold() if match else ""
         return word if word in _KEYWORDS else ""
 
-    def move_to(self, at: int) -> None:
-        self.at = at
-        self.skip_space()
+    def take_keyword(self, keyword: str) -> bool:
+        if self.keyword() != keyword:
+            return False
+        self.take(_PART)
+        self.take(_SPACE)
+        return True
 
-    def skip_space(self) -> None:
-        while not self.is_at_end() and self.text[self.at].isspace():
-            self.at += 1
+    def take(self, pattern: re.Pattern[str]) -> str:
+        """What a pattern finds here, "" if that is nothing; goes on behind it."""
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        return match[match.lastindex or 0]
+
+    def require(self, pattern: re.Pattern[str], expected: str) -> str:
+        text = self.take(pattern)
+        if not text:
+            raise self.unexpected(expected)
+        return text
 
     def is_at_end(self) -> bool:
         return self.at >= len(self.text)
@@ -253,7 +224,22 @@ class _Parser:
     def unexpected(self, expected: str) -> InputError:
         if self.is_at_end():
             return wrong(self.text, self.at, f"expected {expected}, found the end")
-        found = _PART.match(self.text, self.at)
-        shown = found[0] if found else self.text[self.at]
+        match = _PART.match(self.text, self.at)
+        shown = match[0] if match else self.text[self.at]
         hint = "; a value with spaces or brackets needs quotes" if "'and'" in expected else ""
         return wrong(self.text, self.at, f"expected {expected}, found '{shown:.40}'{hint}")
+
+
+def _problem(field: Field, operator: str, value: Value) -> str:
+    """Why a comparison can match nothing, whatever the index holds; "" if it can."""
+    if field.column == "path" and operator == ":":
+        pattern = parsed_glob(value.text)
+        if pattern is None or pattern.negated:
+            return "this matches no path; write it as in .gitignore, such as docs/**, and 'not' for the rest"
+    if field.column == "kind" and operator in ("=", "!=") and value.text.casefold() not in KINDS:
+        return f"there is no kind '{value.text}'; there are {', '.join(KINDS)}"
+    if field.column == "page" and operator != ":" and value.number is None:
+        return "a page is a number, such as page>=3"
+    if operator in ORDERS and value.is_no_date:
+        return f"there is no such date as {value.text}"
+    return ""

@@ -117,7 +117,6 @@ class Comparison:
     field: Field
     operator: str
     values: tuple[Value, ...]
-    at: int
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,9 @@ class RepairRun:
             if others:
                 names = [name for kind in ANNOTATIONS[1:] for name in tally.examples.get(kind, ())]
                 self._did(
-                    "deleted damaged annotations; seewhy tag or seewhy label apply makes them again", others, names
+                    "deleted damaged annotations; seewhy tag or seewhy label apply makes them again",
+                    others,
+                    names,
                 )
 
     def _settings(self, found: Examination) -> None:
