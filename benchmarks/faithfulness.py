@@ -105,7 +105,7 @@ class Judge:
         seed: int,
     ) -> None:
         self._encoder, self._remove, self._draws = encoder, remove, draws
-        self._engine = TorchEngine(encoder.files, device="cpu")
+        self._engine = TorchEngine(encoder.files, encoder.description, "cpu")
         self._engine.model.set_attn_implementation("eager")  # the others do not give the weights
         self._slopes = Differentiable(encoder, self._engine)
         self._chance = np.random.default_rng(seed)

@@ -25,6 +25,11 @@ def quoted(argument: object) -> str:
     return f'"{argument}"' if " " in str(argument) else str(argument)
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says; its kind where it says nothing."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
 class SearchError(Exception):
     """Root of every error that `search` raises on purpose."""
 

@@ -28,8 +28,8 @@ NEEDED_LATER = (  # our own, which a query does without
     "search.records.predictions",
 )
 STAGES = [
-    "errors", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining", "bert",
-    "annotating", "evaluating", "texts", "asking", "applying", "building", "index", "evaluation", "training",
+    "errors", "files", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining",
+    "bert", "annotating", "evaluating", "texts", "asking", "applying", "building", "index", "evaluation", "training",
     "render", "cli",
 ]  # fmt: skip
 

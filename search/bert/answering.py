@@ -251,7 +251,7 @@ def _windows(reader: Head, question: str, text: str, how: Reading) -> list[token
         if shared < how.max_answer - 1:
             raise InputError(
                 f"the question leaves room for {room} tokens of a passage, too few to find every answer of "
-                f"{how.max_answer} tokens: '{reader.name}' reads {reader.files.max_tokens:,} in all. "
+                f"{how.max_answer} tokens: '{reader.name}' reads {reader.max_tokens:,} in all. "
                 f"Shorten it, or allow answers of {shared + 1} tokens at most."
             )
     return windows

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from search.bert.tokenizing import tokenized
+from search.encoding.loading import load_transformer, require_whole, token_limit
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.tokenizer import load_tokenizer
-from search.encoding.torch_engine import quiet
 from search.errors import ModelError
 from search.records.inspections import Tokenization
 
@@ -48,6 +48,11 @@ class Checkpoint:
         return self.files.name
 
     @property
+    def max_tokens(self) -> int:
+        """Most tokens of one input, special ones included."""
+        return token_limit(self.files, self.model)
+
+    @property
     def layers(self) -> int:
         return int(self.model.config.num_hidden_layers)
 
@@ -61,7 +66,7 @@ class Checkpoint:
         Raises:
             InputError: it does not, or a text is empty or no valid Unicode.
         """
-        return tokenized(self.tokenizer, text, text2, self.name, self.files.max_tokens)
+        return tokenized(self.tokenizer, text, text2, self.name, self.max_tokens)
 
     def run(self, made: Tokenization, *, attentions: bool = False) -> Any:
         """What the model returns for one input: hidden states, attention weights if they are asked for."""
@@ -116,12 +121,8 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
     kind = str(files.config.get("model_type") or "")
     _check_family(files, kind)
     tokenizer = load_tokenizer(files.folder, files.name)
-    model, missing = _load(files)
-    if lost := sorted(key for key in missing if not key.startswith("pooler")):
-        raise ModelError(
-            f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}"
-            f"{' ...' if len(lost) > 3 else ''}."
-        )
+    model, missing = load_transformer(files, attn_implementation="eager")
+    require_whole(files, missing)
     no_pooler = ""
     if getattr(model, "pooler", None) is None:
         no_pooler = f"models of type {kind} have none"
@@ -139,26 +140,3 @@ def _check_family(files: ModelFiles, kind: str) -> None:
         f"'{files.name}' is a model of {why}, which cannot be taken apart here. "
         f"Models of these types can: {', '.join(FAMILIES)}."
     )
-
-
-def _load(files: ModelFiles) -> tuple[Any, set[str]]:
-    """The model and the names of parameters that its file does not hold."""
-    import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModel
-
-    try:
-        with quiet():
-            model, info = AutoModel.from_pretrained(
-                str(files.folder),
-                dtype=torch.float32,
-                attn_implementation="eager",
-                use_safetensors=True,
-                local_files_only=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-            )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}") from error
-    return model.eval(), set(info["missing_keys"])

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from search.encoding.loading import load_transformer, token_limit
 from search.encoding.models import ModelFiles, find_model
 from search.encoding.tokenizer import load_tokenizer
-from search.encoding.torch_engine import quiet, usable_device
+from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Head:
     Attributes:
         model: the transformers model, in eval mode.
         labels: the names of its classes, by number, for "tag" and "label"; () for the others.
+        max_tokens: most tokens of one input, special ones included.
         device: where it computes.
     """
 
@@ -69,6 +71,7 @@ class Head:
     tokenizer: tokenizers.Tokenizer
     model: Any
     labels: tuple[str, ...]
+    max_tokens: int
     device: str
 
     @property
@@ -82,11 +85,11 @@ class Head:
             InputError: it does not fit.
         """
         encoding = self.tokenizer.encode(text) if second is None else self.tokenizer.encode(text, second)
-        if len(encoding.ids) > self.files.max_tokens:
+        if len(encoding.ids) > self.max_tokens:
             what = "the text has" if second is None else "the two texts together have"
             raise InputError(
                 f"{what} {len(encoding.ids):,} tokens, special tokens included, and '{self.name}' reads "
-                f"{self.files.max_tokens:,}. Nothing is cut here: shorten it."
+                f"{self.max_tokens:,}. Nothing is cut here: shorten it."
             )
         return encoding
 
@@ -105,11 +108,11 @@ class Head:
         """
         whole = self.tokenizer.encode(text, add_special_tokens=False)
         before = None if first is None else self.tokenizer.encode(first, add_special_tokens=False)
-        room = self.files.max_tokens - self.tokenizer.num_special_tokens_to_add(before is not None)
+        room = self.max_tokens - self.tokenizer.num_special_tokens_to_add(before is not None)
         room -= len(before.ids) if before else 0
         if room < 2:
             raise InputError(
-                f"'{first}' leaves no room for a text: '{self.name}' reads {self.files.max_tokens:,} tokens. "
+                f"'{first}' leaves no room for a text: '{self.name}' reads {self.max_tokens:,} tokens. "
                 "Shorten it."
             )
         whole.truncate(room, stride=min(overlap, room // 2))
@@ -201,38 +204,18 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
         )
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
-    return Head(task, files, tokenizer, model.to(device).eval(), labels, device)
+    return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)
 
 
-def _load(task: Task, files: ModelFiles) -> tuple[Any, set[str]]:
-    """The model and the names of parameters that its file does not hold."""
-    import torch
-    import transformers
-    from safetensors import SafetensorError
-
+def _load(task: Task, files: ModelFiles) -> tuple[Any, tuple[str, ...]]:
+    """The model and the names of weights that its files do not hold."""
     try:
-        with quiet():
-            model, info = getattr(transformers, _CLASSES[task]).from_pretrained(
-                str(files.folder),
-                dtype=torch.float32,
-                use_safetensors=True,
-                local_files_only=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-            )
-    except ValueError as error:
-        if "Unrecognized configuration class" not in str(error):
-            raise _unloadable(files, error) from error
+        return load_transformer(files, _CLASSES[task])
+    except ModelError as error:
+        if "Unrecognized configuration class" not in str(error.__cause__):
+            raise
         kind = files.config.get("model_type")
         raise ModelError(
             f"'{files.name}' is a model of type '{kind}', which has no head for {_NAMED[task]}. "
             f"Name a checkpoint that was trained for it ({_CLASSES[task]}), such as {_TRAINED[task]}."
         ) from None
-    except (OSError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        raise _unloadable(files, error) from error
-    return model, set(info["missing_keys"])
-
-
-def _unloadable(files: ModelFiles, error: Exception) -> ModelError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}")

@@ -88,6 +88,6 @@ def _shape(checkpoint: Checkpoint) -> ModelShape:
         vocabulary=int(tables.word_embeddings.num_embeddings),
         positions=int(tables.position_embeddings.num_embeddings),
         segments=int(segments),
-        max_tokens=checkpoint.files.max_tokens,
+        max_tokens=checkpoint.max_tokens,
         parts=parameter_parts(checkpoint.model, pooler=not checkpoint.no_pooler),
     )

@@ -3,7 +3,7 @@
     <cache>/models/<weights>-<tokenizer>-<config>/
         entry.json       what is known of the model; written last, so a folder without it is no entry
         encoder.xml/.bin the model as OpenVINO reads it
-        tokenizer.json   config.json   its other files
+        tokenizer.json   N_Dense/   its other files
         compiled/        made by OpenVINO for this machine
 
 An entry holds all that a query needs, so that asking a question looks at no other file of the model.
@@ -13,17 +13,18 @@ An entry holds all that a query needs, so that asking a question looks at no oth
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from search.encoding.description import Description
 from search.encoding.models import ModelFiles
+from search.encoding.tokenizer import load_tokenizer
+from search.files import cache_home
 from search.records.tokens import ConvertedModel
 
-_FORMAT = 2  # raise it when the conversion changes
+_FORMAT = 3  # raise it when the conversion changes
 _ENTRY = "entry.json"
 
 
@@ -33,28 +34,19 @@ class CachedModel:
 
     folder: Path
     files: ModelFiles
-    n_layers: int
-    has_pooler: bool
+    description: Description
 
     def record(self) -> ConvertedModel:
         """What a list of models shows of it."""
         files = self.files
-        return ConvertedModel(files.name, files.weights_sha256, self.n_layers, self.bytes, str(self.folder))
+        return ConvertedModel(
+            files.name, files.weights_sha256, self.description.layers, self.bytes, str(self.folder)
+        )
 
     @property
     def bytes(self) -> int:
         """Size on disk."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
-
-
-def cache_home() -> Path:
-    """The folder of everything that can be made again."""
-    chosen = os.environ.get("SEEWHY_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("seewhy", appauthor=False)
 
 
 def entry_folder(weights: str, tokenizer: str, config: str) -> Path:
@@ -74,11 +66,11 @@ def all_cached() -> list[CachedModel]:
     return sorted((entry for entry in found if entry), key=lambda entry: entry.files.name)
 
 
-def add(files: ModelFiles, write: Callable[[Path], dict[str, Any]]) -> CachedModel:
+def add(files: ModelFiles, description: Description, write: Callable[[Path], None]) -> CachedModel:
     """Put a model into the cache, unless another process was quicker.
 
     Args:
-        write: writes the converted model into a folder and returns `n_layers` and `has_pooler`.
+        write: writes the converted model into a folder.
 
     The folder is made beside its place and renamed, under a lock: two processes that convert the same model
     at once do it one after the other, and a killed one leaves nothing that looks like an entry.
@@ -94,13 +86,15 @@ def add(files: ModelFiles, write: Callable[[Path], dict[str, Any]]) -> CachedMod
         temporary = place.with_name(f"{place.name}.new")
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
-        facts = write(temporary)
-        for name in ("config.json", "tokenizer.json", *(file for file, _ in files.dense)):
-            if (files.folder / name).is_file():
-                (temporary / name).parent.mkdir(exist_ok=True)
-                shutil.copyfile(files.folder / name, temporary / name)
+        write(temporary)
+        load_tokenizer(files.folder, files.name).save(str(temporary / "tokenizer.json"))
+        for module, _ in description.dense:
+            (temporary / module).mkdir(parents=True)
+            shutil.copyfile(
+                files.folder / module / "model.safetensors", temporary / module / "model.safetensors"
+            )
         known = asdict(files) | {"folder": None}
-        entry = {"format": _FORMAT, "files": known, **facts}
+        entry = {"format": _FORMAT, "files": known, "description": asdict(description)}
         (temporary / _ENTRY).write_text(json.dumps(entry, ensure_ascii=False, indent=1), encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)
         temporary.rename(place)
@@ -119,9 +113,7 @@ def _read(folder: Path) -> CachedModel | None:
         entry = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))
         if entry["format"] != _FORMAT:
             return None
-        files = ModelFiles(**entry["files"])
-        dense = tuple((file, activation) for file, activation in files.dense)
-        files = replace(files, folder=folder, dense=dense, notes=())
-        return CachedModel(folder, files, entry["n_layers"], entry["has_pooler"])
+        files = replace(ModelFiles(**entry["files"]), folder=folder, modules=tuple(entry["files"]["modules"]))
+        return CachedModel(folder, files, Description.from_dict(entry["description"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

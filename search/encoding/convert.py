@@ -6,14 +6,17 @@ This is the only place where both PyTorch and OpenVINO are loaded, once for each
 from __future__ import annotations
 
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from search.encoding.torch_engine import TorchEngine, quiet
-from search.errors import ModelError
+from search.encoding.loading import quiet
+from search.encoding.torch_engine import TorchEngine
+from search.errors import ModelError, first_line
 
 if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from search.encoding.description import Description
     from search.encoding.models import ModelFiles
 
 # NotImplementedError is a RuntimeError. What fails is a model's own code, run by the tracer.
@@ -29,18 +32,20 @@ _TRACER_ERRORS = (
 _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6
 
 
-def convert(files: ModelFiles, folder: Path) -> dict[str, Any]:
+def convert(
+    files: ModelFiles, description: Description, folder: Path, loaded: SentenceTransformer | None = None
+) -> None:
     """Write `encoder.xml` and `encoder.bin` to a folder.
 
     The outputs are the hidden states of every layer, 0 to n, and the pooler's where the model has one.
 
-    Returns:
-        `n_layers` and `has_pooler`.
+    Args:
+        loaded: the model on the CPU, where it happens to be loaded already.
 
     Raises:
         ModelError: OpenVINO cannot convert the model, or computes something else with it.
     """
-    engine = TorchEngine(files, "cpu")
+    engine = TorchEngine(files, description, "cpu", loaded=loaded)
     module, example = _traceable(engine)
     try:
         model = _openvino_convert(module, example)
@@ -48,10 +53,8 @@ def convert(files: ModelFiles, folder: Path) -> dict[str, Any]:
 
         save_model(model, folder / "encoder.xml", compress_to_fp16=False)
     except _TRACER_ERRORS as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ModelError(f"'{files.name}' cannot be converted for OpenVINO: {reason}") from error
-    _check(engine, files, folder)
-    return {"n_layers": engine.n_layers, "has_pooler": engine.has_pooler}
+        raise ModelError(f"'{files.name}' cannot be converted for OpenVINO: {first_line(error)}") from error
+    _check(engine, files, description, folder)
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:
@@ -92,8 +95,7 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
     try:
         from openvino.tools.ovc import convert_model
 
-        with quiet(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the tracer's remarks on constants in the model's code
+        with quiet():  # the tracer remarks on constants in the model's code
             return convert_model(module, example_input=example)
     finally:
         if telemetry is None:
@@ -102,22 +104,22 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
             sys.modules["openvino_telemetry"] = telemetry
 
 
-def _check(engine: TorchEngine, files: ModelFiles, folder: Path) -> None:
+def _check(engine: TorchEngine, files: ModelFiles, description: Description, folder: Path) -> None:
     """Compare with PyTorch on texts of unlike length, so that mask, padding and positions count."""
     import numpy as np
 
     from search.encoding.openvino_engine import OpenVINOEngine
     from search.encoding.tokenizer import Encoded
 
-    most = min(files.max_tokens, 40)
+    most = min(description.max_tokens, 40)
     vocabulary = int(files.config.get("vocab_size") or 100)
     random = np.random.default_rng(0)
     batch = []
     for length in (most, 3, most // 2):
         ids = random.integers(min(5, vocabulary - 1), vocabulary, length).tolist()
         batch.append(Encoded(ids, [0] * length))
-    converted = OpenVINOEngine(folder, files, engine.n_layers, engine.has_pooler, cached=False)
-    layers = list(range(engine.n_layers + 1))
+    converted = OpenVINOEngine(folder, files, description, cached=False)
+    layers = list(range(description.layers + 1))
     (mine,), (reference,) = list(converted.run([batch], layers)), list(engine.run([batch], layers))
     for layer in layers:
         scale = np.abs(reference.layers[layer]).max()

@@ -7,23 +7,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from search.encoding.addends import addends
 from search.encoding.batches import batches
 from search.encoding.cache import cached_model
-from search.encoding.dense import Dense, load_dense
+from search.encoding.description import Description, describe, notes_on
 from search.encoding.engines import check_engine, check_precision, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.inputs import Role, prompt_for, require_whole, strings, with_context
 from search.encoding.layers import check_layer, combined, layer_number, pooled_layers
-from search.encoding.limits import check_dim, check_max_tokens, hidden_size, layer_count
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
-from search.encoding.pooling import check_pooling, pool, unit
+from search.encoding.pooling import Dense, addends, check_pooling, load_dense, pool, unit
 from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer, tokens
-from search.errors import ModelError
+from search.errors import InputError, ModelError
 from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.encoding.engine import Engine, Hidden
+    from search.encoding.torch_engine import TorchEngine
 
 __all__ = ["Encoder", "Role", "with_context"]
 
@@ -55,6 +54,7 @@ class Encoder:
             and need the engine "torch". Pooling and what follows is always computed in float32.
         device: of PyTorch: "cpu", "cuda", "mps"; None takes a GPU where there is one.
         batch_tokens: most tokens in one batch, padding included; None takes what suits the engine.
+        description: what is known of the model; None looks it up, or asks sentence-transformers.
 
     Raises:
         ModelError: the model cannot be found or used.
@@ -79,14 +79,17 @@ class Encoder:
         precision: str = "fp32",
         device: str | None = None,
         batch_tokens: int | None = None,
+        description: Description | None = None,
     ) -> None:
-        self.files = model if isinstance(model, ModelFiles) else find_model(str(model), offline=offline)
-        self.pooling = check_pooling(pooling or self.files.pooling)
-        self.max_tokens = check_max_tokens(max_tokens, self.files)
-        self.layer = check_layer(layer, layer_count(self.files))
         self.precision = check_precision(precision)
-        self._dim = check_dim(dim, self._whole_dimension, self.model)
-        self._choice, self._device, self._many = check_engine(engine, precision), device, True
+        check_engine(engine, precision)
+        self.files = model if isinstance(model, ModelFiles) else find_model(str(model), offline=offline)
+        self.description, self._loaded = (description, None) if description else describe(self.files)
+        self.pooling = self._pooling(pooling)
+        self.max_tokens = self._max_tokens(max_tokens)
+        self.layer = check_layer(layer, self.description.layers)
+        self.dimension = self._dimension(dim)
+        self._choice, self._device, self._many = engine, device, True
         self._batch_tokens = batch_tokens
         self._engine: Engine | None = None
         self._instead = ""
@@ -119,9 +122,10 @@ class Encoder:
         entry = cached_model(made.weights, made.tokenizer, made.config) if quick else None
         if entry is not None:
             prompts = json.loads(made.prompts)
-            files = replace(entry.files, name=made.model, revision=made.revision, prompts=prompts, notes=())
+            files = replace(entry.files, name=made.model, revision=made.revision)
+            description = replace(entry.description, prompts=prompts)
         else:
-            files = find_model(model or made.model, offline=offline)
+            files, description = find_model(model or made.model, offline=offline), None
         same = files.weights_sha256 == made.weights
         encoder = cls(
             files,
@@ -131,6 +135,7 @@ class Encoder:
             max_tokens=int(made.max_tokens) if same else None,
             engine=engine,
             precision=precision or made.precision,
+            description=description,
         )
         encoder._many = False
         made.require_equal(replace(encoder.fingerprint, passages=made.passages))
@@ -144,7 +149,8 @@ class Encoder:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about what was assumed because the model does not say it, and what it cannot be run by."""
-        assumed = () if self.pooling != self.files.pooling else self.files.notes
+        own = self.pooling == self.description.pooling
+        assumed = notes_on(self.files, self.description) if own else ()
         return (*assumed, f"PyTorch encodes {self._instead}") if self._instead else assumed
 
     @property
@@ -154,31 +160,20 @@ class Encoder:
         why = f" ({self._instead})" if self._instead else ""
         return f"{engine.name} on {engine.device}, {self.precision}{why}"
 
-    @property
-    def dimension(self) -> int:
-        """Length d of an embedding."""
-        return self._dim or self._whole_dimension
-
-    @cached_property
-    def _whole_dimension(self) -> int:
-        if self.dense:
-            return len(self.dense[-1].bias)
-        return hidden_size(self.files)
-
     @cached_property
     def dense(self) -> tuple[Dense, ...]:
         """The model's Dense modules, applied after pooling; usually none."""
-        return tuple(load_dense(self.files.folder / file, name) for file, name in self.files.dense)
+        return tuple(load_dense(self.files.folder / module, name) for module, name in self.description.dense)
 
     @property
     def n_layers(self) -> int:
         """Number of encoder layers; layer 0 is the embedding layer."""
-        return self.engine.n_layers
+        return self.description.layers
 
     @cached_property
     def tokenizer(self) -> tokenizers.Tokenizer:
         """The model's tokenizer, without truncation and padding."""
-        return load_tokenizer(self.files.folder, self.files.name)
+        return load_tokenizer(self.files.folder, self.files.name, self.description.lowercase)
 
     @property
     def engine(self) -> Engine:
@@ -190,7 +185,16 @@ class Encoder:
         claim_process()
         with self._loading:
             if self._engine is None:
-                engine = open_engine(self.files, self._choice, self._device, self._many, self.precision)
+                engine = open_engine(
+                    self.files,
+                    self.description,
+                    self._loaded,
+                    self._choice,
+                    self._device,
+                    self._many,
+                    self.precision,
+                )
+                self._loaded = None
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
                         f"'{self.files.name}' has no trained pooler, so pooling 'pooler' would give random "
@@ -210,7 +214,7 @@ class Encoder:
             pooling=self.pooling,
             dimension=str(self.dimension),
             max_tokens=str(self.max_tokens),
-            prompts=json.dumps(self.files.prompts, sort_keys=True, ensure_ascii=False),
+            prompts=json.dumps(self.description.prompts, sort_keys=True, ensure_ascii=False),
             normalized="yes",
             precision=self.precision,
             revision=self.files.revision,
@@ -219,7 +223,7 @@ class Encoder:
 
     def prompt(self, role: Role | None) -> str:
         """What the model's configuration puts before every query or document; usually nothing."""
-        return prompt_for(role, self.files.prompts)
+        return prompt_for(role, self.description.prompts)
 
     def encode(
         self,
@@ -293,9 +297,7 @@ class Encoder:
                     tokens=tokens(self.tokenizer, prompt, contexts[i], texts[i]),
                     layers={layer: hidden.layers[layer][row, :n].copy() for layer in wanted},
                     embedding=embeddings[row],
-                    addends=addends(
-                        combined(hidden.layers, pooled)[row, :n], self.pooling, self.dense, self.dimension
-                    ),
+                    addends=self._addends(combined(hidden.layers, pooled)[row, :n]),
                 )
         return [found[i] for i in range(len(texts))]
 
@@ -315,7 +317,37 @@ class Encoder:
 
     def _embed(self, hidden: Hidden) -> NDArray[np.float32]:
         states = combined(hidden.layers, pooled_layers(self.layer, self.n_layers))
-        vectors = pool(states, hidden.mask, self.pooling, hidden.pooler)
-        for dense in self.dense:
-            vectors = dense(vectors)
+        if self.description.only_torch:
+            vectors = cast("TorchEngine", self.engine).embed(states, hidden.mask)
+        else:
+            vectors = pool(states, hidden.mask, self.pooling, hidden.pooler)
+            for dense in self.dense:
+                vectors = dense(vectors)
         return unit(vectors[:, : self.dimension], self.model)
+
+    def _addends(self, states: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        if self.description.only_torch:
+            return None
+        return addends(states, self.pooling, self.dense, self.dimension)
+
+    def _pooling(self, asked: str | None) -> str:
+        own, only = self.description.pooling, self.description.only_torch
+        if only and asked not in (None, own):
+            raise InputError(f"'{self.model}' has {only}, so it can pool only as it was made to, by '{own}'.")
+        return own if asked in (None, own) else check_pooling(str(asked))
+
+    def _max_tokens(self, asked: int | None) -> int:
+        """Most tokens of one text: what was asked for, or the model's own limit."""
+        if asked is None:
+            return self.description.max_tokens
+        most = self.description.positions
+        if not 3 <= asked <= most:  # room for [CLS], [SEP] and something between
+            raise InputError(f"max_tokens is {asked}, but '{self.model}' reads between 3 and {most} tokens.")
+        return asked
+
+    def _dimension(self, asked: int | None) -> int:
+        """How many dimensions are kept: what was asked for, or what the model's configuration says."""
+        whole = self.description.dimension
+        if asked is not None and not 1 <= asked <= whole:
+            raise InputError(f"dim is {asked}, but embeddings of '{self.model}' have {whole} dimensions.")
+        return asked or self.description.truncate or whole

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 from search.encoding.cache import add, cached_model
 from search.encoding.engine import Engine
 from search.encoding.failures import known_failure, remember_failure
-from search.errors import InputError, ModelError
+from search.errors import InputError, ModelError, first_line
 
 if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from search.encoding.description import Description
     from search.encoding.models import ModelFiles
 
 ENGINES = ("auto", "openvino", "torch")
@@ -60,6 +63,8 @@ def claim_process() -> None:
 
 def open_engine(
     files: ModelFiles,
+    description: Description,
+    loaded: SentenceTransformer | None = None,
     engine: str = "auto",
     device: str | None = None,
     many: bool = True,
@@ -68,6 +73,7 @@ def open_engine(
     """Load a model.
 
     Args:
+        loaded: the model in fp32 on the CPU, where it happens to be loaded already.
         engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded or the precision is
             lower than fp32, OpenVINO otherwise, and PyTorch if OpenVINO cannot run the model.
         device: of PyTorch; naming one other than "cpu" implies PyTorch.
@@ -82,42 +88,51 @@ def open_engine(
     from search.encoding.torch_engine import TorchEngine, best_device
 
     if engine == "torch" or precision != "fp32" or (device or "cpu") != "cpu":
-        return TorchEngine(files, device, precision)
+        return TorchEngine(files, description, device, precision, loaded)
     if engine == "auto" and many and device is None and _may_have_gpu() and best_device() != "cpu":
-        return TorchEngine(files)
-    if importlib.util.find_spec("openvino") is None:
-        if engine == "openvino":
+        return TorchEngine(files, description, loaded=loaded)
+    if engine == "openvino":
+        if importlib.util.find_spec("openvino") is None:
             raise ModelError("the engine 'openvino' needs the package openvino: pip install openvino")
-        return TorchEngine(files, "cpu")
-    return _openvino(files) if engine == "openvino" else _openvino_or_torch(files)
+        if description.only_torch:
+            raise ModelError(
+                f"the engine 'openvino' cannot do all of '{files.name}': it has {description.only_torch}. "
+                "Leave the engine out, or choose 'torch'."
+            )
+        return _openvino(files, description, loaded)
+    if importlib.util.find_spec("openvino") is None:
+        return TorchEngine(files, description, "cpu", loaded=loaded)
+    return _openvino_or_torch(files, description, loaded)
 
 
-def _openvino(files: ModelFiles) -> Engine:
+def _openvino(files: ModelFiles, description: Description, loaded: SentenceTransformer | None) -> Engine:
     from search.encoding.openvino_engine import OpenVINOEngine
 
     entry = cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256)
     if entry is None:
         from search.encoding.convert import convert
 
-        entry = add(files, lambda folder: convert(files, folder))
-    return OpenVINOEngine(entry.folder, entry.files, entry.n_layers, entry.has_pooler)
+        entry = add(files, description, lambda folder: convert(files, description, folder, loaded))
+    return OpenVINOEngine(entry.folder, entry.files, entry.description)
 
 
-def _openvino_or_torch(files: ModelFiles) -> Engine:
+def _openvino_or_torch(
+    files: ModelFiles, description: Description, loaded: SentenceTransformer | None
+) -> Engine:
     from search.encoding.torch_engine import TorchEngine
 
-    reason = known_failure(files)
-    if reason is None:
+    reason, failed = description.only_torch or known_failure(files), False
+    if not reason:
         try:
-            return _openvino(files)
+            return _openvino(files, description, loaded)
         except (ModelError, RuntimeError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            converted = cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256)
-            fallback = TorchEngine(files, "cpu")  # what is wrong with the model itself is said here
-            if converted is None:
-                remember_failure(files, reason)
-    else:
-        fallback = TorchEngine(files, "cpu")
+            reason = first_line(error)
+            failed = cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256) is None
+    fallback = TorchEngine(
+        files, description, "cpu", loaded=loaded
+    )  # what is wrong with the model is said here
+    if failed:
+        remember_failure(files, reason)
     fallback.instead = f"instead of OpenVINO: {reason}"
     return fallback
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search.encoding.cache import cache_home, entry_folder
+from search.encoding.cache import entry_folder
+from search.files import cache_home, write_whole
 from search.records.tokens import ConvertedModel
 
 if TYPE_CHECKING:
@@ -57,11 +57,9 @@ def remember_failure(files: ModelFiles, reason: str) -> None:
         "reason": reason,
         "versions": _versions(),
     }
-    temporary = folder / f"{_FILE}.{os.getpid()}"
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(entry, ensure_ascii=False, indent=1), encoding="utf-8")
-        temporary.replace(folder / _FILE)
+        write_whole(folder / _FILE, json.dumps(entry, ensure_ascii=False, indent=1))
 
 
 def all_failures() -> list[FailedConversion]:

@@ -20,6 +20,7 @@ from search.encoding.engine import Hidden, padded
 from search.encoding.tokenizer import Encoded
 
 if TYPE_CHECKING:
+    from search.encoding.description import Description
     from search.encoding.models import ModelFiles
 
 
@@ -37,9 +38,9 @@ class OpenVINOEngine:
     instead = ""
 
     def __init__(
-        self, folder: Path, files: ModelFiles, n_layers: int, has_pooler: bool, *, cached: bool = True
+        self, folder: Path, files: ModelFiles, description: Description, *, cached: bool = True
     ) -> None:
-        self.n_layers, self.has_pooler = n_layers, has_pooler
+        self.n_layers, self.has_pooler = description.layers, description.has_pooler
         self._lock = threading.Lock()  # the requests below are shared by all threads
         self._pad = int(files.config.get("pad_token_id") or 0)
         ov = _openvino()

@@ -27,8 +27,11 @@ class Encoded:
     dropped: int = 0
 
 
-def load_tokenizer(folder: Path, name: str) -> tokenizers.Tokenizer:
+def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenizers.Tokenizer:
     """The fast tokenizer of a model, with truncation and padding switched off.
+
+    Args:
+        lowercase: put texts into lower case first, whatever the tokenizer does.
 
     Raises:
         ModelError: the folder has none, or one that gives no character offsets.
@@ -42,6 +45,10 @@ def load_tokenizer(folder: Path, name: str) -> tokenizers.Tokenizer:
         raise ModelError(f"the tokenizer of '{name}' cannot be loaded: {error}") from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    if lowercase:
+        before, lower = tokenizer.normalizer, tokenizers.normalizers.Lowercase()
+        steps = [lower] if before is None else [lower, before]
+        tokenizer.normalizer = tokenizers.normalizers.Sequence(steps)
     return tokenizer
 
 

@@ -1,16 +1,23 @@
-"""Batches of token ids -> hidden states, by transformers and PyTorch."""
+"""Batches of token ids -> hidden states, by sentence-transformers and PyTorch."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from search.encoding.description import Description
 from search.encoding.engine import Hidden, padded
+from search.encoding.loading import load_encoder
 from search.encoding.models import ModelFiles
+from search.encoding.pooling import ST_NAMES
 from search.encoding.tokenizer import Encoded
-from search.errors import InputError, ModelError
+from search.errors import InputError, first_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
 
 _TORCH_NAMES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
@@ -19,36 +26,40 @@ class TorchEngine:
     """A BERT-like encoder in memory, on one device.
 
     Args:
+        description: what is known of it.
         device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU where there is one.
+        loaded: the same model in fp32, where it happens to be loaded already.
         precision: of weights and arithmetic, "fp32", "bf16" or "fp16". Hidden states are handed on as float32.
 
     Raises:
         InputError: there is no such device here.
-        ModelError: the model cannot be loaded, or is incomplete.
+        ModelError: the model cannot be loaded.
     """
 
     name = "torch"
     instead = ""
 
-    def __init__(self, files: ModelFiles, device: str | None = None, precision: str = "fp32") -> None:
+    def __init__(
+        self,
+        files: ModelFiles,
+        description: Description,
+        device: str | None = None,
+        precision: str = "fp32",
+        loaded: SentenceTransformer | None = None,
+    ) -> None:
         import torch
 
         self._torch = torch
         self.device = usable_device(device)
         self.batch_tokens = 2048 if self.device == "cpu" else 16384
-        self.model, missing = _load(files, getattr(torch, _TORCH_NAMES[precision]))
-        self.has_pooler = getattr(self.model, "pooler", None) is not None and not any(
-            key.startswith("pooler.") for key in missing
-        )
-        if lost := sorted(key for key in missing if not key.startswith("pooler.")):
-            raise ModelError(
-                f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}"
-                f"{' ...' if len(lost) > 3 else ''}."
-            )
-        self.model.to(self.device).eval()
+        usable = loaded if precision == "fp32" else None
+        whole = usable or load_encoder(files, _TORCH_NAMES[precision])
+        transformer: Any
+        transformer, *self.modules = whole.to(self.device)
+        self.model: Any = transformer.auto_model
+        self.has_pooler, self.n_layers = description.has_pooler, description.layers
         self.takes_types = "token_type_ids" in inspect.signature(self.model.forward).parameters
         self.pad = int(files.config.get("pad_token_id") or 0)
-        self.n_layers = int(self.model.config.num_hidden_layers)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
         """Hidden states of the asked layers for each batch, in order."""
@@ -79,6 +90,37 @@ class TorchEngine:
             pooler=None if pooler is None else pooler.float().cpu().numpy(),
         )
 
+    def embed(self, states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What the model's own modules make of token vectors.
+
+        Args:
+            states: (b, t, d), of any layer.
+            mask: (b, t) 1 for a token, 0 for padding.
+        """
+        torch = self._torch
+        with torch.inference_mode():
+            vectors = self.after(*(torch.from_numpy(array).to(self.device) for array in (states, mask)))
+        return vectors.cpu().numpy()
+
+    def after(self, states: Any, mask: Any, pooling: str = "", pooler: Any = None) -> Any:
+        """The same of tensors, which can be differentiated.
+
+        Args:
+            pooling: in place of the model's own.
+            pooler: (b, d) what the pooler said, for the pooling "pooler".
+        """
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        features = {"token_embeddings": states, "attention_mask": mask}
+        for module in self.modules:
+            if isinstance(module, Pooling) and pooler is not None:
+                features["sentence_embedding"] = pooler
+            elif isinstance(module, Pooling) and pooling in ST_NAMES:
+                features = Pooling(module.embedding_dimension, ST_NAMES[pooling])(features)
+            else:
+                features = module(features)
+        return features["sentence_embedding"]
+
 
 def best_device() -> str:
     """The GPU that PyTorch can use, "cpu" where there is none."""
@@ -102,52 +144,8 @@ def usable_device(name: str | None) -> str:
     try:
         torch.zeros(1, device=name).cpu()
     except (RuntimeError, AssertionError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
+        reason = first_line(error).rstrip(".")
         raise InputError(
             f"PyTorch cannot compute on the device '{name}' here: {reason}. Take cpu, or name none."
         ) from None
     return name
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep transformers from printing: progress bars and remarks on a model's configuration."""
-    from transformers.utils import logging
-
-    showed_progress, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if showed_progress:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def _load(files: ModelFiles, dtype: Any) -> tuple[Any, set[str]]:
-    """The model and the names of parameters that its file does not hold."""
-    from safetensors import SafetensorError
-    from transformers import AutoModel
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
-
-    kind = files.config.get("model_type")
-    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or files.config.get("is_encoder_decoder"):
-        raise ModelError(
-            f"'{files.name}' is a model of type '{kind}', which is no BERT-like encoder. "
-            "Choose a BERT-like encoder or a sentence-transformers model."
-        )
-    try:
-        with quiet():
-            model, info = AutoModel.from_pretrained(
-                str(files.folder),
-                dtype=dtype,
-                use_safetensors=True,
-                local_files_only=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-            )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"the model '{files.name}' in {files.folder} cannot be loaded: {reason}") from error
-    return model, set(info["missing_keys"])

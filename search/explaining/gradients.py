@@ -105,10 +105,6 @@ class Differentiable:
                 "Build the index with --pooling mean, mean_sqrt_len or max to have scores explained."
             )
         self._layers = pooled_layers(encoder.layer, engine.n_layers)
-        self._dense = [
-            (self._tensor(dense.weight), self._tensor(dense.bias), dense.activation)
-            for dense in encoder.dense
-        ]
 
     def path(self, text: TokenVectors, role: Role | None) -> Path:
         """From [PAD] in place of every word to the text as it is."""
@@ -186,18 +182,8 @@ class Differentiable:
         output = self._engine.model(inputs_embeds=points, output_hidden_states=True, **inputs)
         states = (*output.hidden_states[:-1], output.last_hidden_state)
         hidden = torch.stack([states[layer] for layer in self._layers]).mean(dim=0)
-        pooling = self._encoder.pooling
-        if pooling == "pooler":
-            vectors = output.pooler_output
-        elif pooling == "cls":
-            vectors = hidden[:, 0]
-        elif pooling == "max":
-            vectors = hidden.amax(dim=1)
-        else:
-            vectors = hidden.mean(dim=1) * (hidden.shape[1] ** 0.5 if pooling == "mean_sqrt_len" else 1)
-        for weight, bias, activation in self._dense:
-            vectors = vectors @ weight.T + bias
-            vectors = torch.tanh(vectors) if activation == "Tanh" else vectors
+        pooler = output.pooler_output if self._encoder.pooling == "pooler" else None
+        vectors = self._engine.after(hidden, inputs["attention_mask"], self._encoder.pooling, pooler)
         vectors = vectors[:, : self._encoder.dimension]
         return vectors / torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
 
@@ -216,7 +202,7 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
     files = encoder.files
     if not any(files.folder.glob("*.safetensors")):  # a converted model, which has no weights for PyTorch
         files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch").files
-    return Differentiable(encoder, TorchEngine(files))
+    return Differentiable(encoder, TorchEngine(files, encoder.description))
 
 
 @lru_cache(maxsize=1)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from search.encoding import Encoder
+from search.encoding.loading import load_encoder, quiet
 from search.encoding.models import ModelFiles
-from search.encoding.torch_engine import quiet
 from search.errors import ModelError, OptionalDependency
 from search.training.scoring import embeddings
 
@@ -98,22 +98,7 @@ def load_model(files: ModelFiles, device: str) -> Any:
     Raises:
         ModelError: sentence-transformers cannot load it.
     """
-    import torch
-    from sentence_transformers import SentenceTransformer
-
-    try:
-        model = SentenceTransformer(
-            str(files.folder),
-            device=device,
-            local_files_only=True,
-            trust_remote_code=False,
-            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
-        )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"the model '{files.name}' in {files.folder} cannot be trained: {reason}") from error
-    model.max_seq_length = files.max_tokens
-    return model
+    return load_encoder(files).to(device)
 
 
 def save_model(model: Any, folder: Path) -> Encoder:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from search.encoding.loading import load_transformer
 from search.encoding.models import ModelFiles
-from search.errors import InputError, ModelError
+from search.errors import InputError, ModelError, first_line
 from search.records.evaluations import Estimate
 from search.statistics import mean_of
 from search.training.model import losses, seeded, shown_name
@@ -91,13 +92,13 @@ class MaskedWords:
 
     def __init__(self, model: Any, files: ModelFiles, seed: int) -> None:
         import torch
-        from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
+        from transformers import DataCollatorForLanguageModeling
 
         tokenizer = model.tokenizer
         if tokenizer.mask_token is None:
             raise ModelError(f"'{files.name}' has no token for a mask. Take --objective denoising.")
         with seeded(seed):
-            whole, missing = _with_head(AutoModelForMaskedLM, files)
+            whole, missing = load_transformer(files, "AutoModelForMaskedLM")
         base = whole.base_model_prefix
         setattr(whole, base, model[0].auto_model)
         whole.tie_weights()
@@ -182,9 +183,8 @@ class Denoising:
             with seeded(seed):
                 self.module = losses().DenoisingAutoEncoderLoss(model, tie_encoder_decoder=True)
         except (ValueError, AssertionError, OSError, AttributeError, TypeError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise ModelError(
-                f"'{files.name}' cannot be a decoder, too, as a denoising auto-encoder needs ({reason}). "
+                f"'{files.name}' cannot be a decoder, too, as a denoising auto-encoder needs ({first_line(error)}). "
                 "Take --objective mlm."
             ) from error
         self.module.to(model.device)
@@ -234,25 +234,6 @@ def _has_no_words(text: str) -> bool:
 
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-
-
-def _with_head(auto: Any, files: ModelFiles) -> tuple[Any, set[str]]:
-    """transformers' model with its head, and the names of parameters that the file does not hold."""
-    import torch
-
-    try:
-        model, info = auto.from_pretrained(
-            str(files.folder),
-            dtype=torch.float32,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"'{files.name}' cannot learn masked words: {reason}") from error
-    return model, set(info["missing_keys"])
 
 
 def _batches(model: Any, texts: Sequence[str]) -> Any:

@@ -83,7 +83,7 @@ def run(
         "objective": job.objective,
         "pooling": job.base.pooling,
         "max_tokens": job.base.max_tokens,
-        "prompts": dict(job.base.files.prompts),
+        "prompts": dict(job.base.description.prompts),
         **job.data,
         **{name: value for name, value in asdict(job.settings).items() if name != "device"},
     }

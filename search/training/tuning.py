@@ -211,7 +211,7 @@ class _Read:
 
 def _job(read: _Read, base: Encoder, work: WorkFolder, settings: Settings, loss: Loss) -> Job:
     train, dev = read.train, read.dev
-    prompts = base.files.prompts
+    prompts = base.description.prompts
     measure: Measure
     choose: Measure | None = None
     counts = {**read.counts, "train": len(train), "held_out": len(dev)}

@@ -128,7 +128,7 @@ def test_long_texts_are_read_in_windows_and_the_middle_decides(tagger: Path) -> 
     (read,) = loaded.read([text])
     head = loaded.head
     whole = head.tokenizer.encode(text, add_special_tokens=False)
-    room = head.files.max_tokens - 2
+    room = head.max_tokens - 2
     step = room - min(OVERLAP, room // 2)
     starts = [0]
     while starts[-1] + room < len(whole.ids):

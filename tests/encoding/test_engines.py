@@ -141,7 +141,11 @@ def test_models_that_are_converted_at_once_are_converted_once(tmp_path: Path, ow
         thread.join()
     assert errors == []
     (entry,) = cache.all_cached()
-    assert (entry.files.name, entry.n_layers, entry.has_pooler) == (str(folder), 3, True)
+    assert (entry.files.name, entry.description.layers, entry.description.has_pooler) == (
+        str(folder),
+        3,
+        True,
+    )
     assert entry.bytes > 10_000
     assert not list((own_cache / "models").glob("*.new"))
     cache.remove(entry)
@@ -153,12 +157,12 @@ def test_a_half_written_entry_is_no_entry(tmp_path: Path, own_cache: Path) -> No
     encoder = Encoder(str(save_tiny_bert(tmp_path / "model", seed=5)))
     files = encoder.files
 
-    def killed(folder: Path) -> dict[str, Any]:
+    def killed(folder: Path) -> None:
         (folder / "encoder.xml").write_text("half")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cache.add(files, killed)
+        cache.add(files, encoder.description, killed)
     assert cache.cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256) is None
     assert encoder.encode(["key"]).shape == (1, 32)
 
@@ -185,23 +189,16 @@ def test_conversion_catches_a_model_that_computes_something_else(
 
     folder = save_tiny_bert(tmp_path / "model", seed=7)
     other = save_tiny_bert(tmp_path / "other", seed=8)
-    files = Encoder(str(folder)).files
+    encoder, another = Encoder(str(folder)), Encoder(str(other))
     (tmp_path / "out").mkdir()
-    monkeypatch.setattr(
-        convert,
-        "_check",
-        lambda engine, f, place: _original(TorchEngine(Encoder(str(other)).files, "cpu"), f, place),
-    )
+    check = convert._check
+
+    def against_another(engine: TorchEngine, *args: Any) -> None:
+        check(TorchEngine(another.files, another.description, "cpu"), *args)
+
+    monkeypatch.setattr(convert, "_check", against_another)
     with pytest.raises(ModelError, match="computes something else"):
-        convert.convert(files, tmp_path / "out")
-
-
-def _original(*args: Any) -> None:
-    import importlib
-
-    import search.encoding.convert as module
-
-    importlib.reload(module)._check(*args)
+        convert.convert(encoder.files, encoder.description, tmp_path / "out")
 
 
 def test_threads_share_one_engine(tiny: Encoder) -> None:

@@ -19,7 +19,7 @@ def tries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A conversion that fails; each attempt is noted here."""
     made: list[str] = []
 
-    def fails(files: Any, folder: Path) -> None:
+    def fails(files: Any, *others: Any) -> None:
         made.append(files.name)
         raise ModelError(f"'{files.name}' cannot be converted for OpenVINO: no such operation")
 

@@ -1,6 +1,8 @@
 """Layers, dimensions and Dense modules, against the reference implementation."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -111,10 +113,70 @@ def test_dense_modules(tmp_path: Path, activation: str) -> None:
         assert why.steps > 0  # by integrated gradients; see tests/explaining/test_gradients.py
 
 
-def test_dense_modules_that_are_not_supported(tmp_path: Path) -> None:
-    folder = save_dense(tmp_path, "GELU")
-    with pytest.raises(ModelError, match="Dense module with GELU"):
+def test_an_activation_that_sentence_transformers_does_not_trust(tmp_path: Path) -> None:
+    folder = save_dense(tmp_path, "Identity")
+    (config,) = folder.glob("*_Dense/config.json")
+    config.write_text(config.read_text().replace("torch.nn.modules.linear.Identity", "my.own.Identities"))
+    with pytest.raises(ModelError, match=r"Dense module with my\.own\.Identities"):
         Encoder(str(folder))
+
+
+def save_only_torch(folder: Path, which: str) -> Path:
+    """A model with something that only sentence-transformers can do, saved by itself."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize, Pooling
+
+    if which == "a Dense module with GELU":
+        return save_dense(folder, "GELU")
+    base = SentenceTransformer(str(save_tiny_bert(folder / "base")), device="cpu")
+    torch.manual_seed(1)
+    pooling = Pooling(32, "mean")
+    modules = {
+        "the pooling cls+mean": [Pooling(32, ["cls", "mean"])],
+        "the pooling weightedmean": [Pooling(32, "weightedmean")],
+        "a module LayerNorm": [pooling, LayerNorm(32), Normalize()],
+        "a module Normalize": [pooling, Normalize(), Dense(32, 5)],
+        "a Dense module with a residual": [pooling, Dense(32, 5, use_residual=True)],
+        "a Dense module of token vectors, a module Pooling": [
+            Dense(32, 32, module_input_name="token_embeddings"),
+            pooling,
+        ],
+    }[which]
+    SentenceTransformer(modules=[base[0], *modules]).save(str(folder / "model"))
+    return folder / "model"
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        "the pooling cls+mean",
+        "the pooling weightedmean",
+        "a module LayerNorm",
+        "a module Normalize",
+        "a Dense module with GELU",
+        "a Dense module with a residual",
+        "a Dense module of token vectors, a module Pooling",
+    ],
+)
+def test_what_only_sentence_transformers_can_do_runs_in_pytorch(tmp_path: Path, which: str) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = save_only_torch(tmp_path, which)
+    encoder = Encoder(str(folder))
+    reference = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
+    np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)
+    assert encoder.dimension == reference.shape[1]
+    assert encoder.notes == (f"PyTorch encodes instead of OpenVINO: {which}",)
+    again = Encoder.of(encoder.fingerprint)
+    np.testing.assert_allclose(again.encode(TEXTS), reference, atol=1e-5)
+    why = search.explain(TEXTS[0], TEXTS[1], model=encoder)
+    assert why.steps > 0
+    assert abs(why.residual) < 0.02
+    with pytest.raises(InputError, match=f"has {re.escape(which)}, so it can pool only as it was made to"):
+        Encoder(str(folder), pooling="max")
+    with pytest.raises(ModelError, match="the engine 'openvino' cannot do all of"):
+        Encoder(str(folder), engine="openvino").encode(TEXTS)
 
 
 def test_other_weights_in_a_dense_module_are_another_model(tmp_path: Path) -> None:
@@ -133,3 +195,37 @@ def test_a_model_made_for_dot_products_says_so(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "config_sentence_transformers.json").write_text(json.dumps({"similarity_fn_name": "dot"}))
     assert "seewhy compares by cosine" in Encoder(str(folder)).notes[0]
+
+
+def test_what_the_configuration_says_is_kept_as_sentence_transformers_says_it(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"truncate_dim": 7}))
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 40, "do_lower_case": true}')
+    tokenizer = folder / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace('"lowercase": true', '"lowercase": false'))
+    texts = ["Find The KEY", "word " * 50]
+    reference = SentenceTransformer(str(folder), device="cpu").encode(texts, normalize_embeddings=True)
+    encoder = Encoder(str(folder))
+    assert (encoder.max_tokens, encoder.dimension) == (40, 7)
+    np.testing.assert_allclose(encoder.encode(texts, truncate=True), reference, atol=1e-5)
+    np.testing.assert_allclose(
+        Encoder.of(encoder.fingerprint).encode(texts, truncate=True), reference, atol=1e-5
+    )
+
+
+def test_a_model_with_a_vocabulary_only(tmp_path: Path) -> None:
+    """As old ones have it; the converted model needs nothing of transformers all the same."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = save_tiny_bert(tmp_path / "model")
+    entries = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").write_text("\n".join(entries))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    reference = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
+    encoder = Encoder(str(folder))
+    np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)
+    shutil.rmtree(folder)
+    np.testing.assert_allclose(Encoder.of(encoder.fingerprint).encode(TEXTS), reference, atol=1e-5)

@@ -11,7 +11,7 @@ import search
 from search.encoding import Encoder
 from search.errors import ModelError
 from search.explaining.gradients import Differentiable, attribution, differentiable
-from tests.conftest import save_tiny_bert
+from tests.conftest import save_modules, save_tiny_bert
 from tests.encoding.test_engines import save_family
 from tests.encoding.test_options import save_dense
 
@@ -105,6 +105,7 @@ def test_the_end_of_the_way_is_the_embedding(tmp_path: Path, family: str) -> Non
     """Input embeddings and token ids must mean the same to every architecture."""
     folder = tmp_path / family
     folder = save_tiny_bert(folder) if family == "bert" else save_family(folder, family)
+    save_modules(folder, "mean")
     (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "find: "}}')
     encoder = Encoder(str(folder), pooling="cls", engine="torch", device="cpu")
     (asked,) = encoder.tokens([QUERY], role="query")

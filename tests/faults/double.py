@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from search.encoding import Encoder
+from search.encoding.description import Description
 from search.encoding.encoder import Role
 from search.encoding.models import ModelFiles
 from search.errors import TextTooLong
@@ -36,14 +37,21 @@ class WordEncoder(Encoder):
                 name="words",
                 folder=Path("words"),
                 source="folder",
-                config={"num_hidden_layers": 1, "hidden_size": D, "max_position_embeddings": MAX_TOKENS},
-                pooling="mean",
-                max_tokens=MAX_TOKENS,
-                prompts={},
+                config={},
                 weights_sha256="1" * 64,
                 tokenizer_sha256="2" * 64,
                 config_sha256="3" * 64,
-            )
+            ),
+            description=Description(
+                layers=1,
+                width=D,
+                positions=MAX_TOKENS,
+                max_tokens=MAX_TOKENS,
+                has_pooler=False,
+                pooling="mean",
+                dimension=D,
+                prompts={},
+            ),
         )
 
     @cached_property

@@ -1,0 +1,186 @@
+"""What sentence-transformers says of an encoder, written down so that the next process need not ask it.
+
+    <cache>/described/<hash of the model's files>.json
+
+Asking takes seconds, as PyTorch has to be imported; reading the file takes none. It is also kept beside the
+converted model, see `search.encoding.cache`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from search.encoding.models import ModelFiles, optional_json
+from search.encoding.pooling import ACTIVATIONS, ST_NAMES
+from search.errors import ModelError
+from search.files import cache_home, write_whole
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_FORMAT = 1  # raise it when more is written down
+_SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # at the end they change no direction
+
+
+@dataclass(frozen=True)
+class Description:
+    """How a model makes embeddings.
+
+    Attributes:
+        layers: encoder layers; hidden states are numbered 0 (the embedding layer) to `layers`.
+        width: length of a token vector.
+        positions: most tokens that could be read, special ones included.
+        max_tokens: most tokens of one text by the model's own configuration.
+        has_pooler: it has a trained pooler.
+        pooling: its own, by our name where it has one, "mean" where the model says nothing.
+        dense: for each Dense module after pooling, its folder and its activation.
+        dimension: length of an embedding that its modules make.
+        truncate: how many dimensions of it are kept by its own configuration, None for all.
+        lowercase: texts are put into lower case before the tokenizer reads them.
+        prompts: name ("query", "document", ...) to the text put before every input of that kind.
+        similarity: what it was made for: "cosine", "dot", "euclidean" or "manhattan".
+        only_torch: which of its modules only sentence-transformers can do, for people to read; "" where there
+            is none.
+    """
+
+    layers: int
+    width: int
+    positions: int
+    max_tokens: int
+    has_pooler: bool
+    pooling: str
+    dimension: int
+    prompts: dict[str, str]
+    dense: tuple[tuple[str, str], ...] = ()
+    truncate: int | None = None
+    lowercase: bool = False
+    similarity: str = "cosine"
+    only_torch: str = ""
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Description:
+        """What `asdict` and JSON made of one; TypeError, ValueError or KeyError if it is none."""
+        dense = tuple((str(folder), str(activation)) for folder, activation in values["dense"])
+        return cls(**{**values, "dense": dense})
+
+
+def describe(files: ModelFiles) -> tuple[Description, SentenceTransformer | None]:
+    """What is known of an encoder, and the encoder itself where it had to be loaded to find out.
+
+    Raises:
+        ModelError: it cannot be loaded, lacks weights, or makes embeddings in a way that is not supported.
+    """
+    file = cache_home() / "described" / f"{_key(files)}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return Description.from_dict(json.loads(file.read_text(encoding="utf-8"))), None
+    from search.encoding.loading import load_encoder, load_transformer, require_whole
+
+    model = load_encoder(files)
+    _, missing = load_transformer(files)
+    require_whole(files, missing)
+    description = _described(files, model, missing)
+    with suppress(OSError):  # a cache that cannot be written to costs only asking again
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(asdict(description), ensure_ascii=False, indent=1))
+    return description, model
+
+
+def notes_on(files: ModelFiles, description: Description) -> tuple[str, ...]:
+    """Sentences about what was assumed, for people to read."""
+    notes = []
+    if not (files.folder / "modules.json").is_file():
+        notes.append(f"{files.name} says nothing about sentence embeddings: mean pooling is used.")
+    if description.similarity != "cosine":
+        notes.append(
+            f"{files.name} was made for similarity by '{description.similarity}'; seewhy compares by cosine."
+        )
+    return tuple(notes)
+
+
+def _key(files: ModelFiles) -> str:
+    """A hash of all that sentence-transformers reads of a model."""
+    digest = hashlib.sha256(f"{_FORMAT} {files.weights_sha256} {files.tokenizer_sha256}".encode())
+    for place in (files.folder, *(files.folder / module for module in files.modules)):
+        for path in sorted(place.glob("*.json")):
+            if path.name not in ("tokenizer.json", "vocab.json"):
+                digest.update(f"\n{path.relative_to(files.folder)}\n".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[str]) -> Description:
+    from search.encoding.loading import positions
+
+    transformer: Any
+    transformer, *modules = model
+    inside, truncate = transformer.auto_model, model.truncate_dim
+    model.truncate_dim = None
+    pooling, dense, only_torch = _after(files, modules)
+    prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
+    if prompts and not all(getattr(module, "include_prompt", True) for module in modules):
+        raise ModelError(f"the model '{files.name}' keeps prompts out of pooling, which is not supported.")
+    return Description(
+        layers=int(inside.config.num_hidden_layers),
+        width=int(inside.config.hidden_size),
+        positions=positions(inside),
+        max_tokens=model.max_seq_length or positions(inside),
+        has_pooler=getattr(inside, "pooler", None) is not None and not missing,
+        pooling=pooling,
+        dimension=model.get_embedding_dimension() or int(inside.config.hidden_size),
+        prompts=prompts,
+        dense=dense,
+        truncate=truncate,
+        lowercase=bool(transformer.do_lower_case),
+        similarity=str(model.similarity_fn_name),
+        only_torch=only_torch,
+    )
+
+
+def _after(files: ModelFiles, modules: list[Any]) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """Pooling, Dense modules, and what only sentence-transformers can do, of what follows the transformer."""
+    pooling = [module for module in modules if _kind(module) == "Pooling"]
+    if len(pooling) != 1:
+        raise ModelError(f"the model '{files.name}' makes no embeddings of texts: it does not pool once.")
+    ours = {theirs: mine for mine, theirs in ST_NAMES.items()}
+    modes = pooling[0].pooling_mode
+    named = "+".join(ours.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes))
+    rest = list(zip(modules, files.modules or ("",), strict=False))
+    while _kind(rest[-1][0]) in _SAME_AS_LENGTH_1:
+        rest.pop()
+    others = [f"the pooling {named}"] if named not in ST_NAMES else []
+    dense = []
+    for module, folder in rest[1:] if rest[0][0] is pooling[0] else rest:
+        if problem := _not_ours(files, module, folder):
+            others.append(problem)
+        else:
+            dense.append((folder, _kind(module.activation_function)))
+    return (named, (), ", ".join(others)) if others else (named, tuple(dense), "")
+
+
+def _not_ours(files: ModelFiles, module: Any, folder: str) -> str:
+    """What NumPy cannot do of a module, "" for a Dense module that it can.
+
+    Raises:
+        ModelError: sentence-transformers does not trust its activation, and would take another.
+    """
+    if _kind(module) != "Dense":
+        return f"a module {_kind(module)}"
+    activation = _kind(module.activation_function)
+    saved = optional_json(files.folder / folder / "config.json", files.name).get("activation_function")
+    if saved and str(saved).rpartition(".")[2] != activation:
+        raise ModelError(f"the model '{files.name}' has a Dense module with {saved}, which is not supported.")
+    if activation not in ACTIVATIONS:
+        return f"a Dense module with {activation}"
+    if module.use_residual:
+        return "a Dense module with a residual"
+    plain = module.module_input_name == module.module_output_name == "sentence_embedding"
+    return "" if plain else "a Dense module of token vectors"
+
+
+def _kind(module: Any) -> str:
+    return type(module).__name__

@@ -1,0 +1,158 @@
+"""Models in PyTorch: encoders by sentence-transformers, models with a task head by transformers.
+
+Safetensors only; files of this machine only; no code that comes with a model is run, whatever its files ask for.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from search.encoding.models import ModelFiles, optional_json
+from search.errors import ModelError, first_line
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTransformer:
+    """An encoder with all its modules, on the CPU; what follows the transformer computes in float32.
+
+    Its `max_seq_length` is what fits, whatever its configuration says.
+
+    Args:
+        precision: of the transformer's weights and arithmetic, by PyTorch's name.
+
+    Raises:
+        ModelError: it is no BERT-like encoder, or sentence-transformers cannot load it.
+    """
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+    kind = files.config.get("model_type")
+    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or files.config.get("is_encoder_decoder"):
+        raise ModelError(
+            f"'{files.name}' is a model of type '{kind}', which is no BERT-like encoder. "
+            "Choose a BERT-like encoder or a sentence-transformers model."
+        )
+    if (files.folder / "adapter_config.json").is_file():
+        raise ModelError(
+            f"'{files.name}' is an adapter to another model. Merge the two with PEFT's merge_and_unload, "
+            "save the whole and name that."
+        )
+    with _loading(files):
+        model = SentenceTransformer(
+            str(files.folder),
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={
+                "dtype": getattr(torch, precision),
+                "use_safetensors": True,
+                "attn_implementation": None,  # no kernels of others, though the model's files name some
+            },
+        )
+        if model[0].transformer_task != "feature-extraction":
+            raise ModelError(f"it is made for {model[0].transformer_task}, not for embeddings")
+        for module in list(model)[1:]:
+            module.float()
+        limit, fits = model.max_seq_length, positions(model[0].auto_model)
+        model.max_seq_length = fits if limit is None else min(int(limit), fits)
+    return model.eval()
+
+
+def load_transformer(
+    files: ModelFiles, task: str = "AutoModel", **options: Any
+) -> tuple[Any, tuple[str, ...]]:
+    """A model of transformers, in float32, and the names of its weights that the files do not hold.
+
+    Args:
+        task: the class that loads it: "AutoModel" for the encoder alone, "AutoModelForMaskedLM", ...
+
+    Raises:
+        ModelError: transformers cannot load it.
+    """
+    import torch
+    import transformers
+
+    with _loading(files):
+        model, report = getattr(transformers, task).from_pretrained(
+            str(files.folder),
+            dtype=torch.float32,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            **options,
+        )
+    return model.eval(), tuple(sorted(report["missing_keys"]))
+
+
+def require_whole(files: ModelFiles, missing: tuple[str, ...]) -> None:
+    """Raise ModelError if the encoder itself lacks weights; the pooler may."""
+    if lost := [key for key in missing if not key.startswith("pooler.")]:
+        raise ModelError(
+            f"the model '{files.name}' is incomplete: no weights for {', '.join(lost[:3])}"
+            f"{' ...' if len(lost) > 3 else ''}."
+        )
+
+
+def positions(model: Any) -> int:
+    """How many tokens have a position, special ones included.
+
+    RoBERTa's family numbers positions from the padding's number on, so that fewer fit than its table has rows.
+    """
+    import torch
+
+    for module in model.modules():
+        table = getattr(module, "position_embeddings", None)
+        if isinstance(table, torch.nn.Embedding):
+            return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+    return int(getattr(model.config, "max_position_embeddings", None) or 512)
+
+
+def token_limit(files: ModelFiles, model: Any) -> int:
+    """Most tokens of one input of a model of transformers, by its positions and its tokenizer's configuration."""
+    limit = optional_json(files.folder / "tokenizer_config.json", files.name).get("model_max_length")
+    return min(positions(model), int(limit)) if limit else positions(model)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the libraries from printing: progress bars, remarks on a model's configuration."""
+    from transformers.utils import logging as of_transformers
+
+    sentences = logging.getLogger("sentence_transformers")
+    bars, verbosity, level = (
+        of_transformers.is_progress_bar_enabled(),
+        of_transformers.get_verbosity(),
+        sentences.level,
+    )
+    of_transformers.disable_progress_bar()  # type: ignore[no-untyped-call]
+    of_transformers.set_verbosity_error()  # type: ignore[no-untyped-call]
+    sentences.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        sentences.setLevel(level)
+        of_transformers.set_verbosity(verbosity)
+        if bars:
+            of_transformers.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _loading(files: ModelFiles) -> Iterator[None]:
+    """What goes wrong in there is the fault of the model's files, whichever library stumbles over them."""
+    try:
+        with quiet():
+            yield
+    except Exception as error:
+        raise ModelError(
+            f"the model '{files.name}' in {files.folder} cannot be loaded: {first_line(error)}"
+        ) from error
