@@ -78,12 +78,13 @@ def describe(files: ModelFiles) -> tuple[Description, SentenceTransformer | None
     file = cache_home() / "described" / f"{_key(files)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         return Description.from_dict(json.loads(file.read_text(encoding="utf-8"))), None
-    from search.encoding.loading import load_encoder, load_transformer, require_whole
+    from search.encoding.loading import load_encoder, load_transformer, loading, require_whole
 
     model = load_encoder(files)
     _, missing = load_transformer(files)
     require_whole(files, missing)
-    description = _described(files, model, missing)
+    with loading(files):
+        description = _described(files, model, missing)
     with suppress(OSError):  # a cache that cannot be written to costs only asking again
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(asdict(description), ensure_ascii=False, indent=1))
@@ -131,10 +132,10 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         max_tokens=model.max_seq_length or positions(inside),
         has_pooler=getattr(inside, "pooler", None) is not None and not missing,
         pooling=pooling,
-        dimension=model.get_embedding_dimension() or int(inside.config.hidden_size),
+        dimension=int(model.get_embedding_dimension() or inside.config.hidden_size),
         prompts=prompts,
         dense=dense,
-        truncate=truncate,
+        truncate=None if truncate is None else int(truncate),
         lowercase=bool(transformer.do_lower_case),
         similarity=str(model.similarity_fn_name),
         only_torch=only_torch,

@@ -44,7 +44,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
             f"'{files.name}' is an adapter to another model. Merge the two with PEFT's merge_and_unload, "
             "save the whole and name that."
         )
-    with _loading(files):
+    with loading(files):
         model = SentenceTransformer(
             str(files.folder),
             device="cpu",
@@ -57,7 +57,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
             },
         )
         if model[0].transformer_task != "feature-extraction":
-            raise ModelError(f"it is made for {model[0].transformer_task}, not for embeddings")
+            raise ModelError(f"'{files.name}' is made for {model[0].transformer_task}, not for embeddings.")
         for module in list(model)[1:]:
             module.float()
         limit, fits = model.max_seq_length, positions(model[0].auto_model)
@@ -79,7 +79,7 @@ def load_transformer(
     import torch
     import transformers
 
-    with _loading(files):
+    with loading(files):
         model, report = getattr(transformers, task).from_pretrained(
             str(files.folder),
             dtype=torch.float32,
@@ -147,11 +147,13 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _loading(files: ModelFiles) -> Iterator[None]:
+def loading(files: ModelFiles) -> Iterator[None]:
     """What goes wrong in there is the fault of the model's files, whichever library stumbles over them."""
     try:
         with quiet():
             yield
+    except ModelError:
+        raise
     except Exception as error:
         raise ModelError(
             f"the model '{files.name}' in {files.folder} cannot be loaded: {first_line(error)}"

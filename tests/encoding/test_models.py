@@ -142,3 +142,81 @@ def test_a_model_that_is_no_encoder_is_refused_by_name(tmp_path: Path) -> None:
     )
     with pytest.raises(ModelError, match="is a model of type 'gpt2', which is no BERT-like encoder"):
         Encoder(str(folder)).encode(["water"])
+
+
+MODULES = {
+    "no JSON": ("[", "modules.json cannot be read"),
+    "deep": ("[" * 100_000, "modules.json cannot be read"),
+    "no list": ("{}", "modules.json is not a list"),
+    "no modules": ("[]", "modules in an order that is not supported"),
+    "texts": ('["a"]', "a module in modules.json lacks"),
+    "no path": ('[{"type": "sentence_transformers.models.Transformer"}]', "lacks 'path'"),
+    "code of its own": (
+        '[{"type": "mine.Transformer", "path": ""}]',
+        "module 'Transformer', which is not supported",
+    ),
+    "another class": (
+        '[{"type": "sentence_transformers.models.WordEmbeddings", "path": ""}]',
+        "'WordEmbeddings'",
+    ),
+    "outside": (
+        '[{"type": "sentence_transformers.models.Pooling", "path": "../../etc"}]',
+        r"the folder '\.\./",
+    ),
+    "absolute": ('[{"type": "sentence_transformers.models.Pooling", "path": "/etc"}]', "the folder '/etc'"),
+}
+
+
+@pytest.mark.parametrize("which", MODULES)
+def test_modules_made_to_do_harm(tmp_path: Path, which: str) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    text, said = MODULES[which]
+    (folder / "modules.json").write_text(text)
+    with pytest.raises(ModelError, match=said) as caught:
+        find_model(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+FILES = {
+    "1_Pooling/config.json": [
+        "{",
+        "[]",
+        '{"embedding_dimension": "x", "pooling_mode_cls_token": true}',
+        '{"a": 1}',
+    ],
+    "sentence_bert_config.json": [
+        "{",
+        '{"max_seq_length": "many"}',
+        '{"model_args": 7}',
+        '{"transformer_task": "x"}',
+    ],
+    "config_sentence_transformers.json": ["{", '{"prompts": 7}', '{"truncate_dim": "x"}'],
+    "tokenizer_config.json": ["{", "[]"],
+    "config.json": [
+        '{"model_type": "bert", "hidden_size": "x"}',
+        '{"model_type": "bert", "hidden_size": 31}',
+    ],
+}
+
+
+@pytest.mark.parametrize(("file", "text"), [(file, text) for file, texts in FILES.items() for text in texts])
+def test_a_damaged_file_of_a_model_is_one_plain_error(tmp_path: Path, file: str, text: str) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / file).write_text(text)
+    with pytest.raises(ModelError, match=str(folder)) as caught:
+        Encoder(str(folder)).encode(["water"])
+    assert "\n" not in str(caught.value)
+
+
+def test_pickled_weights_of_a_module_are_refused(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / "1_Pooling" / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(ModelError, match="pickle files only"):
+        find_model(str(folder))
+
+
+def test_an_adapter_is_refused(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(ModelError, match="is an adapter to another model"):
+        Encoder(str(folder))
