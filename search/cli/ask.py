@@ -13,6 +13,8 @@ from search.cli.options import (
     DeviceOption,
     IndexOptions,
     RankingOptions,
+    checkpoint,
+    top_k,
 )
 from search.cli.output import PANEL, Output
 from search.cli.progress import progress_bar
@@ -21,22 +23,17 @@ READING = "Reading"
 
 
 def ask(
-    question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="What you want to know.", show_default=False)
-    ],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
     ranking: RankingOptions,
     index: IndexOptions,
     output: Output,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME|FOLDER",
-            help="The reader: a checkpoint that was trained for answer spans, such as deepset/roberta-base-squad2.",
-            show_default=False,
+        checkpoint(
+            "The reader: a checkpoint that was trained for answer spans, such as deepset/roberta-base-squad2."
         ),
     ] = None,
-    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many passages are read.")] = 10,
+    k: Annotated[int, top_k("How many passages are read.")] = 10,
     answers: Annotated[int, typer.Option("--answers", "-n", min=1, help="How many answers are shown.")] = 3,
     inside: Annotated[
         str | None,
@@ -44,7 +41,6 @@ def ask(
             "--in",
             metavar="FILE",
             help="Read this text file, - for standard input, instead of passages of an index.",
-            show_default=False,
         ),
     ] = None,
     per_document: Annotated[

@@ -10,7 +10,7 @@ import typer
 
 from search.cli.files import check_writable, write_file
 from search.cli.index import TokenVectors
-from search.cli.options import EncoderOptions, EngineOptions, OfflineOption
+from search.cli.options import EncoderOptions, EngineOptions, OfflineOption, checkpoint, top_k
 from search.cli.output import Output, echo
 from search.cli.progress import bars, stopped_gently
 
@@ -33,9 +33,7 @@ Modes = Annotated[
         "with the first.",
     ),
 ]
-TopK = Annotated[
-    int, typer.Option("--top-k", "-k", min=1, help="The depth that figures such as nDCG@10 look at.")
-]
+TopK = Annotated[int, top_k("The depth that figures such as nDCG@10 look at.")]
 PerQuery = Annotated[
     str | None,
     typer.Option(
@@ -45,10 +43,7 @@ PerQuery = Annotated[
     ),
 ]
 Limit = Annotated[
-    int | None,
-    typer.Option(
-        "--limit", metavar="N", min=1, help="Only N of the data, spread evenly.", show_default=False
-    ),
+    int | None, typer.Option("--limit", metavar="N", min=1, help="Only N of the data, spread evenly.")
 ]
 
 
@@ -59,7 +54,6 @@ def evaluate(
             metavar="DATASET",
             help="A folder in BEIR layout; one with corpora/ and questions.jsonl; SQuAD's JSON; a CSV or TSV file "
             "with query, path (and relevance), or with sentence1, sentence2 and score.",
-            show_default=False,
         ),
     ],
     mode: Modes = None,
@@ -131,19 +125,10 @@ def evaluate(
 
 def evaluate_qa(
     dataset: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATASET", help="Questions with gold answers: SQuAD's JSON.", show_default=False
-        ),
+        Path, typer.Argument(metavar="DATASET", help="Questions with gold answers: SQuAD's JSON.")
     ],
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME|FOLDER",
-            help="The reader: a checkpoint that was trained for answer spans. Needed.",
-            show_default=False,
-        ),
+        str | None, checkpoint("The reader: a checkpoint that was trained for answer spans. Needed.")
     ] = None,
     limit: Limit = None,
     no_answer_margin: Annotated[
@@ -153,7 +138,6 @@ def evaluate_qa(
             metavar="M",
             help="By how much a span has to score more than no answer. Default: 0 where some questions have no "
             "answer, else the best span always counts.",
-            show_default=False,
         ),
     ] = None,
     max_answer: Annotated[
@@ -167,15 +151,12 @@ def evaluate_qa(
             help="Answer from an index of all paragraphs, too; the options of retrieval say how.",
         ),
     ] = False,
-    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many passages are read.")] = 10,
+    k: Annotated[int, top_k("How many passages are read.")] = 10,
     mode: Modes = None,
     encoder: Annotated[
         str | None,
         typer.Option(
-            "--encoder",
-            metavar="NAME|FOLDER",
-            help="The encoder of the index. Default: all-MiniLM-L6-v2.",
-            show_default=False,
+            "--encoder", metavar="NAME|FOLDER", help="The encoder of the index. Default: all-MiniLM-L6-v2."
         ),
     ] = None,
     index: Annotated[
@@ -219,26 +200,14 @@ def evaluate_qa(
 
 def evaluate_ner(
     dataset: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="Words with their labels, in CoNLL format.", show_default=False),
+        Path, typer.Argument(metavar="FILE", help="Words with their labels, in CoNLL format.")
     ],
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME|FOLDER",
-            help="A checkpoint that finds entities, such as dslim/bert-base-NER.",
-            show_default=False,
-        ),
+        str | None, checkpoint("A checkpoint that finds entities, such as dslim/bert-base-NER.")
     ] = None,
     predicted: Annotated[
         Path | None,
-        typer.Option(
-            "--predicted",
-            metavar="FILE",
-            help="Score the labels of this file instead of --model.",
-            show_default=False,
-        ),
+        typer.Option("--predicted", metavar="FILE", help="Score the labels of this file instead of --model."),
     ] = None,
     map_: Annotated[
         list[str] | None,
@@ -246,7 +215,6 @@ def evaluate_ner(
             "--map",
             metavar="A=B",
             help="Take the model's type A for the file's type B, or for O, which is none; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     limit: Limit = None,
@@ -256,7 +224,6 @@ def evaluate_ner(
             "--predictions",
             metavar="FILE",
             help="Write the words with the labels that were predicted, in CoNLL format.",
-            show_default=False,
         ),
     ] = None,
     offline: OfflineOption = False,

@@ -16,6 +16,7 @@ from search.cli.options import (
     ScoreOptions,
     passage_id,
     passage_or_path,
+    top_k,
 )
 from search.cli.output import DrawnOutput, Output, echo
 
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from search.ranking.question import Question
     from search.records.hits import Hit
 
-TopK = Annotated[
-    int, typer.Option("--top-k", "-k", min=1, help="As the query had it, whose ranks are meant.")
-]
+TopK = Annotated[int, top_k("As the query had it, whose ranks are meant.")]
 
 
 def explain(
@@ -49,10 +48,7 @@ def explain(
     cut: Annotated[
         list[int] | None,
         typer.Option(
-            "--cut",
-            metavar="N",
-            min=1,
-            help="Check with N words, not 1, 3 and 5; may be repeated.",
+            "--cut", metavar="N", min=1, help="Check with N words, not 1, 3 and 5; may be repeated."
         ),
     ] = None,
 ) -> None:
@@ -102,10 +98,9 @@ def contrast(
         typer.Argument(
             metavar="A",
             help="A rank of that query (3), a passage as it is listed (p812), or a path, whose best passage is meant.",
-            show_default=False,
         ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="Likewise.", show_default=False)],
+    b: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
     ranking: RankingOptions,
     parts: QuestionOptions,
     index: IndexOptions,
@@ -134,13 +129,12 @@ def why_not(
         typer.Argument(
             metavar="PATH",
             help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
-            show_default=False,
         ),
     ],
     score: ScoreOptions,
     index: IndexOptions,
     output: Output,
-    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="How many hits the query asked for.")] = 10,
+    k: Annotated[int, top_k("How many hits the query asked for.")] = 10,
     per_document: Annotated[
         int, typer.Option("--per-document", metavar="N", min=0, help="As the query had it; 0 for no limit.")
     ] = HITS_OF_A_DOCUMENT,

@@ -7,17 +7,11 @@ from typing import Annotated
 import typer
 
 from search.cli.commands import ManyWords
-from search.cli.options import OfflineOption
+from search.cli.options import OfflineOption, checkpoint, top_k
 from search.cli.output import Output
 
 HeadModel = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="NAME|FOLDER",
-        help="A checkpoint that still has its head, bert-base-uncased for instance. Needed.",
-        show_default=False,
-    ),
+    str | None, checkpoint("A checkpoint that still has its head, bert-base-uncased for instance. Needed.")
 ]
 
 
@@ -27,21 +21,17 @@ class ManyAmong(ManyWords):
 
 def fill(
     text: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT", help="A text with [MASK] where a word is to be guessed.", show_default=False
-        ),
+        str, typer.Argument(metavar="TEXT", help="A text with [MASK] where a word is to be guessed.")
     ],
     output: Output,
     model: HeadModel = None,
-    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of words at each mask.")] = 5,
+    k: Annotated[int, top_k("Number of words at each mask.")] = 5,
     among: Annotated[
         list[str] | None,
         typer.Option(
             "--among",
             metavar="WORD...",
             help="Also score these words, up to the next option. Give the text before.",
-            show_default=False,
         ),
     ] = None,
     word: Annotated[
@@ -50,7 +40,6 @@ def fill(
             "--word",
             metavar="WORD",
             help="Hide this word of the text wherever it stands, and say how likely it is there.",
-            show_default=False,
         ),
     ] = None,
     offline: OfflineOption = False,
@@ -72,10 +61,7 @@ def fill(
 
 
 def follows(
-    texts: Annotated[
-        list[str],
-        typer.Argument(metavar="TEXT", help="Two texts or more, in their order.", show_default=False),
-    ],
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT", help="Two texts or more, in their order.")],
     output: Output,
     model: HeadModel = None,
     offline: OfflineOption = False,

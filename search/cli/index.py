@@ -23,17 +23,13 @@ TokenVectors = Annotated[
     typer.Option(
         "--token-vectors/--no-token-vectors",
         help="Keep the vectors of all tokens, for a quick --rerank late; about 80 times the space of the text.",
-        show_default=False,
     ),
 ]
 
 
 def index(
     folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER", help="The folder to index, with its subfolders.", show_default=False
-        ),
+        Path, typer.Argument(metavar="FOLDER", help="The folder to index, with its subfolders.")
     ],
     place: Annotated[
         str | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.commands import ManyWords
-from search.cli.options import OfflineOption
+from search.cli.options import OfflineOption, checkpoint
 from search.cli.output import PANEL, DrawnOutput
 
 if TYPE_CHECKING:
@@ -56,11 +56,7 @@ class AttentionOptions:
     @property
     def named(self) -> list[str]:
         """The options that ask for attention, and were given."""
-        given = {
-            "--attention": self.shown,
-            "--layer": self.layer is not None,
-            "--rollout": self.rollout,
-        }
+        given = {"--attention": self.shown, "--layer": self.layer is not None, "--rollout": self.rollout}
         return [name for name, there in given.items() if there]
 
     def check(self) -> None:
@@ -86,24 +82,15 @@ class AttentionOptions:
 
 
 def inspect(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.", show_default=False)],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
     view: AttentionOptions,
     output: DrawnOutput,
     text2: Annotated[
         str | None,
-        typer.Argument(
-            metavar="TEXT2",
-            help="The second text of a pair; with --word, of another context.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="TEXT2", help="The second text of a pair; with --word, of another context."),
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME|FOLDER",
-            help="The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.",
-        ),
+        str | None, checkpoint("The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
     other: Annotated[
         str | None,
@@ -128,7 +115,6 @@ def inspect(
             "--against",
             metavar="WORD...",
             help="With --word: also compare with these, up to the next option. Give the texts before.",
-            show_default=False,
             rich_help_panel=WORDS,
         ),
     ] = None,
@@ -235,6 +221,5 @@ def _show_comparison(comparison: TokenizerComparison, output: DrawnOutput) -> No
     from search.render import inspection_json as json
 
     output.show(
-        text=lambda: tables.comparison(comparison, **output.style),
-        data=lambda: json.comparison(comparison),
+        text=lambda: tables.comparison(comparison, **output.style), data=lambda: json.comparison(comparison)
     )

@@ -7,13 +7,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli.options import (
-    MODEL,
-    DeviceOption,
-    EngineOptions,
-    IndexOption,
-    IndexOptions,
-)
+from search.cli.options import MODEL, DeviceOption, EngineOptions, IndexOption, IndexOptions, checkpoint
 from search.cli.output import Output
 from search.cli.progress import bars, progress_bar, stopped_gently
 from search.cli.tag import remove_annotations
@@ -33,7 +27,6 @@ def label_train(
             metavar="FILE",
             help="Labelled examples: CSV or TSV with the columns label and text, or label and passage (ids) or path "
             "of an index.",
-            show_default=False,
         ),
     ],
     index: IndexOptions,
@@ -135,12 +128,7 @@ def label_apply(
     engine: EngineOptions,
     output: Output,
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME|FOLDER",
-            help="A checkpoint that was trained to classify texts: label with its classes.",
-        ),
+        str | None, checkpoint("A checkpoint that was trained to classify texts: label with its classes.")
     ] = None,
     head: HeadOption = None,
     text: Annotated[
@@ -191,7 +179,7 @@ def label_apply(
 
 
 def label_explain(
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT", help="What is labelled.", show_default=False)],
+    texts: Annotated[list[str], typer.Argument(metavar="TEXT", help="What is labelled.")],
     engine: EngineOptions,
     output: Output,
     head: HeadOption = None,
@@ -214,7 +202,7 @@ def label_explain(
 
 
 def label_remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which labels.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which labels.")],
     output: Output,
     index: IndexOption = None,
 ) -> None:

@@ -47,8 +47,7 @@ def check(
         bool, typer.Option("--sources/--no-sources", help="Compare the files of the folder with the index.")
     ] = True,
     verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Read these files to compare them, not only size and time stamp."),
+        bool, typer.Option("--verify", help="Read these files to compare them, not only size and time stamp.")
     ] = False,
     queries: Annotated[
         int,

@@ -23,7 +23,18 @@ HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
 # The panels of a long help.
 RANKING, SELECTION, MODEL = "Ranking", "Which hits", "Model"
 
-QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The query.", show_default=False)]
+
+def checkpoint(help_: str) -> Any:
+    """--model of a command that reads with another checkpoint than the index's encoder."""
+    return typer.Option("--model", metavar="NAME|FOLDER", help=help_)
+
+
+def top_k(help_: str) -> Any:
+    """-k, as the command counts."""
+    return typer.Option("--top-k", "-k", min=1, help=help_)
+
+
+QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The query.")]
 IndexOption = Annotated[
     str | None,
     typer.Option(
@@ -55,7 +66,6 @@ DeviceOption = Annotated[
     typer.Option(
         "--device",
         help="What the checkpoint runs on: cpu or cuda. Default: a GPU where there is one.",
-        show_default=False,
         rich_help_panel=MODEL,
     ),
 ]
@@ -93,12 +103,7 @@ class EncoderOptions(EngineOptions):
     @property
     def encoder(self) -> dict[str, Any]:
         """The keyword arguments of `Index.build` and `Encoder`."""
-        return {
-            "model": self.model,
-            "pooling": self.pooling,
-            "offline": self.offline,
-            "engine": self.engine,
-        }
+        return {"model": self.model, "pooling": self.pooling, "offline": self.offline, "engine": self.engine}
 
     def load(self) -> Encoder:
         from search.encoding import Encoder
@@ -153,7 +158,6 @@ class ScoreOptions:
             min=0.0,
             max=1.0,
             help="What meaning counts in a hybrid score; the words count the rest. Default: 0.75.",
-            show_default=False,
             rich_help_panel=RANKING,
         ),
     ] = None
@@ -217,7 +221,6 @@ class QuestionOptions:
             "--and",
             metavar="TEXT[^W]",
             help="One more text that counts W times as much as the first; may be repeated.",
-            show_default=False,
             rich_help_panel=RANKING,
         ),
     ] = None
@@ -227,7 +230,6 @@ class QuestionOptions:
             "--like",
             metavar="PATH|ID[^W]",
             help="A passage or document that hits shall be like; may be repeated.",
-            show_default=False,
             rich_help_panel=RANKING,
         ),
     ] = None
@@ -237,7 +239,6 @@ class QuestionOptions:
             "--unlike",
             metavar="PATH|ID[^W]",
             help="One that hits shall not be like; counts half if no W is given.",
-            show_default=False,
             rich_help_panel=RANKING,
         ),
     ] = None

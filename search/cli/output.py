@@ -83,16 +83,10 @@ class DrawnOutput(Output):
     """
 
     png: Annotated[
-        Path | None,
-        typer.Option(
-            "--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).", show_default=False
-        ),
+        Path | None, typer.Option("--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).")
     ] = None
     html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="Write it as a page for the browser.", show_default=False
-        ),
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as a page for the browser.")
     ] = None
 
     def __post_init__(self) -> None:

@@ -24,6 +24,7 @@ from search.cli.options import (
     WhereOption,
     passage_id,
     passage_or_path,
+    top_k,
 )
 from search.cli.output import PANEL, Output, echo, note
 from search.cli.progress import Clock
@@ -46,7 +47,7 @@ class Format(str, Enum):
 class SelectionOptions:
     """Which of the ranked passages are hits."""
 
-    k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of hits.")] = 10
+    k: Annotated[int, top_k("Number of hits.")] = 10
     per_document: Annotated[
         int,
         typer.Option(
@@ -77,11 +78,7 @@ class SelectionOptions:
     min_score: Annotated[
         float | None,
         typer.Option(
-            "--min-score",
-            metavar="S",
-            help="Leave out what scores less.",
-            show_default=False,
-            rich_help_panel=SELECTION,
+            "--min-score", metavar="S", help="Leave out what scores less.", rich_help_panel=SELECTION
         ),
     ] = None
     diversity: Annotated[
@@ -117,7 +114,6 @@ class HitsOutput(Output):
             "--format",
             "-f",
             help="json and jsonl as --json and --jsonl; csv; md, a list with links; paths, each file once.",
-            show_default=False,
         ),
     ] = None
     lines: Annotated[
@@ -159,11 +155,7 @@ class HitsOutput(Output):
         Raises:
             typer.BadParameter: several that exclude each other, or one that has no room for what is asked for.
         """
-        asked = {
-            Format.json: self.as_json,
-            Format.jsonl: self.as_jsonl,
-            Format.paths: self.null,
-        }
+        asked = {Format.json: self.as_json, Format.jsonl: self.as_jsonl, Format.paths: self.null}
         meant = {form for form, given in asked.items() if given} | ({self.form} if self.form else set())
         if len(meant) > 1:
             names = ", ".join(sorted(form.value for form in meant))
@@ -201,9 +193,7 @@ class HitsOutput(Output):
 
 
 def query(
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.", show_default=False)
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.")],
     selection: SelectionOptions,
     ranking: RankingOptions,
     parts: QuestionOptions,
@@ -288,7 +278,6 @@ def similar(
         typer.Argument(
             metavar="PATH|ID",
             help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
-            show_default=False,
         ),
     ],
     selection: SelectionOptions,
@@ -307,7 +296,6 @@ def similar(
             "--explain",
             metavar="HIT",
             help="Say instead why a rank (3) or passage (p812) is similar, word by word.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

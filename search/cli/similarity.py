@@ -21,11 +21,7 @@ def similarity(
     output: DrawnOutput,
     texts: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEXT",
-            help="Sentences; - reads them from standard input, one a line.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="TEXT", help="Sentences; - reads them from standard input, one a line."),
     ] = None,
     file: Annotated[
         str | None,

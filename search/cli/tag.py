@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli.options import DeviceOption, IndexOption, OfflineOption
+from search.cli.options import DeviceOption, IndexOption, OfflineOption, checkpoint
 from search.cli.output import Output
 from search.cli.progress import progress_bar, stopped_gently
 
@@ -24,37 +24,19 @@ def tag(
     ] = TagTaskName.ner,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME|FOLDER",
-            help="A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER.",
-            show_default=False,
-        ),
+        checkpoint("A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER."),
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option(
-            "--text",
-            metavar="TEXT",
-            help="Tag this text instead of an index, and print it.",
-            show_default=False,
-        ),
+        typer.Option("--text", metavar="TEXT", help="Tag this text instead of an index, and print it."),
     ] = None,
     index: IndexOption = None,
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="What the annotations are called. Default: the task.",
-            show_default=False,
-        ),
+        typer.Option("--name", metavar="NAME", help="What the annotations are called. Default: the task."),
     ] = None,
     prefix: Annotated[
-        str,
-        typer.Option(
-            "--prefix", metavar="P", help="Put this before the names of the fields.", show_default=False
-        ),
+        str, typer.Option("--prefix", metavar="P", help="Put this before the names of the fields.")
     ] = "",
     replace: Annotated[
         bool,
