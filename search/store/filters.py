@@ -18,7 +18,7 @@ import os
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -130,42 +130,35 @@ class _Query:
     def __init__(self, annotated: Mapping[str, Annotator]) -> None:
         self.parameters: list[int | float | str] = []
         self._annotated = annotated
-        self._tests: list[tuple[Field, Test]] = []
-        self._object = lru_cache(maxsize=4)(_loaded)  # several conditions in a row ask for one document
+        self._tests: list[Test] = []
+
+    def passes(self, number: int, stored: Any) -> bool:
+        """What SQL calls: whether a stored value passes a condition."""
+        return self._tests[number](stored)
 
     def sql(self, condition: Condition) -> str:
-        if isinstance(condition, And):
-            return "(" + " AND ".join(map(self.sql, condition.parts)) + ")"
-        if isinstance(condition, Or):
-            return "(" + " OR ".join(map(self.sql, condition.parts)) + ")"
+        if isinstance(condition, (And, Or)):
+            word = " AND " if isinstance(condition, And) else " OR "
+            return "(" + word.join(map(self.sql, condition.parts)) + ")"
         if isinstance(condition, Not):
             return f"(NOT {self.sql(condition.part)})"
-        if (
-            condition.field.column == "kind"
-            and isinstance(condition, Comparison)
-            and condition.operator == "="
-        ):
-            self.parameters += [value.folded for value in condition.values]
-            return f"documents.kind IN ({_marks(condition)})"
-        if condition.field.column == "page":
-            return self._of_page(condition)
+        if isinstance(condition, Comparison) and condition.operator != ":":
+            if condition.field.column == "kind" and condition.operator == "=":
+                return self._compared(condition, [value.folded for value in condition.values])
+            if condition.field.column == "page":  # of which the parser says that it is a number
+                return self._compared(condition, [float(value.number or 0) for value in condition.values])
         return self._by_function(condition)
 
-    def _of_page(self, condition: Has | Comparison) -> str:
-        """A passage without a page has NULL there, which is to be no page and not unknown."""
-        if isinstance(condition, Has):
-            return "passages.page IS NOT NULL"
-        if condition.operator == ":":
-            return self._by_function(condition)
-        self.parameters += [
-            float(value.number or 0) for value in condition.values
-        ]  # the parser takes numbers only
+    def _compared(self, condition: Comparison, values: Sequence[float | str]) -> str:
+        """By SQL itself. A passage without a page has NULL there, which shall be no page and not an unknown one."""
+        self.parameters += values
         operator = "IN" if condition.operator == "=" else condition.operator
-        return f"(passages.page IS NOT NULL AND passages.page {operator} ({_marks(condition)}))"
+        column, marks = _COLUMNS[condition.field.column], ", ".join("?" * len(values))
+        return f"({column} IS NOT NULL AND {column} {operator} ({marks}))"
 
     def _by_function(self, condition: Has | Comparison) -> str:
         field, number = condition.field, len(self._tests)
-        self._tests.append((field, _test_of(condition)))
+        self._tests.append(_test_of(condition))
         self.parameters.append(number)
         sql = f"passes(?, {_COLUMNS[field.column]})"
         annotator = self._annotated.get(folded(field.name)) if field.column == "metadata" else None
@@ -174,22 +167,19 @@ class _Query:
         self.parameters += [annotator.name, number]
         return f"({sql} OR {_ANNOTATED})"
 
-    def passes(self, number: int, stored: Any) -> bool:
-        """What SQL calls: whether a stored value, or one of the field's values in JSON, passes a condition."""
-        field, test = self._tests[number]
-        if field.column == "metadata":
-            return any(map(test, _values_under(self._object(stored), field.parts)))
-        stored = os.fsdecode(stored) if isinstance(stored, bytes) else stored
-        return stored is not None and test(stored)
-
-
-def _marks(condition: Comparison) -> str:
-    return ", ".join("?" * len(condition.values))
-
 
 def _test_of(condition: Has | Comparison) -> Test:
-    if isinstance(condition, Has):
-        return _is_something
+    """What tells whether a column as it is stored passes a condition: in JSON one of the field's values."""
+    test = _is_something if isinstance(condition, Has) else _comparison(condition)
+    field = condition.field
+    if field.column == "metadata":
+        return lambda stored: any(map(test, _values_under(_loaded(stored), field.parts)))
+    if field.column == "path":
+        return lambda stored: test(os.fsdecode(stored))
+    return test
+
+
+def _comparison(condition: Comparison) -> Test:
     if condition.field.column == "path" and condition.operator == ":":
         patterns = Patterns([unicodedata.normalize("NFC", condition.values[0].text)])
         return lambda path: patterns.cover(unicodedata.normalize("NFC", path))
@@ -205,6 +195,7 @@ def _is_scalar(value: Any) -> bool:
     return value is not None and not isinstance(value, dict)
 
 
+@lru_cache(maxsize=4)  # several conditions in a row ask for one document
 def _loaded(metadata: str) -> Any:
     try:
         return json.loads(metadata)
