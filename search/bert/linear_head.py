@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ import numpy as np
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import FingerprintMismatch, HeadMismatch, IndexDamaged, InputError
+from search.files import write_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,12 +106,7 @@ class LinearHead:
         try:
             place.mkdir(parents=True, exist_ok=True)
             for name, content in ((WEIGHTS, weights), (DESCRIPTION, text.encode("ascii"))):
-                beside = place / f".{name}.{os.getpid()}.part"
-                try:
-                    beside.write_bytes(content)
-                    beside.replace(place / name)
-                finally:
-                    beside.unlink(missing_ok=True)
+                write_whole(place / name, content)
         except OSError as error:
             raise InputError(
                 f"'{place}' cannot be written: {error.strerror or error}. Name another folder."

@@ -121,10 +121,10 @@ def ask(
             from search.bert import answer
 
             text = text_of(inside, "Name a text file.")
-            found = answer(question, text, offline=index.offline, progress=progress, **reading)
+            answered = answer(question, text, offline=index.offline, progress=progress, **reading)
         else:
             opened = index.open()
-            found = opened.ask(
+            answered = opened.ask(
                 question,
                 k=k,
                 per_document=per_document,
@@ -135,6 +135,7 @@ def ask(
             )
             notes = opened.notes
     output.show(
-        text=lambda: draw.answers(found, **output.style), data=lambda: draw.as_json(found, logits=logits)
+        text=lambda: draw.answers(answered, **output.style),
+        data=lambda: draw.as_json(answered, logits=logits),
     )
     output.remarks(notes)

@@ -146,10 +146,10 @@ def why_not(
     from search.render import why_not as draw
 
     opened = index.open()
-    found = opened.why_not(
+    standing = opened.why_not(
         text, passage_or_path(wanted), k, per_document=per_document, where=score.where, **score.score
     )
-    output.show(text=lambda: draw.why_not(found, **output.style), data=lambda: draw.as_json(found))
+    output.show(text=lambda: draw.why_not(standing, **output.style), data=lambda: draw.as_json(standing))
     output.remarks(opened.notes)
 
 

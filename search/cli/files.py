@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,18 +46,13 @@ def write_file(path: Path, content: str | bytes) -> None:
         InputError: it cannot be written.
     """
     from search.errors import InputError
+    from search.files import write_whole
 
-    raw = content.encode("utf-8") if isinstance(content, str) else content
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if path.exists() and not path.is_file():  # a device or a pipe, which cannot be replaced
-            path.write_bytes(raw)
-            return
-        try:
-            beside.write_bytes(raw)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+            path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        else:
+            write_whole(path, content)
     except OSError as error:
         raise InputError(
             f"'{path}' cannot be written: {error.strerror or error}. Name another file."

@@ -16,8 +16,8 @@ def status(output: Output, index: IndexOption = None) -> None:
     from search.index import Index
     from search.render import json, reports
 
-    found = Index.open(index).status()
-    output.show(text=lambda: reports.status(found, **output.style), data=lambda: json.document(found))
+    held = Index.open(index).status()
+    output.show(text=lambda: reports.status(held, **output.style), data=lambda: json.document(held))
 
 
 def list_indexes(output: Output) -> None:
@@ -66,12 +66,12 @@ def check(
 
     place = find_index(index)
     with progress_bar(output.quiet) as progress:
-        found = look(place, sources=sources, verify=verify, queries=queries, progress=progress)
+        report = look(place, sources=sources, verify=verify, queries=queries, progress=progress)
     if output.as_json:
-        echo(json.document(found))
-    elif not output.quiet or not found.ok:
-        echo(checks.check(found, **output.style))
-    if not found.ok:
+        echo(json.document(report))
+    elif not output.quiet or not report.ok:
+        echo(checks.check(report, **output.style))
+    if not report.ok:
         raise typer.Exit(1)
 
 

@@ -15,6 +15,7 @@ from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError, quoted
 from search.evaluating.dataset import Retrieval
 from search.evaluating.formats.beir import CORPUS
+from search.files import write_whole
 from search.store.database import reading
 from search.store.layout import DATABASE, home
 
@@ -34,11 +35,10 @@ def written_corpus(data: Retrieval, place: Path) -> Path:
         json.dumps({"_id": name, "title": entry.title, "text": entry.text}) + "\n"
         for name, entry in data.entries.items()
     )
-    path, beside = folder / CORPUS, place / f"{CORPUS}.part"
+    path = folder / CORPUS
     if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
         folder.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(text.encode("utf-8"))
-        beside.replace(path)
+        write_whole(path, text)
     return folder
 
 
