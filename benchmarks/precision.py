@@ -24,7 +24,7 @@ from machine import headline
 from numpy.typing import NDArray
 
 from search import Encoder
-from search.encoding.engines import PRECISIONS
+from search.encoding.engine import PRECISIONS
 from search.encoding.torch_engine import best_device
 
 K = 10

@@ -116,24 +116,19 @@ def models(
     A model that was removed is converted again when it is next used. One that could not be converted is listed
     with the reason, and tried again when it is removed from the list.
     """
-    from search.encoding import cache, failures
+    from search.encoding import cache
     from search.errors import InputError
     from search.render import json, reports, terminal
 
-    converted, failed = cache.all_cached(), failures.all_failures()
-    rows = [*(entry.record() for entry in converted), *(failure.record() for failure in failed)]
+    rows = cache.listed()
     if not remove:
         output.show(text=lambda: reports.model_list(rows, **output.style), data=lambda: json.document(rows))
         return
     if remove != "all" and remove not in {row.name for row in rows}:
         known = ", ".join(sorted({row.name for row in rows})) or "none"
         raise InputError(f"no converted model is called '{remove}'. There are: {known}.")
-    for entry in converted:
-        if remove in ("all", entry.files.name):
-            freed = terminal.size(entry.bytes)
-            cache.remove(entry)
-            output.note(f"removed {entry.files.name} ({freed})")
-    for failure in failed:
-        if remove in ("all", failure.name):
-            failures.forget_failure(failure)
-            output.note(f"forgot that {failure.name} could not be converted")
+    for row in rows:
+        if remove in ("all", row.name):
+            cache.remove(row)
+            freed = f"removed {row.name} ({terminal.size(row.bytes)})"
+            output.note(f"forgot that {row.name} could not be converted" if row.problem else freed)

@@ -46,6 +46,7 @@ class Description:
         similarity: what it was made for: "cosine", "dot", "euclidean" or "manhattan".
         only_torch: which of its modules only sentence-transformers can do, for people to read; "" where there
             is none.
+        says_nothing: the model was not made for sentence embeddings, or does not say so.
     """
 
     layers: int
@@ -61,6 +62,16 @@ class Description:
     lowercase: bool = False
     similarity: str = "cosine"
     only_torch: str = ""
+    says_nothing: bool = False
+
+    def notes(self, name: str) -> tuple[str, ...]:
+        """Sentences about what was assumed of the model `name`, for people to read."""
+        notes = []
+        if self.says_nothing:
+            notes.append(f"{name} says nothing about sentence embeddings: mean pooling is used.")
+        if self.similarity != "cosine":
+            notes.append(f"{name} was made for similarity by '{self.similarity}'; seewhy compares by cosine.")
+        return tuple(notes)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Description:
@@ -89,18 +100,6 @@ def describe(files: ModelFiles) -> tuple[Description, SentenceTransformer | None
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(asdict(description), ensure_ascii=False, indent=1))
     return description, model
-
-
-def notes_on(files: ModelFiles, description: Description) -> tuple[str, ...]:
-    """Sentences about what was assumed, for people to read."""
-    notes = []
-    if not (files.folder / "modules.json").is_file():
-        notes.append(f"{files.name} says nothing about sentence embeddings: mean pooling is used.")
-    if description.similarity != "cosine":
-        notes.append(
-            f"{files.name} was made for similarity by '{description.similarity}'; seewhy compares by cosine."
-        )
-    return tuple(notes)
 
 
 def _key(files: ModelFiles) -> str:
@@ -139,6 +138,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         lowercase=bool(transformer.do_lower_case),
         similarity=str(model.similarity_fn_name),
         only_torch=only_torch,
+        says_nothing=not files.modules,
     )
 
 

@@ -11,15 +11,24 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from search.encoding.batches import batches
 from search.encoding.cache import cached_model
-from search.encoding.description import Description, describe, notes_on
-from search.encoding.engines import check_engine, check_precision, claim_process, open_engine
+from search.encoding.description import Description, describe
+from search.encoding.engine import batches, check_engine, check_precision, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.inputs import Role, prompt_for, require_whole, strings, with_context
-from search.encoding.layers import check_layer, combined, layer_number, pooled_layers
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
-from search.encoding.pooling import Dense, addends, check_pooling, load_dense, pool, unit
+from search.encoding.pooling import (
+    Dense,
+    addends,
+    check_layer,
+    check_pooling,
+    combined,
+    layer_number,
+    load_dense,
+    pool,
+    pooled_layers,
+    unit,
+)
 from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer, tokens
 from search.errors import InputError, ModelError
 from search.records.tokens import TokenVectors
@@ -48,7 +57,7 @@ class Encoder:
             "Matryoshka Representation Learning"); None keeps all.
         max_tokens: most tokens of one text, special tokens included; None takes the model's own limit.
         offline: never call out to the hub.
-        engine: "auto", "openvino" or "torch"; see `search.encoding.engines`. All give the same
+        engine: "auto", "openvino" or "torch"; see `search.encoding.engine`. All give the same
             embeddings, to rounding.
         precision: of the arithmetic: "fp32", or "bf16" or "fp16", which are quicker on a GPU, differ a little
             and need the engine "torch". Pooling and what follows is always computed in float32.
@@ -150,7 +159,7 @@ class Encoder:
     def notes(self) -> tuple[str, ...]:
         """Sentences about what was assumed because the model does not say it, and what it cannot be run by."""
         own = self.pooling == self.description.pooling
-        assumed = notes_on(self.files, self.description) if own else ()
+        assumed = self.description.notes(self.model) if own else ()
         return (*assumed, f"PyTorch encodes {self._instead}") if self._instead else assumed
 
     @property

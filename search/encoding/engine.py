@@ -1,17 +1,36 @@
-"""What every engine does: batches of token ids -> hidden states."""
+"""The engines that encode: OpenVINO on a processor, PyTorch on a GPU and where OpenVINO cannot.
+
+Both turn batches of token ids into hidden states; `open_engine` chooses.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import platform
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from search.encoding.cache import add, cached_model, known_failure, remember_failure
 from search.encoding.tokenizer import Encoded
+from search.errors import InputError, ModelError, first_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
+
+    from search.encoding.description import Description
+    from search.encoding.models import ModelFiles
+
+ENGINES = ("auto", "openvino", "torch")
+PRECISIONS = ("fp32", "bf16", "fp16")
+
+_loaded_by: int | None = None  # the process that loaded an engine first; a forked child sees its parent's id
 
 
 @dataclass(frozen=True)
@@ -65,3 +84,143 @@ def padded(
         types[row, : len(text.types)] = text.types
         mask[row, : len(text.ids)] = 1
     return ids, types, mask
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Yield lists of positions into `lengths`, each position once, so that little is wasted on padding.
+
+    Longest first, so that a machine with too little memory fails at once and not at the end.
+
+    Args:
+        lengths: tokens of each text, all > 0.
+        budget: most tokens in one batch, padding included; a longer text gets a batch of its own.
+    """
+    batch: list[int] = []
+    longest = 0
+    for position in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if batch and longest * (len(batch) + 1) > budget:
+            yield batch
+            batch = []
+        if not batch:
+            longest = lengths[position]
+        batch.append(position)
+    if batch:
+        yield batch
+
+
+def check_engine(engine: str, precision: str = "fp32") -> str:
+    """Return `engine` if it is one of ENGINES and computes in `precision`, or raise InputError."""
+    if engine not in ENGINES:
+        raise InputError(f"engine '{engine}' is not known. Choose one of: {', '.join(ENGINES)}.")
+    if engine == "openvino" and precision != "fp32":
+        raise InputError(
+            f"the engine 'openvino' computes in fp32 only, not in {precision}. "
+            "Leave the engine out, or choose 'torch'."
+        )
+    return engine
+
+
+def check_precision(precision: str) -> str:
+    """Return `precision` if it is one of PRECISIONS, or raise InputError."""
+    if precision not in PRECISIONS:
+        raise InputError(f"precision '{precision}' is not known. Choose one of: {', '.join(PRECISIONS)}.")
+    return precision
+
+
+def claim_process() -> None:
+    """Say that this process uses a model from here on; ModelError if one that it was forked from did.
+
+    Threads do not survive a fork, and both engines wait for theirs: without this a child would hang. To be
+    called before any lock is taken, which a thread of the parent may have held when it was forked.
+    """
+    global _loaded_by
+    if _loaded_by not in (None, os.getpid()):
+        raise ModelError(
+            "this process was forked from one that had loaded a model, and a model cannot be used "
+            "across a fork. Open the index or make the encoder after the fork, in each process, or start workers "
+            "with multiprocessing.get_context('spawn')."
+        )
+    _loaded_by = os.getpid()
+
+
+def open_engine(
+    files: ModelFiles,
+    description: Description,
+    loaded: SentenceTransformer | None = None,
+    engine: str = "auto",
+    device: str | None = None,
+    many: bool = True,
+    precision: str = "fp32",
+) -> Engine:
+    """Load a model.
+
+    Args:
+        loaded: the model in fp32 on the CPU, where it happens to be loaded already.
+        engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded or the precision is
+            lower than fp32, OpenVINO otherwise, and PyTorch if OpenVINO cannot run the model.
+        device: of PyTorch; naming one other than "cpu" implies PyTorch.
+        many: whether loading PyTorch could pay.
+        precision: one of PRECISIONS.
+
+    Raises:
+        ModelError: the model cannot be loaded, or not by the engine that was asked for; or this process was
+            forked after a model had been loaded.
+    """
+    claim_process()
+    from search.encoding.torch_engine import TorchEngine, best_device
+
+    has_openvino = importlib.util.find_spec("openvino") is not None
+    if engine == "torch" or precision != "fp32" or (device or "cpu") != "cpu":
+        return TorchEngine(files, description, device, precision, loaded)
+    if engine == "auto" and many and device is None and _may_have_gpu() and best_device() != "cpu":
+        return TorchEngine(files, description, loaded=loaded)
+    if engine == "auto" and has_openvino:
+        return _openvino_or_torch(files, description, loaded)
+    if engine == "auto":
+        return TorchEngine(files, description, "cpu", loaded=loaded)
+    if not has_openvino:
+        raise ModelError("the engine 'openvino' needs the package openvino: pip install openvino")
+    if description.only_torch:
+        raise ModelError(
+            f"the engine 'openvino' cannot do all of '{files.name}': it has {description.only_torch}. "
+            "Leave the engine out, or choose 'torch'."
+        )
+    return _openvino(files, description, loaded)
+
+
+def _openvino(files: ModelFiles, description: Description, loaded: SentenceTransformer | None) -> Engine:
+    from search.encoding.openvino_engine import OpenVINOEngine
+
+    entry = cached_model(*files.hashes)
+    if entry is None:
+        from search.encoding.convert import convert
+
+        entry = add(files, description, lambda folder: convert(files, description, folder, loaded))
+    return OpenVINOEngine(entry.folder, entry.files, entry.description)
+
+
+def _openvino_or_torch(
+    files: ModelFiles, description: Description, loaded: SentenceTransformer | None
+) -> Engine:
+    from search.encoding.torch_engine import TorchEngine
+
+    reason, failed = description.only_torch or known_failure(files), False
+    if not reason:
+        try:
+            return _openvino(files, description, loaded)
+        except (ModelError, RuntimeError) as error:
+            reason = first_line(error)
+            failed = cached_model(*files.hashes) is None
+    # What is wrong with the model itself is said here.
+    fallback = TorchEngine(files, description, "cpu", loaded=loaded)
+    if failed:
+        remember_failure(files, reason)
+    fallback.instead = f"instead of OpenVINO: {reason}"
+    return fallback
+
+
+def _may_have_gpu() -> bool:
+    """A quick look, so that machines without one never load PyTorch to find out."""
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    return shutil.which("nvidia-smi") is not None

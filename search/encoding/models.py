@@ -59,6 +59,11 @@ class ModelFiles:
     modules: tuple[str, ...] = ()
     revision: str = ""
 
+    @property
+    def hashes(self) -> tuple[str, str, str]:
+        """Of weights, tokenizer and configuration: what makes it this model."""
+        return self.weights_sha256, self.tokenizer_sha256, self.config_sha256
+
 
 def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFiles:
     """Find a model and hash its files.

@@ -1,6 +1,9 @@
 """How the token vectors of a text become one vector.
 
-With h_1 .. h_n the last layer's vectors of the text's n tokens, special tokens included:
+Which layer's vectors: 0 is the embedding layer, n the last; negative numbers count from the end, as in Python.
+"mean:4" is the mean of the last four layers (Devlin et al. 2018 try such combinations in "BERT", table 7).
+
+With h_1 .. h_n the vectors of the text's n tokens, special tokens included:
 
     mean           (h_1 + ... + h_n) / n            Reimers & Gurevych 2019, "Sentence-BERT"
     mean_sqrt_len  (h_1 + ... + h_n) / sqrt(n)
@@ -14,7 +17,7 @@ linear in the token vectors, so its scores can still be explained exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -133,3 +136,44 @@ def addends(
     for dense in modules:
         vectors = dense(vectors)
     return vectors[:, :dimension].copy()
+
+
+def check_layer(layer: int | str, n_layers: int) -> str:
+    """A layer choice as it is recorded, "-1" or "mean:4", or InputError if the model has no such layer."""
+    text = str(layer).strip()
+    kind, _, number = text.rpartition(":")
+    try:
+        wanted = int(number)
+    except ValueError:
+        wanted, kind = 0, "?"
+    if kind == "mean" and 1 <= wanted <= n_layers + 1:
+        return f"mean:{wanted}"
+    if kind == "" and -n_layers - 1 <= wanted <= n_layers:
+        return str(wanted if wanted < 0 else wanted - n_layers - 1)
+    raise InputError(
+        f"layer '{layer}' does not exist: give a number from {-n_layers - 1} to {n_layers}, "
+        f"or mean:N for the mean of the last N layers."
+    )
+
+
+def layer_number(layer: int, n_layers: int) -> int:
+    """A layer counted from the embedding layer, 0, whichever end it was counted from."""
+    number = layer + n_layers + 1 if layer < 0 else layer
+    if not 0 <= number <= n_layers:
+        raise InputError(f"layer {layer} does not exist: the model has layers 0 to {n_layers}.")
+    return number
+
+
+def pooled_layers(choice: str, n_layers: int) -> list[int]:
+    """The layers that a checked choice needs, counted from 0."""
+    kind, _, number = choice.rpartition(":")
+    if kind == "mean":
+        return list(range(n_layers + 1 - int(number), n_layers + 1))
+    return [layer_number(int(number), n_layers)]
+
+
+def combined(layers: Mapping[int, NDArray[np.float32]], chosen: list[int]) -> NDArray[np.float32]:
+    """The hidden states to pool: those of one layer, or the mean of several."""
+    if len(chosen) == 1:
+        return layers[chosen[0]]
+    return np.mean([layers[layer] for layer in chosen], axis=0, dtype=np.float32)

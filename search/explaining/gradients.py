@@ -26,7 +26,7 @@ import numpy as np
 
 from search.encoding import Encoder
 from search.encoding.inputs import Role, with_context
-from search.encoding.layers import pooled_layers
+from search.encoding.pooling import pooled_layers
 from search.encoding.tokenizer import encode_ids
 from search.errors import ModelError
 from search.records.tokens import TokenVectors

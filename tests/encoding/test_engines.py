@@ -140,16 +140,12 @@ def test_models_that_are_converted_at_once_are_converted_once(tmp_path: Path, ow
     for thread in threads:
         thread.join()
     assert errors == []
-    (entry,) = cache.all_cached()
-    assert (entry.files.name, entry.description.layers, entry.description.has_pooler) == (
-        str(folder),
-        3,
-        True,
-    )
+    (entry,) = cache.listed()
+    assert (entry.name, entry.layers, entry.problem) == (str(folder), 3, "")
     assert entry.bytes > 10_000
     assert not list((own_cache / "models").glob("*.new"))
     cache.remove(entry)
-    assert cache.all_cached() == []
+    assert cache.listed() == []
     assert Encoder(str(folder)).encode(["key"]).shape == (1, 32)
 
 
@@ -163,7 +159,7 @@ def test_a_half_written_entry_is_no_entry(tmp_path: Path, own_cache: Path) -> No
 
     with pytest.raises(KeyboardInterrupt):
         cache.add(files, encoder.description, killed)
-    assert cache.cached_model(files.weights_sha256, files.tokenizer_sha256, files.config_sha256) is None
+    assert cache.cached_model(*files.hashes) is None
     assert encoder.encode(["key"]).shape == (1, 32)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from search.cli.app import main
-from search.encoding import Encoder, failures
+from search.encoding import Encoder, cache
 from search.errors import ModelError
 from search.index import Index
 from tests.conftest import save_tiny_bert
@@ -85,7 +85,7 @@ def test_seewhy_models_lists_and_removes_it(
     assert row["name"] == model
     assert "no such operation" in row["problem"]
     assert "could not be converted" in seewhy("models", "--remove", model)[1]
-    assert failures.all_failures() == []
+    assert not any(model.problem for model in cache.listed())
     Encoder(model).encode(["key"])
     assert len(tries) == 2
 
@@ -94,11 +94,11 @@ def test_a_later_success_takes_its_place(
     tries: list[str], model: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Encoder(model).encode(["key"])
-    assert len(failures.all_failures()) == 1
+    assert [bool(model.problem) for model in cache.listed()] == [True]
     monkeypatch.undo()
     monkeypatch.setenv("SEEWHY_CACHE", str(own_cache))
     assert Encoder(model, engine="openvino").encode(["key"]).shape == (1, 32)
-    assert failures.all_failures() == []
+    assert not any(model.problem for model in cache.listed())
 
 
 def test_a_model_that_torch_cannot_load_either_is_not_remembered(
@@ -112,13 +112,13 @@ def test_a_model_that_torch_cannot_load_either_is_not_remembered(
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match="incomplete"):
         Encoder(str(folder)).encode(["key"])
-    assert failures.all_failures() == []
+    assert not any(model.problem for model in cache.listed())
 
 
 def test_a_damaged_record_counts_for_nothing(tries: list[str], model: str) -> None:
     Encoder(model).encode(["key"])
-    (file,) = Path(failures.all_failures()[0].folder).glob("failed.json")
+    (file,) = Path(cache.listed()[0].folder).glob("failed.json")
     file.write_text("{", encoding="utf-8")
-    assert failures.all_failures() == []
+    assert not any(model.problem for model in cache.listed())
     Encoder(model).encode(["key"])
     assert len(tries) == 2

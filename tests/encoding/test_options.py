@@ -10,7 +10,7 @@ import pytest
 
 import search
 from search.encoding import Encoder
-from search.encoding.layers import check_layer, combined, pooled_layers
+from search.encoding.pooling import check_layer, combined, pooled_layers
 from search.errors import FingerprintMismatch, InputError, ModelError
 from tests.conftest import save_tiny_bert
 
