@@ -41,7 +41,7 @@ from search.evaluating.dataset import Query, Retrieval, Span, Spans
 from search.evaluating.formats import read_dataset
 from search.evaluating.metrics import ranking_values
 from search.evaluating.statistics import mean_of
-from search.ranking import WEIGHT
+from search.ranking.options import WEIGHT
 from search.records.documents import Document
 from search.store import lexicon
 from search.store.database import put_meta

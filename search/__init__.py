@@ -15,7 +15,7 @@ The pipeline, one folder a stage; each knows only those before it:
     training/    examples or passages -> a fine-tuned encoder; public as search.bert.train and adapt
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     texts.py     the public `similarity` and `explain`, of texts without an index
-    index.py     the public `Index`, built of all these (asking.py, applying.py, building.py)
+    index.py     the public `Index`, built of all these
     cli/         the command `seewhy`
 
     import search

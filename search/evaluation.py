@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from search.evaluating.spans import evaluate_spans
 from search.evaluating.whole import evaluate_whole
 from search.index import Index
 from search.records.evaluations import Evaluation, Setting, Task
+from search.records.options import QueryOptions
 from search.records.predictions import Answers
 from search.records.reports import Progress
 
@@ -97,8 +97,8 @@ def evaluate(
             return evaluate_pairs(data, encoder, plan)
         assert isinstance(data, Retrieval)
         return evaluate_whole(data, encoder, plan, allow_missing=allow_missing)
-    keywords = {name: one.default for name, one in inspect.signature(Index.query).parameters.items()}
-    asked = settings_of(settings, keywords)
+    keywords = dict.fromkeys(QueryOptions.__annotations__)
+    asked = settings_of(settings, {**keywords, "mode": "hybrid"})
     if own:
         opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
     else:
@@ -161,9 +161,8 @@ def evaluate_answers(
     ways: list[Retrieved] = []
     held, pooling = ("", 0), ""
     if retrieve:
-        given = inspect.signature(Index.ask).parameters
-        names = ("mode", "weight", "phrases", "where", "rerank", "reader_weight")
-        asked = settings_of(settings, {name: given[name].default for name in names})
+        keywords = dict.fromkeys(("mode", "weight", "phrases", "where", "rerank", "reader_weight"))
+        asked = settings_of(settings, {**keywords, "mode": "hybrid"})
         opened = _collection(data.paragraphs, index, encoder, None, None, offline, engine, progress)
         status = opened.status()
         held, pooling = (str(opened.path), status.passages), status.pooling

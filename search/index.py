@@ -1,25 +1,47 @@
-"""What a program imports first: `Index`."""
+"""`Index`: what a program imports first, built of all stages."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from search.applying import Applying
-from search.building import asked_for, earlier, existing_folder, source_of
 from search.encoding import Encoder, Fingerprint
-from search.errors import SearchError
-from search.ranking import WEIGHT
-from search.records.reports import Changes, CheckReport, Progress, RepairReport, Report, Status
+from search.errors import SearchError, quoted
+from search.ranking.options import WEIGHT, Ranking, Selection
+from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
+from search.ranking.rank import Among, others_than, ranked, scored
+from search.records.hits import Cluster, Hit, Surroundings
+from search.records.options import RankingOptions, RerankOptions, SelectionOptions, parts_of
 from search.store.database import read_meta
 from search.store.layout import DATABASE, find_index, place_for
 from search.store.settings import PassageSettings
-from search.store.snapshot import status
-from search.store.vectors import LoadedVectors
+from search.store.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from search.bert.linear_head import LinearHead
+    from search.explaining.explainer import Explainer
+    from search.ranking.rerank import Reranker
+    from search.records.annotations import Annotation, Annotator
+    from search.records.comparisons import Contrast, Faithfulness, WhyNot
+    from search.records.explanations import Explanation
+    from search.records.options import (
+        AnnotateOptions,
+        BuildOptions,
+        QueryOptions,
+        SimilarOptions,
+        SourceOptions,
+        TagOptions,
+    )
+    from search.records.predictions import Answers, LabelledIndex, TagReport
+    from search.records.reports import Changes, CheckReport, Progress, RepairReport, Report, Status
 
 
-class Index(Applying):
+class Index:
     """An index that is open for reading. Make one with `Index.build` or `Index.open`.
 
     Safe to share between threads. Nothing is loaded until the first query; every query reads one
@@ -38,8 +60,13 @@ class Index(Applying):
         engine: str,
         report: Report | None = None,
     ) -> None:
-        super().__init__(path, encoder, offline, engine)
-        self.report = report
+        self.path, self.report = path, report
+        self._offline, self._engine = offline, engine
+        self._encoder = encoder
+        self._made: Fingerprint | None = None  # what the encoder is right for
+        self._seen: tuple[int, ...] = ()  # index.db, as it was when that was read
+        self._lock = threading.Lock()
+        self._store = SQLiteStore(path)
 
     @classmethod
     def build(
@@ -47,28 +74,24 @@ class Index(Applying):
         folder: str | Path,
         *,
         index: str | None = None,
-        model: str | None = None,
-        pooling: str | None = None,
-        layer: int | str | None = None,
-        dim: int | None = None,
-        max_tokens: int | None = None,
-        precision: str | None = None,
-        include: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        text_field: str | None = None,
-        title_field: str | None = None,
-        token_vectors: bool | None = None,
         rebuild: bool = False,
         verify: bool = False,
         offline: bool = False,
         engine: str = "auto",
         progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[BuildOptions],
     ) -> Index:
         """Index a folder, or bring its index up to date; only what changed is encoded.
 
         Args:
             folder: what to index; its subfolders are included.
             index: a name or path for the index; None keeps it under the user's data folder.
+            rebuild: encode everything anew, with what the index was made with where nothing else is said, cut
+                as is the default now. The old index answers until the new one is whole.
+            verify: read every file, also those whose size, time stamp and inode are as they were.
+            offline: never call out to the Hugging Face hub.
+            engine: "auto", "openvino" or "torch"; see `Encoder`.
+            progress: called often with how far the work is.
             model, pooling, layer, dim, max_tokens, precision: as for `Encoder`. None takes what the index was
                 made with, and for a new index what the model's own configuration says, and "fp32".
             include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
@@ -76,12 +99,6 @@ class Index(Applying):
                 the title; None finds them.
             token_vectors: keep the vectors of all tokens, so that a rerank by late interaction need not encode its
                 candidates; about d + 4 bytes a token. None does as before, for a new index it keeps none.
-            rebuild: encode everything anew, with what the index was made with where nothing else is said, cut
-                as is the default now. The old index answers until the new one is whole.
-            verify: read every file, also those whose size, time stamp and inode are as they were.
-            offline: never call out to the Hugging Face hub.
-            engine: "auto", "openvino" or "torch"; see `Encoder`.
-            progress: called often with how far the work is.
 
         Raises:
             InputError: no such folder, or nothing in it can be indexed.
@@ -89,35 +106,25 @@ class Index(Applying):
             FingerprintMismatch: the index was made with another model or other settings.
             IndexLocked: another process is writing to the index.
         """
+        from search.indexing.options import asked_for, existing_folder
         from search.indexing.update import update  # with all that writing needs, which a query does not
 
         root = existing_folder(folder)
-        place = place_for(root, index)
-        encoder, source, passages = asked_for(
-            root,
-            place,
-            rebuild=rebuild,
-            model=model,
-            pooling=pooling,
-            layer=layer,
-            dim=dim,
-            max_tokens=max_tokens,
-            precision=precision,
-            selected=(include, exclude, text_field, title_field, token_vectors),
-            offline=offline,
-            engine=engine,
+        path = place_for(root, index)
+        encoder, source, settings = asked_for(
+            root, path, options, rebuild=rebuild, offline=offline, engine=engine
         )
         report = update(
             root,
-            place,
+            path,
             encoder,
-            settings=passages,
+            settings=settings,
             source=source,
             rebuild=rebuild,
             verify=verify,
             progress=progress,
         )
-        return cls(place, encoder, offline, engine, report)
+        return cls(path, encoder, offline, engine, report)
 
     @classmethod
     def open(
@@ -154,11 +161,8 @@ class Index(Applying):
         folder: str | Path,
         *,
         index: str | None = None,
-        include: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        text_field: str | None = None,
-        title_field: str | None = None,
         verify: bool = False,
+        **options: Unpack[SourceOptions],
     ) -> Changes:
         """What `build`, called with the same arguments, would do with each file; nothing is written.
 
@@ -168,13 +172,13 @@ class Index(Applying):
             InputError: no such folder.
             IndexDamaged: there is an index, and it cannot be read.
         """
+        from search.indexing.options import earlier, existing_folder, source_of
         from search.indexing.preview import preview
 
         root = existing_folder(folder)
-        place = place_for(root, index)
-        meta, _ = earlier(place, False) or (None, None)
-        source = source_of(meta, root).changed(include, exclude, text_field, title_field)
-        return preview(root, place, source, verify=verify)
+        path = place_for(root, index)
+        meta, _ = earlier(path, False) or (None, None)
+        return preview(root, path, source_of(meta, root).changed(**options), verify=verify)
 
     def update(self, *, verify: bool = False, progress: Callable[[Progress], None] | None = None) -> Report:
         """Bring the index up to date with its folder, with the settings that it was made with.
@@ -186,19 +190,15 @@ class Index(Applying):
             InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
             IndexLocked: another process is writing to the index.
         """
+        from search.indexing.options import existing_folder, source_of
         from search.indexing.update import update
 
         meta = read_meta(self.path / DATABASE)
         root = existing_folder(meta["root"])
         settings = PassageSettings.from_json(meta["fingerprint"]["passages"])
+        source = source_of(meta, root)
         return update(
-            root,
-            self.path,
-            self.encoder,
-            settings=settings,
-            source=source_of(meta, root),
-            verify=verify,
-            progress=progress,
+            root, self.path, self.encoder, settings=settings, source=source, verify=verify, progress=progress
         )
 
     def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError]:
@@ -222,9 +222,350 @@ class Index(Applying):
                 if not report.nothing_changed:
                     yield report
 
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that the index was made with, found at first use, and anew when the index was rebuilt."""
+        with self._lock:
+            seen = _state(self.path / DATABASE)
+            if self._encoder is None or seen != self._seen:
+                made = Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
+                if self._encoder is None or self._made not in (None, made):
+                    self._encoder = Encoder.of(made, offline=self._offline, engine=self._engine)
+                self._made, self._seen = made, seen
+            return self._encoder
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is wrong with the index though it answers, and what the last filter could not know; empty when all
+        is well."""
+        return tuple(f"{problem} --index {quoted(self.path)}" for problem in self._store.problems)
+
     def status(self) -> Status:
         """What the index is and holds."""
-        return status(self.path, WEIGHT)
+        with self._store.reading() as snapshot:
+            return snapshot.status(WEIGHT)
+
+    def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> list[Hit]:
+        """The k passages that answer a text best, best first; exact.
+
+        Args:
+            text: a question or description in natural language, at most the model's `max_tokens`. Or several with
+                weights, [("keys", 1), ("rotation", 0.5)]; or a `Question` that also says what hits shall be like
+                or unlike. See `search.ranking.question`.
+            k: how many hits, at least 1; fewer come back only if the index holds fewer passages, or fewer with
+                a word of the text where only words count.
+            mode: "hybrid" (meaning and words, the default), "dense" (meaning), "lexical" (words) or "rrf".
+            weight: what meaning counts in a hybrid score, in [0, 1]; 0.75 if it is not said.
+            phrases: look for what stands in double quotes as one term. See `search.ranking.options.Ranking`.
+            where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.ranking.where`. The best k of
+                the passages that pass it come back, with the scores that they have without it.
+            rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
+                cross-encoder; see `search.ranking.rerank`.
+            per_document: most hits of one document, so that one does not fill the list; 0 for no limit.
+                Where fewer than k hits would come back, the others stand behind those within it.
+            group: the k best documents instead, with up to `per_document` passages each, which stand together; a
+                document is as good as its best passage. With a rerank, passages of those that were looked at again.
+            offset: how many hits (documents) to pass over: the rest of a list of `offset + k`, with its ranks.
+            min_score: leave out what scores less.
+            diversity: from 0, as they rank, to 1, as different as can be; see `search.ranking.selection`.
+
+        Raises:
+            InputError: an empty text, k < 1, a text that is too long for the model, no such mode, or a filter that
+                cannot be understood.
+            FingerprintMismatch: the model found under the index's name has other weights now.
+        """
+        where = options.pop("where", None)
+        ranking_options, selection_options = parts_of(options, RerankOptions, SelectionOptions)
+        question = as_question(text)
+        selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
+        among = self._among(where)
+        query = self._encoded(question, ranking)
+        return ranked(self._store, query, ranking, selection, among, self._reranker(query, ranking))
+
+    def hit(self, query: Query, passage_id: int, **options: Unpack[RerankOptions]) -> Hit:
+        """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
+        ranking = Ranking.of(**options)
+        encoded_query = self._encoded(as_question(query), ranking)
+        reranker = self._reranker(encoded_query, ranking)
+        return scored(self._store, encoded_query, ranking, passage_id, reranker)
+
+    def explain(self, query: Query, hit: Hit | int | str, **options: Unpack[RankingOptions]) -> Explanation:
+        """Why a passage has its score for a query.
+
+        Args:
+            query: as it was given to `query`.
+            hit: one of the hits, whose score is then explained exactly; a passage id; or any text, whose cosine
+                is explained as if it were a passage without headings.
+            mode, weight, phrases: as for `query`, for a passage id; a hit knows its own.
+
+        With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
+        that have a Dense module with an activation they are integrated gradients, which takes seconds and
+        loads the model in PyTorch; `residual` says what they miss.
+
+        Raises:
+            InputError: an empty query, a text that is too long for the model, or an id that is none.
+        """
+        return self.explain_all(query, [hit], **options)[0]
+
+    def explain_all(
+        self, query: Query, hits: Sequence[Hit | int | str], **options: Unpack[RankingOptions]
+    ) -> list[Explanation]:
+        """As `explain`, for many hits of one query: they go through the encoder together."""
+        return self._explainer(as_question(query), Ranking.of(**options)).explain(hits)
+
+    def contrast(
+        self,
+        query: Query,
+        a: Hit | int | str | Path,
+        b: Hit | int | str | Path,
+        **options: Unpack[RankingOptions],
+    ) -> Contrast:
+        """Why one passage stands above another for a query, word by word of the query.
+
+        Args:
+            a, b: hits, passage ids, or paths as for `why_not`, of which the best passage is taken.
+            mode, weight, phrases: as for `query`; of hits they must be those that they were ranked by.
+
+        Raises:
+            InputError: an empty query, an id that is none, a path that is not in the index, or hits of
+                different rankings.
+        """
+        return self._explainer(as_question(query), Ranking.of(**options)).contrast(a, b)
+
+    def why_not(
+        self,
+        query: Query,
+        what: str | Path | int,
+        k: int = 10,
+        *,
+        where: str | None = None,
+        per_document: int = 0,
+        **options: Unpack[RankingOptions],
+    ) -> WhyNot:
+        """Where a document stands for a query, and why it is not among the hits.
+
+        Args:
+            what: a path: absolute, from the current folder or from the indexed one; also with a record
+                or a line, as hits are listed ("table.csv#12", "keys.md:31"). Or a passage id. Of what has
+                several passages the best is looked at.
+            k, mode, weight, phrases, where, per_document: as for `query`.
+
+        Raises:
+            InputError: an empty query, a folder instead of a file, an id or line that there is not.
+        """
+        among = self._among(where)
+        explainer = self._explainer(as_question(query), Ranking.of(**options))
+        return explainer.why_not(what, k, per_document, among)
+
+    def faithfulness(
+        self, why: Explanation, *, counts: Sequence[int] = (1, 3, 5), draws: int = 20, seed: int = 0
+    ) -> Faithfulness:
+        """Whether the words that an explanation says count most are those that its cosine needs.
+
+        They are cut out of the passage, and what is left is encoded again; then as many random words.
+
+        Args:
+            why: from `explain`, of this index.
+            counts: how many words to cut out, each number of these in turn.
+            draws: how many times to draw random words, from `seed`.
+
+        Raises:
+            InputError: a count or number of draws below 1, or an explanation that is not of this index.
+        """
+        from search.explaining.faithfulness import faithfulness
+
+        return faithfulness(why, self.encoder, counts=counts, draws=draws, seed=seed)
+
+    def similar(
+        self, what: Example, k: int = 10, *, same_document: bool = False, **options: Unpack[SimilarOptions]
+    ) -> list[Hit]:
+        """The k passages whose embeddings are nearest to that of a passage or document, best first; exact.
+
+        Args:
+            what: a passage id, or a path as for `why_not`. Of several passages the mean of their embeddings counts,
+                scaled to length 1.
+            same_document: also other passages of the same document; never the passages themselves.
+            where, per_document, group, offset, min_score, diversity: as for `query`.
+
+        Raises:
+            InputError: it is not in the index, or another argument cannot be worked with.
+        """
+        from search.ranking.question import similar_to
+
+        where = options.pop("where", None)
+        (selection_options,) = parts_of(options, SelectionOptions)
+        selection = Selection.of(k, **selection_options)
+        with self._store.reading() as snapshot:
+            query, ids = similar_to(snapshot, what)
+        among = others_than(ids, same_document, self._among(where))
+        hits = ranked(self._store, query, Ranking.of("dense"), selection, among)
+        # The random pairs are of a query and a passage, so they say nothing of two passages.
+        return [replace(hit, percentile=None, random_pairs=0) for hit in hits]
+
+    def explain_similar(self, what: Example, hit: Hit | int) -> Explanation:
+        """Why a passage is similar to a passage or document, by pairs of tokens of the two.
+
+        Of a document with several passages the one that adds most is taken apart; each other is one addend.
+
+        Args:
+            what: as for `similar`.
+            hit: one of its hits, or a passage id.
+
+        Raises:
+            InputError: one of them is not in the index.
+        """
+        from search.ranking.question import likest_part, query_fits, similar_to
+
+        ranking = Ranking.of("dense")
+        with self._store.reading() as snapshot:
+            query, _ = similar_to(snapshot, what)
+        hit = scored(self._store, query, ranking, hit) if isinstance(hit, int) else hit
+        with self._store.reading() as snapshot:
+            query = likest_part(snapshot, query, hit.passage_id)
+        with query_fits("passage"):
+            return self._explainer(query, ranking).explain([hit])[0]
+
+    def duplicates(self, threshold: float = 0.95, *, where: str | None = None) -> list[Cluster]:
+        """Passages that say the same: all pairs with a cosine of at least `threshold`, joined to clusters.
+
+        Exact. With d = 384, 100,000 passages took 32 s and 0.8 GB (2 cores that other work shared).
+
+        Args:
+            threshold: in (0, 1].
+            where: a filter, as for `query`; only passages that pass it are compared.
+
+        Returns:
+            The largest cluster first.
+        """
+        from search.ranking.duplicates import near_copies
+
+        return near_copies(self._store, threshold, self._among(where))
+
+    def surroundings(self, hit: Hit, *, passages: int = 0, lines: int = 0) -> Surroundings:
+        """What stands around a hit in its document.
+
+        Args:
+            passages: how many passages before it and behind it, from the index.
+            lines: how many lines of the source file before it and behind it, read now; a note says why there are
+                none where the file is not as it was indexed, or its lines are not those of the text.
+
+        Raises:
+            InputError: a number below 0.
+        """
+        from search.ranking.surroundings import surroundings
+
+        return surroundings(self._store, hit, passages, lines)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        model: str,
+        k: int = 10,
+        answers: int = 3,
+        reader_weight: float = 1.0,
+        no_answer_margin: float = 0.0,
+        max_answer: int = 30,
+        device: str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[QueryOptions],
+    ) -> Answers:
+        """The spans of the k best passages that answer a question, best first; see `search.bert.answering`.
+
+        Args:
+            question: at most so long that the reader has room for a passage beside it.
+            model: the reader, a checkpoint with a head for answer spans, such as deepset/roberta-base-squad2.
+            k: how many passages are read.
+            answers: most answers that come back, at least 1.
+            reader_weight: what the reader's probability counts in the score, in [0, 1]; the retrieval score counts
+                the rest. Whether a span is an answer at all is told by its margin alone.
+            no_answer_margin: by how much a span's score has to reach that of no answer.
+            max_answer: most tokens of an answer.
+            device: "cpu", "cuda", ...; None takes a GPU where there is one.
+            progress: called after every window that was read.
+            mode, weight, phrases, where, rerank, per_document, ...: as for `query`; the index's own encoder retrieves.
+
+        Raises:
+            InputError: as for `query`; a question that is too long for the reader, or a number that cannot be worked
+                with.
+            ModelError: the reader cannot be found or loaded, or has no head for answer spans.
+        """
+        from search.bert.answering import Reading, answer_from, required
+        from search.bert.heads import load_head
+        from search.ranking.surroundings import SpanLines
+
+        how = Reading.of(answers, reader_weight, no_answer_margin, max_answer)
+        how.check_scale(options.get("mode", "hybrid"), options.get("rerank"))
+        reader = load_head("answer", required(model), self._offline, device)
+        hits = self.query(question, k, **options)
+        return answer_from(question, hits, reader, how, SpanLines(self._store), progress)
+
+    def tag(self, model: str, **options: Unpack[TagOptions]) -> TagReport:
+        """Find entities, or parts of speech, in all passages; filters such as "person='Ada Lovelace'" then find them.
+
+        Passages that were tagged before by the same checkpoint are left alone, so a run that was stopped is gone on
+        with, and after an update only new passages are read.
+
+        Args:
+            model: a checkpoint with a head for classes of tokens, such as dslim/bert-base-NER.
+            task: "ner" or "pos".
+            name: of the annotations; None for that of the task.
+            prefix: stands before the names of their fields, where others have the same.
+            replace: put these in place of annotations of this name that something else made.
+            device: "cpu", "cuda", ...; None takes a GPU where there is one.
+            progress: called after every batch of passages, with the stage "tagging".
+
+        Raises:
+            InputError: the checkpoint's classes are not those of the task, a field's name is taken, or there are
+                annotations of this name that something else made.
+            ModelError: the model cannot be found or loaded, or has no head for classes of tokens.
+            IndexLocked: another process is writing to the index.
+        """
+        from search.annotating.tagging import tag_index
+
+        return tag_index(self.path, model, offline=self._offline, **options)
+
+    def label(
+        self,
+        model: str | None = None,
+        *,
+        head: LinearHead | str | Path | None = None,
+        **options: Unpack[AnnotateOptions],
+    ) -> LabelledIndex:
+        """Label all passages that have no label yet; filters such as "sentiment=positive" then find them.
+
+        Args:
+            model: a checkpoint that was trained to classify texts.
+            head: instead, a head that was trained with `search.bert.train_labels`, or its folder.
+            name, replace, device, progress: as for `search.annotating.labelling`, which says more.
+
+        Raises:
+            HeadMismatch: the head was trained on other embeddings.
+            InputError: labels of that name were given by another model or head, or the name is taken.
+            IndexLocked: another process is writing to the index.
+        """
+        from search.annotating.labelling import label_index
+
+        return label_index(self.path, model=model, head=head, offline=self._offline, **options)
+
+    def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
+        """What annotators say of passages, by their ids, with the spans of entities in the documents' texts.
+
+        A passage that nothing was said of is left out.
+        """
+        with self._store.reading() as snapshot:
+            return snapshot.annotations(passages)
+
+    def remove_annotations(self, name: str) -> Annotator:
+        """Forget all annotations of a name. Returns what there was of them; what there is, is in `status()`.
+
+        Raises:
+            InputError: the index has none of that name.
+            IndexLocked: another process is writing to the index.
+        """
+        from search.store.annotating import remove_annotator
+
+        return remove_annotator(self.path, name)
 
     def check(
         self,
@@ -263,5 +604,44 @@ class Index(Applying):
             dry_run=dry_run,
             progress=progress,
         )
-        self._vectors = LoadedVectors(self.path)  # a file with the old name and hash may be whole again
+        self._store = SQLiteStore(self.path)  # a file with the old name and hash may be whole again
         return done
+
+    def _among(self, where: str | None) -> Among:
+        """What tells which passages pass a filter."""
+        if where is None:
+            return lambda snapshot: snapshot.passing(None)
+        from search.ranking.where import parse
+
+        parsed = parse(where)
+        return lambda snapshot: snapshot.passing(parsed)
+
+    def _encoded(self, question: str | Question, ranking: Ranking) -> EncodedQuery:
+        """A query as it is searched for; no model is looked for where only words count."""
+        if isinstance(question, str) and not ranking.by_meaning and not ranking.rerank:
+            return EncodedQuery(question, None)
+        return encoded(question, ranking, self.encoder, self._store)
+
+    def _reranker(self, query: EncodedQuery, ranking: Ranking) -> Reranker | None:
+        """What looks at the best passages again; None for nothing."""
+        if not ranking.rerank:
+            return None
+        from search.ranking.rerank import Judge, LateInteraction, cross_encoder
+
+        if query.tokens is not None:
+            return LateInteraction(self.encoder, query.tokens)
+        return Judge(cross_encoder(ranking.rerank, self._offline), query.text)
+
+    def _explainer(self, query: str | Question | EncodedQuery, ranking: Ranking) -> Explainer:
+        from search.explaining.explainer import Explainer
+
+        return Explainer(self._store, self.encoder, query, ranking, self._offline)
+
+
+def _state(database: Path) -> tuple[int, ...]:
+    """What differs when a database was written to, or another one put in its place; () where there is none."""
+    try:
+        stat = database.stat()
+    except OSError:
+        return ()
+    return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size

@@ -29,7 +29,7 @@ NEEDED_LATER = (  # our own, which a query does without
 )
 STAGES = [
     "errors", "files", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining",
-    "bert", "annotating", "evaluating", "texts", "asking", "applying", "building", "index", "evaluation", "training",
+    "bert", "annotating", "evaluating", "texts", "index", "evaluation", "training",
     "render", "cli",
 ]  # fmt: skip
 

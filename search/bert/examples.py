@@ -23,13 +23,13 @@ from search.records.reports import Progress
 from search.store.checksums import content_key
 from search.store.database import reading
 from search.store.layout import DATABASE
-from search.store.place_of import place_of
-from search.store.snapshot import stored_passages
+from search.store.sqlite import SQLiteStore
 from search.store.stored_vectors import one_embedding
-from search.store.vectors import LoadedVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from search.store.protocol import Snapshot
 
 _NAMED = 3  # lines that a message lists
 
@@ -135,10 +135,9 @@ def _items(examples: Sequence[Example], index: Path | None) -> list[Item]:
             )
     if index is None or all(example.text is not None for example in examples):
         return [_of_text(one, where) for one, where in zip(examples, named, strict=True)]
-    loaded = LoadedVectors(index)
-    ids = [_passages(loaded, example, where) for example, where in zip(examples, named, strict=True)]
-    with reading(index / DATABASE) as connection:
-        stored = stored_passages(connection, sorted({id_ for some in ids for id_ in some}))
+    with SQLiteStore(index).reading() as snapshot:
+        ids = [_passages(snapshot, example, where) for example, where in zip(examples, named, strict=True)]
+        stored = snapshot.stored(sorted({id_ for some in ids for id_ in some}))
     found = []
     for example, where, some in zip(examples, named, ids, strict=True):
         if example.text is not None:
@@ -160,12 +159,12 @@ def _of_text(example: Example, where: str) -> Item:
     return Item("", text, example.label.strip(), text, where)
 
 
-def _passages(loaded: LoadedVectors, example: Example, where: str) -> Sequence[int]:
+def _passages(snapshot: Snapshot, example: Example, where: str) -> Sequence[int]:
     if example.text is not None:
         return ()
     if example.passage is not None:
         return (example.passage,)
-    place = place_of(loaded, example.path or "")
+    place = snapshot.place(example.path or "")
     if not place.passages:
         raise InputError(f"{where} names '{example.path}', which the index does not hold. Check the path.")
     return place.passages

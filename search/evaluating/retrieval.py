@@ -13,8 +13,7 @@ from search.evaluating.formats.strict import malformed
 from search.evaluating.metrics import DEPTH, ranking_values
 from search.records.evaluations import Evaluation, Setting
 from search.records.hits import Hit
-from search.store.place_of import place_of
-from search.store.vectors import LoadedVectors
+from search.store.sqlite import SQLiteStore
 
 Judgements = Mapping[str, Mapping[str, int]]
 
@@ -157,20 +156,22 @@ def _resolved(data: Retrieval, index: OpenIndex) -> tuple[dict[str, dict[str, in
     Raises:
         InputError: a path is a folder or has a line, or two paths of a query mean one document; with file and line.
     """
-    vectors = LoadedVectors(index.path)
     names, held = {}, set()
-    for path, line in data.lines.items():
-        try:
-            place = place_of(vectors, path)
-        except InputError as error:
-            raise malformed(data.source, line, str(error)) from None
-        if place.line is not None and place.passages:
-            raise malformed(
-                data.source, line, f"'{path}' is a line of a document; judge the whole: '{place.document}'."
-            )
-        names[path] = place.document
-        if place.passages:
-            held.add(place.document)
+    with SQLiteStore(index.path).reading() as snapshot:
+        for path, line in data.lines.items():
+            try:
+                place = snapshot.place(path)
+            except InputError as error:
+                raise malformed(data.source, line, str(error)) from None
+            if place.line is not None and place.passages:
+                raise malformed(
+                    data.source,
+                    line,
+                    f"'{path}' is a line of a document; judge the whole: '{place.document}'.",
+                )
+            names[path] = place.document
+            if place.passages:
+                held.add(place.document)
     judgements: dict[str, dict[str, int]] = {}
     for query, grades in data.judgements.items():
         mine = judgements.setdefault(query, {})

@@ -2,13 +2,10 @@
 
 matrices.py     token vectors -> cosines of tokens, and addends of the cosine of two texts
 gradients.py    the same addends by integrated gradients, where embeddings are no sum over tokens
-explanation.py  two encoded texts and a score -> an `Explanation`
-lexical.py      the word part of a score, term by term
-others.py       the addends of a score that are not of its cosine
-parts.py        a query of several parts, part by part
-contrast.py     two explanations -> what sets their scores apart
+explanation.py  two encoded texts and a score -> an `Explanation`; also of a query of several parts
+addends.py      the addends of a score that are not of its cosine: words, ranks, rerankers
 faithfulness.py an explanation put to the test: what the cosine loses without its words
-left_out.py     why a file has no passage in an index
+missing.py      why a file has no passage in an index
 explainer.py    the questions that an index answers: why, why this above that, why not
 """
 

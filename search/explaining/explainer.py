@@ -6,34 +6,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
 from search.errors import InputError
-from search.explaining.contrast import contrast_of
-from search.explaining.explanation import explain_pair, similarity_layer
-from search.explaining.others import OtherAddends, Others, Stored, Subject
-from search.explaining.parts import encoded, explain_parts
-from search.ranking.late import SHARE as LATE_SHARE
-from search.ranking.percentile import Scale
-from search.ranking.rank import Allowed, as_hit, ranked, scored
-from search.ranking.ranking import Asked, Ranking, check_query, query_fits
-from search.ranking.selection import Selection
-from search.ranking.standing import Standing, passage_count, standings
-from search.records.comparisons import Contrast, WhyNot
-from search.records.explanations import Explanation
+from search.explaining.addends import AddendFinder, Addends, Stored, Subject
+from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layer
+from search.ranking.fusion import Fusion, Position
+from search.ranking.options import Ranking, Selection
+from search.ranking.question import EncodedQuery, Question, encoded_question, query_fits
+from search.ranking.rank import Among, Scale, as_hit, everything, ranked, scored
+from search.ranking.rerank import LATE_SHARE
+from search.records.comparisons import Contrast, Difference, WhyNot
+from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.tokens import TokenVectors
-from search.store.place_of import Place, place_of
-from search.store.snapshot import passage as stored_passage
-from search.store.vectors import LoadedVectors
+
+if TYPE_CHECKING:
+    from search.store.place_of import Place
+    from search.store.protocol import Store
 
 
 class Explainer:
     """Answers questions about one query to one index.
 
     Args:
-        index: the index's folder.
-        query: as `check_query` lets it pass; or one of several parts.
+        query: a text that is not empty; or a query of several parts.
         ranking: how passages are ranked that are named by id or path; a hit knows its own.
         offline: never call out to the hub, should the model be needed in PyTorch (see gradients.py).
 
@@ -43,25 +41,25 @@ class Explainer:
 
     def __init__(
         self,
-        index: Path,
-        loaded: LoadedVectors,
+        store: Store,
         encoder: Encoder,
-        query: str | Asked,
+        query: str | Question | EncodedQuery,
         ranking: Ranking,
         offline: bool = False,
     ) -> None:
-        self._index, self._loaded, self._encoder, self._offline = index, loaded, encoder, offline
+        self._store, self._encoder, self._offline = store, encoder, offline
         self._ranking = ranking
         self._layer = similarity_layer(encoder.n_layers)
         layers = [self._layer, -1]
         with query_fits():
+            if isinstance(query, Question):
+                query = encoded_question(query, ranking, encoder, store, explained=True)
             if isinstance(query, str):
                 (self._tokens,) = encoder.tokens([query], role="query", layers=layers)
-                query = Asked(query, self._tokens.embedding.astype("float32", copy=False))
+                query = EncodedQuery(query, self._tokens.embedding.astype("float32", copy=False))
             else:
-                self._parts = encoded(encoder, query.parts, layers)
-        assert query.embedding is not None
-        self._embedding, self._asked = query.embedding, query
+                self._parts = encoded_parts(encoder, query.parts, layers)
+        self._query = query
 
     def explain(self, what: Sequence[Hit | int | str]) -> list[Explanation]:
         """See `Index.explain_all`."""
@@ -69,18 +67,15 @@ class Explainer:
         if not subjects:
             return []
         with query_fits("text"):
-            found = self._encoder.tokens(
+            vectors = self._encoder.tokens(
                 [subject.text for subject in subjects],
                 contexts=[subject.context for subject in subjects],
                 role="document",
                 layers=[self._layer, -1],
             )
-        tokens = None if self._asked.parts else self._tokens
-        others = OtherAddends(self._loaded, self._encoder, self._asked, tokens).of(subjects, found)
-        return [
-            self._explained(subject, vectors, other)
-            for subject, vectors, other in zip(subjects, found, others, strict=True)
-        ]
+        tokens = None if self._query.parts else self._tokens
+        addends = AddendFinder(self._store, self._encoder, self._query, tokens).of(subjects, vectors)
+        return [self._explained(*one) for one in zip(subjects, vectors, addends, strict=True)]
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """See `Index.contrast`."""
@@ -93,24 +88,21 @@ class Explainer:
         why_a, why_b = self.explain([hit_a, hit_b])
         return contrast_of(hit_a, why_a, hit_b, why_b)
 
-    def why_not(
-        self, what: str | Path | int, k: int, per_document: int, allowed: Allowed | None = None
-    ) -> WhyNot:
+    def why_not(self, what: str | Path | int, k: int, per_document: int, among: Among = everything) -> WhyNot:
         """See `Index.why_not`."""
-        from search.explaining.left_out import left_out, since_indexed
+        from search.explaining.missing import since_indexed, why_missing
 
-        check_query(self._asked.text, k, per_document)
+        wanted = Selection.of(k, per_document=per_document)
         place = self._place(what)
-        best = self._best(self._passing(place.passages, allowed)) or self._best(place.passages)
-        asked = (self._asked.text, place.document, k, per_document)
+        best = self._best(self._passing(place.passages, among)) or self._best(place.passages)
+        asked = (self._query.text, place.document, k, per_document)
         if best is None:
-            reason, detail = left_out(self._index, place)
-            return WhyNot(*asked, passage_count(self._loaded), "not indexed", reason, detail)
-        hit = self._standing_hit(best)
-        hits = ranked(
-            self._loaded, self._asked, self._ranking, Selection.of(k, per_document=per_document), allowed
-        )
-        passes = bool(self._passing([hit.passage_id], allowed))
+            reason, detail = why_missing(self._store, place)
+            with self._store.reading() as snapshot:
+                return WhyNot(*asked, snapshot.passage_count, "not indexed", reason, detail)
+        hit = self._as_hit(best)
+        hits = ranked(self._store, self._query, self._ranking, wanted, among)
+        passes = bool(self._passing([hit.passage_id], among))
         if not hits:  # none passes the filter, or only words count and no passage has one
             (why,) = self.explain([hit])
             return WhyNot(*asked, best.of, "lower" if passes else "filtered", hit=hit, shares=why.shares())
@@ -122,26 +114,26 @@ class Explainer:
         answer = replace(answer, contrast=contrast_of(last, last_why, hit, why))
         if not passes:
             return replace(answer, cause="filtered")
-        cause, detail = since_indexed(self._index, place)
+        cause, detail = since_indexed(self._store, place)
         if cause is not None:
             return replace(answer, cause=cause, detail=detail)
         above = (-hit.score, hit.passage_id) < (-last.score, last.passage_id)  # as hits are ordered
         return replace(answer, cause="limit" if above else "lower")
 
-    def _passing(self, passages: Sequence[int], allowed: Allowed | None) -> Sequence[int]:
+    def _passing(self, passages: Sequence[int], among: Among) -> Sequence[int]:
         """Those of the passages that pass the filter."""
-        if allowed is None or not passages:
-            return passages
-        with self._loaded.reader.reading() as connection:
-            passing = set(allowed(connection).tolist())
+        with self._store.reading() as snapshot:
+            ids = among(snapshot) if passages else None
+        passing = passages if ids is None else set(ids.tolist())
         return [passage for passage in passages if passage in passing]
 
     def _place(self, what: str | Path | int) -> Place:
         """What a path means; the file of a passage, with that passage alone."""
-        if not isinstance(what, int):
-            return place_of(self._loaded, what)
-        stored, _ = stored_passage(self._index, what)
-        place = place_of(self._loaded, stored.path)
+        with self._store.reading() as snapshot:
+            if not isinstance(what, int):
+                return snapshot.place(what)
+            stored = snapshot.passage(what)
+            place = snapshot.place(stored.path)
         record = stored.document.removeprefix(place.name or "").removeprefix("#")
         return replace(place, record=int(record) if record else None, passages=(what,))
 
@@ -152,33 +144,34 @@ class Explainer:
         place = self._place(what)
         best = self._best(place.passages)
         if best is None:
-            from search.explaining.left_out import left_out
+            from search.explaining.missing import why_missing
 
-            reason, detail = left_out(self._index, place)
+            reason, detail = why_missing(self._store, place)
             raise InputError(
                 f"'{what}' is not in the index: {reason}{f' ({detail})' if detail else ''}. "
                 "Name a passage or a file that is."
             )
-        return self._standing_hit(best)
+        return self._as_hit(best)
 
-    def _best(self, passages: Sequence[int]) -> Standing | None:
+    def _best(self, passages: Sequence[int]) -> Position | None:
         """The best of passages in the ranking of everything."""
         if not passages:
             return None
-        found = standings(self._loaded, self._asked, self._ranking, passages)
-        return min(found.values(), key=lambda standing: standing.rank, default=None)
+        with self._store.reading() as snapshot:
+            positions = Fusion(snapshot, self._query, self._ranking).positions(passages)
+        return min(positions.values(), key=lambda position: position.rank, default=None)
 
-    def _standing_hit(self, standing: Standing) -> Hit:
-        stored, _ = stored_passage(self._index, standing.scored.passage)
-        with self._loaded.reader.reading() as connection:
-            scale = Scale(self._loaded.baseline.get(connection), self._ranking)
-        return as_hit(standing.rank, stored, standing.scored, self._ranking, scale)
+    def _as_hit(self, position: Position) -> Hit:
+        with self._store.reading() as snapshot:
+            stored = snapshot.passage(position.scored.passage)
+            scale = Scale(snapshot.random_pairs(), self._ranking)
+        return as_hit(position.rank, stored, position.scored, self._ranking, scale)
 
     def _subject(self, what: Hit | int | str) -> Subject:
         if isinstance(what, str):
             return Subject(what, Ranking.of("dense"))
         if isinstance(what, int):
-            return self._subject(scored(self._loaded, self._asked, self._ranking, what))
+            return self._subject(scored(self._store, self._query, self._ranking, what))
         return Subject(
             what.text,
             Ranking.of_hit(what),
@@ -192,20 +185,20 @@ class Explainer:
 
     def _stored(self, hit: Hit) -> Stored | None:
         """What the index holds for a hit; None when its passage has left the index since."""
-        try:
-            stored, vector = stored_passage(self._index, hit.passage_id)
-        except InputError:
-            return None
-        same = (stored.text, stored.context) == (hit.text, hit.context)
-        return Stored(hit.passage_id, vector) if same else None
+        with self._store.reading() as snapshot:
+            stored = snapshot.stored([hit.passage_id]).get(hit.passage_id)
+            if stored is None or (stored.text, stored.context) != (hit.text, hit.context):
+                return None
+            (vector,) = snapshot.embeddings([hit.passage_id])
+        return Stored(hit.passage_id, vector)
 
-    def _explained(self, subject: Subject, found: TokenVectors, others: Others) -> Explanation:
+    def _explained(self, subject: Subject, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = {"": 1.0, "late": 1 - LATE_SHARE}.get(subject.ranking.rerank, 0.0)
-        if parts := self._asked.parts:
-            vector = found.embedding if subject.stored is None else subject.stored.vector
-            explain = partial(explain_parts, parts, self._parts, found, vector)
+        if parts := self._query.parts:
+            embedding = vectors.embedding if subject.stored is None else subject.stored.vector
+            explain = partial(explain_parts, parts, self._parts, vectors, embedding)
         else:
-            explain = partial(explain_pair, self._tokens, found)
+            explain = partial(explain_pair, self._tokens, vectors)
         return explain(
             encoder=self._encoder,
             layer=self._layer,
@@ -213,12 +206,31 @@ class Explainer:
             score=subject.score,
             mode=subject.ranking.mode,
             weight=counts * subject.ranking.weight,
-            terms=others.terms,
-            late=others.late,
-            recomputed=others.recomputed,
+            terms=addends.terms,
+            late=addends.late,
+            recomputed=addends.recomputed,
             roles=("query", "document"),
             offline=self._offline,
         )
+
+
+def contrast_of(a: Hit, why_a: Explanation, b: Hit, why_b: Explanation) -> Contrast:
+    """Split the gap between two scores of the same query by its words.
+
+    The scores are sums over the query's words, so their difference is a sum of the words' differences. A word
+    that one side alone has (a term of the word part, say) adds nothing to the other.
+    """
+    in_a, in_b = _by_word(why_a), _by_word(why_b)
+    nothing = Share("", "", 0, 0, 0.0)
+    words = []
+    for key in dict.fromkeys([*in_a, *in_b]):
+        mine, other = in_a.get(key, nothing), in_b.get(key, nothing)
+        words.append(Difference(*key, mine.contribution, other.contribution, mine.partners, other.partners))
+    return Contrast(why_a.query, a, b, tuple(words))
+
+
+def _by_word(why: Explanation) -> dict[tuple[str, str, int, int], Share]:
+    return {(share.text, share.kind, share.start, share.end): share for share in why.shares()}
 
 
 def _way(hit: Hit) -> str:

@@ -12,37 +12,31 @@ import numpy as np
 
 from search.errors import InputError
 from search.records.hits import Cluster, Copy
-from search.store.database import one_meta
 from search.store.flat import pairs_near
-from search.store.snapshot import StoredPassage, stored_passages
-from search.store.stored_vectors import embeddings, embeddings_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.ranking.rank import Allowed
-    from search.store.vectors import LoadedVectors
+    from search.ranking.rank import Among
+    from search.store.protocol import Store
+    from search.store.snapshot import StoredPassage
 
 _AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared
 
 
-def near_copies(loaded: LoadedVectors, threshold: float, allowed: Allowed | None = None) -> list[Cluster]:
+def near_copies(store: Store, threshold: float, among: Among) -> list[Cluster]:
     """Clusters of an index, the largest first. See `Index.duplicates`."""
     check_threshold(threshold)
-    with loaded.reader.reading() as connection:
-        dimension = int(one_meta(connection, "fingerprint")["dimension"])
-        if allowed:
-            blocks = list(embeddings_of(connection, dimension, allowed(connection)))
-        else:
-            blocks = list(embeddings(connection, dimension))
+    with store.reading() as snapshot:
+        blocks = list(snapshot.embedding_blocks(among(snapshot)))
     if not blocks:
         return []
     ids = np.concatenate([block for block, _ in blocks])
     vectors = np.concatenate([block for _, block in blocks])
     del blocks
     found = clusters(vectors, threshold)
-    with loaded.reader.reading() as connection:
-        stored = stored_passages(connection, ids[np.concatenate(found)].tolist() if found else [])
+    with store.reading() as snapshot:
+        stored = snapshot.stored(ids[np.concatenate(found)].tolist() if found else [])
     made = [_cluster(ids[rows].tolist(), vectors[rows], stored) for rows in found]
     return sorted(
         (cluster for cluster in made if cluster),

@@ -8,170 +8,167 @@ in one list only, and no score is made up for a side that was not looked at.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.ranking.ranking import RRF_K, Asked, Ranking, Scored
-from search.store.database import one_meta
-from search.store.postings import summed
-from search.store.vectors import LoadedVectors, nearest
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from search.ranking.options import Ranking
+    from search.ranking.question import EncodedQuery
+    from search.store.protocol import Ids, Snapshot
+
+RRF_K = 60  # Cormack, Clarke and Büttcher 2009
+
 _MORE = 100  # than asked for by meaning: the more, the fewer others can still be among the best
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A passage's score and what it was made of, as in a `Hit`."""
+
+    passage: int
+    score: float
+    cosine: float | None
+    lexical: float | None
+    ranks: tuple[int | None, int | None] | None = None
+    reranked: float | None = None
+    before: int | None = None
+
+
+@dataclass(frozen=True)
+class Position:
+    """A passage in the ranking of everything: rank 1 is the best, `of` is how many passages there are."""
+
+    scored: Scored
+    rank: int
+    of: int
 
 
 class Fusion:
-    """The ranking of a query, within one read transaction.
+    """The ranking of a query in one snapshot.
 
     Attributes:
         terms: the words of the query that count.
-        highest: the highest BM25 in the index, by which the word part is divided; 1 where no word is found.
+        matches: the passages that have one of them.
     """
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        loaded: LoadedVectors,
-        asked: Asked,
-        ranking: Ranking,
-        only: NDArray[np.int64] | None = None,
+        self, snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None
     ) -> None:
-        self._connection, self._loaded, self._asked, self._ranking = connection, loaded, asked, ranking
-        self._only = only
-        lexicon = loaded.lexicon
-        typed = lexicon.terms(asked.text, phrases=ranking.phrases) if ranking.by_words else []
-        self.terms = lexicon.telling(connection, typed)
-        self._postings = lexicon.postings(connection, self.terms)
-        found = summed(self._postings)
-        self.highest = float(found.scores.max()) if len(found.scores) else 1.0
-        self._lexical_ids, self._lexical = found.ids, found.scores / self.highest
+        self._snapshot, self._ranking, self._among = snapshot, ranking, among
+        self._embedding = query.embedding
+        typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.by_words else []
+        self.terms = snapshot.telling(typed)
+        self.matches = snapshot.matches(self.terms)
 
-    def top(self, n: int) -> list[Scored]:
-        """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more."""
+    def top(self, n: int, among: Ids | None = None) -> list[Scored]:
+        """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more.
+
+        Args:
+            among: of these, whatever the ranking is of.
+        """
+        among = self._among if among is None else among
         if self._ranking.mode == "rrf":
-            return self._by_ranks[:n]
+            return self._by_ranks(among)[:n]
         if not self._ranking.by_meaning:
-            ids, lexical = self._matches
+            ids, lexical = self.matches.best(n, among)
             return self._best(n, ids, None, lexical)
-        if not self._ranking.by_words:
-            found = self._nearest(n)
-            return [Scored(id_, cosine, cosine, None) for id_, cosine in found]
-        return self._by_both(n)
+        assert self._embedding is not None
+        more = _MORE if self._ranking.by_words else 0
+        nearest = self._snapshot.nearest(self._embedding, n + more, among)
+        if self._ranking.by_words:
+            return self._lifted(nearest, n, among)
+        return [Scored(id_, cosine, cosine, None) for id_, cosine in nearest]
 
-    def among(self, passages: NDArray[np.int64]) -> list[Scored]:
-        """Those of some passages, by increasing ids, that rank at all, best first, with the scores that they have."""
-        if self._ranking.mode == "rrf":  # ranks are those among all
-            wanted = set(passages.tolist())
-            return [item for item in self._by_ranks if item.passage in wanted]
-        only = passages if self._only is None else np.intersect1d(passages, self._only)
-        fusion = Fusion(self._connection, self._loaded, self._asked, self._ranking, only)
-        return fusion.top(len(only)) if len(only) else []
+    def among(self, passages: Ids) -> list[Scored]:
+        """Those of some passages that rank at all, best first, with the scores that they have."""
+        among = passages if self._among is None else np.intersect1d(passages, self._among)
+        return self.top(len(among), among) if len(among) else []
 
     def score(self, passage: int) -> Scored:
         """Of one passage that is in the index, whatever its rank."""
         ids = np.array([passage], dtype=np.int64)
         if self._ranking.mode == "rrf":
-            found = (item for item in self._by_ranks if item.passage == passage)
-            return next(found, Scored(passage, 0.0, None, None, (None, None)))
+            ranked = self._by_ranks(ids)
+            return ranked[0] if ranked else Scored(passage, 0.0, None, None, (None, None))
         cosine = self._cosines(ids) if self._ranking.by_meaning else None
-        lexical = self._lexical_of(ids) if self._ranking.by_words else None
+        lexical = self.matches.parts(ids) if self._ranking.by_words else None
         return self._best(1, ids, cosine, lexical)[0]
 
-    def lexical(self, passage: int) -> float:
-        """The word part of a passage."""
-        return float(self._lexical_of(np.array([passage], dtype=np.int64))[0])
+    def positions(self, passages: Iterable[int]) -> dict[int, Position]:
+        """Where passages stand among all, best first; exact, and in the order in which a query ranks.
 
-    def word_addends(self, passages: Sequence[int]) -> NDArray[np.float64]:
-        """(passages, terms) what each term adds to the word part of a passage; their sum is that part."""
-        wanted, rows = np.unique(np.array(passages, dtype=np.int64), return_inverse=True)
-        found = np.zeros((len(wanted), len(self.terms)))
-        for column, term in enumerate(self._postings):
-            there = term.among(wanted)
-            found[np.searchsorted(wanted, there.ids), column] = there.scores / self.highest
-        return found[rows]
+        A passage that is not in the index is left out. One without any word of the query stands behind all others
+        where only words count.
+        """
+        wanted, total = frozenset(passages), self._snapshot.passage_count
+        ranked = self.top(max(1, total))
+        positions = {
+            item.passage: Position(item, rank, total)
+            for rank, item in enumerate(ranked, start=1)
+            if item.passage in wanted
+        }
+        for id_ in sorted(self._snapshot.documents(sorted(wanted - positions.keys()))):
+            positions[id_] = Position(self.score(id_), len(ranked) + 1, total)
+        return positions
 
     @staticmethod
     def rank_addend(rank: int) -> float:
         """What a rank adds to a score by ranks."""
         return 1 / (RRF_K + rank)
 
-    def _by_both(self, n: int) -> list[Scored]:
+    def _lifted(self, nearest: list[tuple[int, float]], n: int, among: Ids | None) -> list[Scored]:
+        """The n best by both parts: of the nearest, and of what words can lift above them."""
         weight = self._ranking.weight
-        near = self._nearest(n + _MORE)
-        ids = np.array([id_ for id_, _ in near], dtype=np.int64)
-        cosine = np.array([cosine for _, cosine in near])
-        lexical = self._lexical_of(ids)
-        if len(near) == n + _MORE:  # else these are all
-            # All others have at most this cosine. So without a word they are behind the first n of these, and with
-            # words they can only be before them where the sum is high enough.
+        ids = np.array([id_ for id_, _ in nearest], dtype=np.int64)
+        cosine = np.array([cosine for _, cosine in nearest])
+        lexical = self.matches.parts(ids)
+        if len(nearest) == n + _MORE:  # else these are all
+            # All others have at most the last cosine. So without a word they are behind the first n of these, and
+            # with words they can only be before them where the sum is high enough.
             least = np.partition(weight * cosine + (1 - weight) * lexical, -n)[-n]
-            matching, words = self._matches
-            promising = weight * cosine[-1] + (1 - weight) * words >= least
-            promising[promising] = ~np.isin(matching[promising], ids)
-            others = matching[promising]
-            ids = np.concatenate([ids, others])
-            cosine = np.concatenate([cosine, self._cosines(others)])
-            lexical = np.concatenate([lexical, words[promising]])
+            enough = (least - weight * cosine[-1]) / (1 - weight) - _ROUNDING
+            others, words = self.matches.at_least(float(enough), among)
+            new = ~np.isin(others, ids)
+            ids = np.concatenate([ids, others[new]])
+            cosine = np.concatenate([cosine, self._cosines(others[new])])
+            lexical = np.concatenate([lexical, words[new]])
         return self._best(n, ids, cosine, lexical)
 
-    @cached_property
-    def _by_ranks(self) -> list[Scored]:
+    def _by_ranks(self, among: Ids | None) -> list[Scored]:
         """By the ranks among all passages, so that a filter changes no score."""
-        assert self._asked.embedding is not None
-        total = max(1, one_meta(self._connection, "passages"))
-        everything = nearest(self._connection, self._loaded, self._asked.embedding, total)
-        near = {id_: (rank, cosine) for rank, (id_, cosine) in enumerate(everything, 1)}
-        ids, lexical = self._lexical_ids, self._lexical
-        best = np.lexsort((ids, -lexical))
-        worded = {int(ids[place]): (rank, float(lexical[place])) for rank, place in enumerate(best, 1)}
-        found = []
-        allowed = near.keys() if self._only is None else near.keys() & set(self._only.tolist())
-        for id_ in allowed:
-            meaning, cosine = near[id_]
-            word, value = worded.get(id_, (None, None))
-            score = sum(self.rank_addend(rank) for rank in (meaning, word) if rank is not None)
-            found.append(Scored(id_, score, cosine, value, (meaning, word)))
-        return in_order(found)
-
-    def _nearest(self, n: int) -> list[tuple[int, float]]:
-        assert self._asked.embedding is not None
-        most = max(1, one_meta(self._connection, "passages"))
-        return nearest(self._connection, self._loaded, self._asked.embedding, min(n, most), self._only)
-
-    def _cosines(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of passages that are there, in their order."""
-        assert self._asked.embedding is not None
-        if not len(ids):
-            return np.empty(0)
-        found = nearest(self._connection, self._loaded, self._asked.embedding, len(ids), np.sort(ids))
-        cosine_of = dict(found)
-        return np.array([cosine_of[id_] for id_ in ids.tolist()])
-
-    def _lexical_of(self, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The word part of passages; 0 for those that have none of the words."""
-        if not len(self._lexical_ids):
-            return np.zeros(len(ids))
-        places = np.minimum(np.searchsorted(self._lexical_ids, ids), len(self._lexical_ids) - 1)
-        return np.where(self._lexical_ids[places] == ids, self._lexical[places], 0.0)
+        if among is None:
+            return self._all_by_ranks
+        wanted = set(among.tolist())
+        return [item for item in self._all_by_ranks if item.passage in wanted]
 
     @cached_property
-    def _matches(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Ids and word parts of the passages that have a word of the query, of those that may be hits."""
-        if self._only is None:
-            return self._lexical_ids, self._lexical
-        kept = np.isin(self._lexical_ids, self._only)
-        return self._lexical_ids[kept], self._lexical[kept]
+    def _all_by_ranks(self) -> list[Scored]:
+        assert self._embedding is not None
+        total = max(1, self._snapshot.passage_count)
+        ids, parts = self.matches.best(total)
+        worded = dict(zip(ids.tolist(), enumerate(parts.tolist(), 1), strict=True))
+        scored = []
+        for meaning, (id_, cosine) in enumerate(self._snapshot.nearest(self._embedding, total), 1):
+            word, part = worded.get(id_, (None, None))
+            score = sum(self.rank_addend(rank) for rank in (meaning, word) if rank is not None)
+            scored.append(Scored(id_, score, cosine, part, (meaning, word)))
+        return in_order(scored)
+
+    def _cosines(self, ids: Ids) -> NDArray[np.float64]:
+        assert self._embedding is not None
+        return self._snapshot.cosines(self._embedding, ids)
 
     def _best(
         self,
         n: int,
-        ids: NDArray[np.int64],
+        ids: Ids,
         cosine: NDArray[np.float64] | None,
         lexical: NDArray[np.float64] | None,
     ) -> list[Scored]:
@@ -188,6 +185,6 @@ class Fusion:
         return [Scored(*row) for row in zip(*columns, strict=True)]
 
 
-def in_order(found: Iterable[Scored]) -> list[Scored]:
+def in_order(scored: Iterable[Scored]) -> list[Scored]:
     """Best first; equal scores in the order of ids."""
-    return sorted(found, key=lambda item: (-item.score, item.passage))
+    return sorted(scored, key=lambda item: (-item.score, item.passage))

@@ -8,22 +8,24 @@ The words that are looked for are those of the texts with a weight above 0, all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from search.errors import InputError
-from search.ranking.ranking import Asked, Part, Ranking, check_query
-from search.ranking.selection import stored_vectors
-from search.store.place_of import place_of
-from search.store.snapshot import one_passage
+from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from search.encoding import Encoder
-    from search.store.vectors import LoadedVectors
+    from search.encoding.inputs import Role
+    from search.ranking.options import Ranking
+    from search.records.tokens import TokenVectors
+    from search.store.protocol import Snapshot, Store
 
 Example: TypeAlias = str | Path | int  # a path as `Index.why_not` takes it, or a passage id
 UNLIKE = 0.5  # what an example counts that hits shall be unlike, if nothing else is said
@@ -82,14 +84,61 @@ class Question:
 Query: TypeAlias = str | Question | Sequence[tuple[str, float]]
 
 
-def one_or_more(query: Query) -> str | Question:
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One of several parts of a query.
+
+    Attributes:
+        name: the text, or what the part is.
+        factor: what its cosine counts in the query's.
+        embedding: (d,) unit length.
+        text, context, role: what was encoded, and as what; "" where it is not to be taken apart.
+    """
+
+    name: str
+    factor: float
+    embedding: NDArray[np.float32]
+    text: str = ""
+    context: str = ""
+    role: Role = "query"
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedQuery:
+    """A query as it is searched for.
+
+    Attributes:
+        embedding: (d,) unit length; None where the ranking does not need it.
+        tokens: the vectors of its tokens at the last layer; None where the ranking does not need them.
+        parts: of a query that has several.
+    """
+
+    text: str
+    embedding: NDArray[np.float32] | None
+    tokens: TokenVectors | None = None
+    parts: tuple[Part, ...] = ()
+
+
+@contextmanager
+def query_fits(what: str = "query") -> Iterator[None]:
+    """Tell somebody whose query is too long to shorten it: unlike a text, it is never cut."""
+    try:
+        yield
+    except TextTooLong as error:
+        raise InputError(
+            f"the {what} has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+        ) from None
+
+
+def as_question(query: Query) -> str | Question:
     """A query as one text, or as a question where it has several parts.
 
     Raises:
         InputError: it cannot be asked.
     """
     if isinstance(query, str):
-        check_query(query)
+        if not query.strip():
+            raise InputError("the query is empty. Say in your own words what you are looking for.")
         return query
     if not isinstance(query, Question):
         query = list(query)
@@ -103,17 +152,29 @@ def one_or_more(query: Query) -> str | Question:
     return question
 
 
-def asked_of(
-    loaded: LoadedVectors, encoder: Encoder, question: Question, ranking: Ranking, explained: bool = False
-) -> Asked:
-    """A query of several parts, as it is searched for.
+def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: Store) -> EncodedQuery:
+    """A query as it is searched for.
+
+    Raises:
+        InputError: it is too long; or, of several parts, the ranking does not fit, an example is not in the index, or
+            the parts cancel out.
+    """
+    with query_fits():
+        if isinstance(query, Question):
+            return encoded_question(query, ranking, encoder, store)
+        if ranking.rerank == "late":
+            (tokens,) = encoder.tokens([query], role="query", layers=[-1])
+            return EncodedQuery(query, tokens.embedding.astype("float32", copy=False), tokens)
+        return EncodedQuery(query, encoder.encode([query], role="query")[0])
+
+
+def encoded_question(
+    question: Question, ranking: Ranking, encoder: Encoder, store: Store, *, explained: bool = False
+) -> EncodedQuery:
+    """A query of several parts, as it is searched for; see `encoded`.
 
     Args:
         explained: embeddings are needed, whatever the ranking.
-
-    Raises:
-        InputError: the ranking does not fit, an example is not in the index, or the parts cancel out.
-        TextTooLong: one of the texts.
     """
     if ranking.rerank:
         raise InputError(
@@ -126,17 +187,39 @@ def asked_of(
                 "Choose the mode hybrid or dense."
             )
         if not explained:
-            return Asked(question.words_of, None)
+            return EncodedQuery(question.words_of, None)
     texts = [text for text, _ in question.texts]
     parts = [
         Part(text, weight, vector, text)
         for (text, weight), vector in zip(question.texts, encoder.encode(texts, role="query"), strict=True)
     ]
-    parts += [example_of(loaded, what, weight) for what, weight in question.examples]
-    return summed(question.words_of, parts)
+    if question.examples:
+        with store.reading() as snapshot:
+            parts += [_example(snapshot, what, weight) for what, weight in question.examples]
+    return _summed(question.words_of, parts)
 
 
-def summed(text: str, parts: Sequence[Part]) -> Asked:
+def similar_to(snapshot: Snapshot, what: Example) -> tuple[EncodedQuery, tuple[int, ...]]:
+    """A passage, or the passages of a document in equal parts, as a query; and their ids."""
+    ids = _passages_of(snapshot, what)
+    stored = snapshot.stored(ids)
+    parts = [
+        Part(f"{stored[id_].document} p{id_}", 1.0, vector, stored[id_].text, stored[id_].context, "document")
+        for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
+    ]
+    return _summed("\n".join(part.text for part in parts), parts), ids
+
+
+def likest_part(snapshot: Snapshot, query: EncodedQuery, passage: int) -> EncodedQuery:
+    """A query of passages of which only the one that adds most to the cosine with a passage keeps its text."""
+    snapshot.passage(passage)
+    (vector,) = snapshot.embeddings([passage])
+    most = int(np.argmax([part.factor * float(part.embedding @ vector) for part in query.parts]))
+    parts = tuple(part if i == most else replace(part, text="") for i, part in enumerate(query.parts))
+    return replace(query, text=query.parts[most].text, parts=parts)
+
+
+def _summed(text: str, parts: Sequence[Part]) -> EncodedQuery:
     """The query that is the sum of some parts, whose factors are weights yet.
 
     Raises:
@@ -146,18 +229,13 @@ def summed(text: str, parts: Sequence[Part]) -> Asked:
     length = float(np.linalg.norm(total))
     if length < 1e-6:
         raise InputError("the parts of the query cancel out: nothing is left to look for. Change a weight.")
-    scaled = tuple(
-        Part(part.name, part.factor / length, part.embedding, part.text, part.context, part.role)
-        for part in parts
-    )
-    return Asked(text, (total / length).astype(np.float32), parts=scaled)
+    scaled = tuple(replace(part, factor=part.factor / length) for part in parts)
+    return EncodedQuery(text, (total / length).astype(np.float32), parts=scaled)
 
 
-def example_of(loaded: LoadedVectors, what: Example, weight: float) -> Part:
+def _example(snapshot: Snapshot, what: Example, weight: float) -> Part:
     """A passage or document as a part of a query."""
-    ids = passages_of(loaded, what)
-    with loaded.reader.reading() as connection:
-        mean = stored_vectors(connection, ids).astype(np.float64).mean(axis=0)
+    mean = snapshot.embeddings(_passages_of(snapshot, what)).astype(np.float64).mean(axis=0)
     length = np.linalg.norm(mean)
     if length < 1e-6:
         raise InputError(f"the passages of '{what}' cancel out. Name one of them.")
@@ -165,21 +243,20 @@ def example_of(loaded: LoadedVectors, what: Example, weight: float) -> Part:
     return Part(f"{'like' if weight > 0 else 'unlike'} {shown}", weight, (mean / length).astype(np.float32))
 
 
-def passages_of(loaded: LoadedVectors, what: Example) -> tuple[int, ...]:
+def _passages_of(snapshot: Snapshot, what: Example) -> tuple[int, ...]:
     """The ids of a passage, or of all passages of a document (or a line of it).
 
     Raises:
         InputError: it is not in the index.
     """
     if isinstance(what, int):
-        with loaded.reader.reading() as connection:
-            return (one_passage(connection, what).id,)
-    found = place_of(loaded, what).passages
-    if not found:
+        return (snapshot.passage(what).id,)
+    ids = snapshot.place(what).passages
+    if not ids:
         raise InputError(
             f"'{what}' is not in the index. Name a file or a passage that is, as hits are listed."
         )
-    return found
+    return ids
 
 
 def _weighted(what: Example | tuple[Example, float], default: float) -> tuple[Any, float]:

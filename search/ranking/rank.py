@@ -2,161 +2,164 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from search.errors import IndexDamaged
-from search.ranking.fusion import Fusion, in_order
-from search.ranking.grouping import completed
-from search.ranking.percentile import Scale
-from search.ranking.ranking import POOL, Asked, Ranking, Scored
-from search.ranking.selection import Selection, numbered, selected, stored_vectors
+from search.ranking.fusion import Fusion, Scored, in_order
+from search.ranking.selection import completed, numbered, selected
 from search.records.hits import Hit
-from search.store.snapshot import StoredPassage, documents_of, one_passage, stored_passages
-from search.store.vectors import LoadedVectors
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from search.ranking.options import Ranking, Selection
+    from search.ranking.question import EncodedQuery
+    from search.ranking.rerank import Reranker
+    from search.store.baseline import Baseline
+    from search.store.protocol import Ids, Snapshot, Store
+    from search.store.snapshot import StoredPassage
+
+Among: TypeAlias = "Callable[[Snapshot], Ids | None]"
+"""Tells the ids of the passages to choose from; None for all."""
 
 
-Allowed: TypeAlias = "Callable[[sqlite3.Connection], NDArray[np.int64]]"
-
-
-class Reranker(Protocol):
-    """Looks at the best passages again."""
-
-    def prepare(self, connection: sqlite3.Connection, passages: Sequence[StoredPassage]) -> Any:
-        """What is needed of the index, within a read transaction."""
-        ...
-
-    def rerank(
-        self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: Any
-    ) -> list[Scored]:
-        """The same passages by new scores, best first, each with what it has to say and the rank before."""
-        ...
+def everything(snapshot: Snapshot) -> None:
+    """All passages; an `Among`."""
 
 
 def ranked(
-    loaded: LoadedVectors,
-    asked: Asked,
+    store: Store,
+    query: EncodedQuery,
     ranking: Ranking,
     wanted: Selection,
-    allowed: Allowed | None = None,
+    among: Among = everything,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
     """The best passages, best first; exact.
 
     Args:
         wanted: which part of the ranking.
-        allowed: tells the ids of the passages to choose from; None for all.
+        among: which passages.
         reranker: looks at the best 30 passages again (more where the last that is wanted is behind them), of which the
-            best come back; of one document at most `wanted.per_document`.
+            best come back; of one document at most `wanted.per_document`. No model runs while the index is read.
     """
-    if reranker:
-        return _reranked(loaded, asked, ranking, wanted, allowed, reranker)
-    with loaded.reader.reading() as connection:
-        fusion = _fusion(connection, loaded, asked, ranking, allowed)
-        found = _found(connection, fusion, wanted)
-        if wanted.group:
-            found = completed(connection, found, partial(_of_these, fusion, wanted))
-        chosen = numbered(found, wanted)
-        passages = _passages(connection, [item for _, item in chosen])
-        scale = Scale(loaded.baseline.get(connection), ranking)
+    with store.reading() as snapshot:
+        fusion = Fusion(snapshot, query, ranking, among(snapshot))
+        groups: list[list[Scored]] = []
+        for pool in wanted.pools() if reranker else (wanted,):
+            depth, head = pool.depth, None
+            while head is None:
+                best = fusion.top(depth)
+                whole = len(best) < depth
+                head = selected(best, whole, pool, snapshot.documents, snapshot.embeddings)
+                depth *= 4
+            groups += head
+        if reranker is None:
+            return _hits(snapshot, fusion, groups, ranking, wanted)
+        best = in_order({item.passage: item for group in groups for item in group}.values())
+        stored = _stored(snapshot, best)
+        vectors = snapshot.embeddings(list(stored) if wanted.diversity else [])
+        prepared = reranker.prepare(snapshot, list(stored.values()))
+    row_of = {id_: row for row, id_ in enumerate(stored)}
+    groups = (
+        selected(
+            reranker.rerank(best, list(stored.values()), prepared),
+            True,
+            wanted,
+            lambda _: {id_: passage.document for id_, passage in stored.items()},
+            lambda ids: vectors[[row_of[id_] for id_ in ids]],
+        )
+        or []
+    )
+    scale = Scale(None, ranking)
     return [
-        as_hit(rank, passage, item, ranking, scale)
-        for (rank, item), passage in zip(chosen, passages, strict=True)
+        as_hit(rank, stored[item.passage], item, ranking, scale) for rank, item in numbered(groups, wanted)
     ]
 
 
-def _of_these(fusion: Fusion, wanted: Selection, passages: NDArray[np.int64]) -> list[Scored]:
+def _hits(
+    snapshot: Snapshot, fusion: Fusion, groups: list[list[Scored]], ranking: Ranking, wanted: Selection
+) -> list[Hit]:
+    """What is wanted of the selected passages."""
+    if wanted.group:
+        groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
+    chosen = numbered(groups, wanted)
+    stored = _stored(snapshot, [item for _, item in chosen])
+    scale = Scale(snapshot.random_pairs(), ranking)
+    return [as_hit(rank, stored[item.passage], item, ranking, scale) for rank, item in chosen]
+
+
+def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:
     """Those of some passages that rank and score enough, best first."""
     least = wanted.min_score
     return [item for item in fusion.among(passages) if least is None or item.score >= least]
 
 
-def _reranked(
-    loaded: LoadedVectors,
-    asked: Asked,
-    ranking: Ranking,
-    wanted: Selection,
-    allowed: Allowed | None,
-    reranker: Reranker,
-) -> list[Hit]:
-    """As `ranked`. The index is read in short transactions, and no model runs in them."""
-    pool = Selection(k=max(POOL, wanted.last), per_document=0 if wanted.group else wanted.per_document)
-    with loaded.reader.reading() as connection:
-        fusion = _fusion(connection, loaded, asked, ranking, allowed)
-        chosen = _found(connection, fusion, pool)
-        if wanted.group:  # the pool has so many documents as are wanted, too
-            chosen += _found(connection, fusion, Selection(k=wanted.last, group=True))
-        best = in_order({item.passage: item for group in chosen for item in group}.values())
-        passages = _passages(connection, best)
-        ids = [passage.id for passage in passages]
-        vectors = stored_vectors(connection, ids if wanted.diversity else [])
-        prepared = reranker.prepare(connection, passages)
-    stored = {passage.id: passage for passage in passages}
-    found = selected(
-        reranker.rerank(best, passages, prepared),
-        True,
-        wanted,
-        lambda _: {id_: passage.document for id_, passage in stored.items()},
-        lambda some: vectors[[ids.index(id_) for id_ in some]],
-    )
-    scale = Scale(None, ranking)
-    return [
-        as_hit(rank, stored[item.passage], item, ranking, scale)
-        for rank, item in numbered(found or [], wanted)
-    ]
-
-
-def _found(connection: sqlite3.Connection, fusion: Fusion, wanted: Selection) -> list[list[Scored]]:
-    """What is wanted of a ranking; see `selected`."""
-    documents, vectors = partial(documents_of, connection), partial(stored_vectors, connection)
-    depth, found = wanted.depth, None
-    while found is None:
-        best = fusion.top(depth)
-        found = selected(best, len(best) < depth, wanted, documents, vectors)
-        depth *= 4
-    return found
-
-
-def _fusion(
-    connection: sqlite3.Connection,
-    loaded: LoadedVectors,
-    asked: Asked,
-    ranking: Ranking,
-    allowed: Allowed | None,
-) -> Fusion:
-    return Fusion(connection, loaded, asked, ranking, allowed(connection) if allowed else None)
-
-
-def _passages(connection: sqlite3.Connection, best: list[Scored]) -> list[StoredPassage]:
-    stored = stored_passages(connection, [item.passage for item in best])
+def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassage]:
+    """The passages of a ranking, in its order."""
+    stored = snapshot.stored([item.passage for item in best])
     if missing := [item.passage for item in best if item.passage not in stored]:
         raise IndexDamaged(f"passage {missing[0]} cannot be found. Mend the index with: seewhy repair")
-    return [stored[item.passage] for item in best]
+    return {item.passage: stored[item.passage] for item in best}
 
 
 def scored(
-    loaded: LoadedVectors, asked: Asked, ranking: Ranking, passage: int, reranker: Reranker | None = None
+    store: Store, query: EncodedQuery, ranking: Ranking, passage: int, reranker: Reranker | None = None
 ) -> Hit:
     """One passage of the index as a hit, wherever it ranks; its rank is given as 0.
 
     Raises:
         InputError: the index has no passage of that id.
     """
-    with loaded.reader.reading() as connection:
-        stored = one_passage(connection, passage)
-        item = Fusion(connection, loaded, asked, ranking).score(passage)
-        prepared = reranker.prepare(connection, [stored]) if reranker else None
-        scale = Scale(None if reranker else loaded.baseline.get(connection), ranking)
+    with store.reading() as snapshot:
+        stored = snapshot.passage(passage)
+        item = Fusion(snapshot, query, ranking).score(passage)
+        prepared = reranker.prepare(snapshot, [stored]) if reranker else None
+        scale = Scale(None if reranker else snapshot.random_pairs(), ranking)
     if reranker:
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
     return as_hit(0, stored, item, ranking, scale)
+
+
+def others_than(passages: Sequence[int], same_document: bool, among: Among) -> Among:
+    """Which passages may be similar: not these, nor, unless it is asked for, others of their documents."""
+
+    def others(snapshot: Snapshot) -> Ids:
+        chosen = among(snapshot)
+        ids = snapshot.ids() if chosen is None else chosen
+        excluded = list(passages) if same_document else list(snapshot.siblings(passages))
+        return ids[~np.isin(ids, np.array(excluded, dtype=np.int64))]
+
+    return others
+
+
+class Scale:
+    """The sample of random pairs of an index, as scores of one ranking.
+
+    Attributes:
+        pairs: how many scores there are; 0 where nothing can be said.
+    """
+
+    def __init__(self, baseline: Baseline | None, ranking: Ranking) -> None:
+        self._baseline, self._ranking = baseline, ranking
+        unlike = ranking.mode == "rrf"  # the pairs were not scored so
+        self._scores = None if baseline is None or unlike else baseline.scores(ranking.weight)
+        self.pairs = 0 if self._scores is None else len(self._scores)
+
+    def percentile(self, score: float) -> float | None:
+        """How many in a hundred random pairs score less."""
+        if self._scores is None or not self.pairs:
+            return None
+        return 100 * int(np.searchsorted(self._scores, score, side="left")) / self.pairs
+
+    def hub(self, passage: int) -> float | None:
+        """For how many in a hundred random queries a hub is among the nearest; None for any other passage."""
+        if self._baseline is None or not self._ranking.by_meaning or passage not in self._baseline.hubs:
+            return None
+        return 100 * self._baseline.hubs[passage] / self._baseline.queries
 
 
 def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, scale: Scale) -> Hit:

@@ -1,86 +1,29 @@
-"""Which part of a ranking is shown, and in which order; the scores stay what they are."""
+"""Which part of a ranking is shown, and in which order; the scores stay what they are.
+
+*Diversity* is maximal marginal relevance (Carbonell and Goldstein 1998). Of the passages that are left, the one with
+the highest
+
+    (1 - D) * score / highest score  -  D * (highest cosine with a passage that was taken before)
+
+is taken next, where D is the diversity. 0 is the ranking as it is; at 1 the scores count no more after the first. The
+scores are divided by the highest one, as those of some modes are far smaller than cosines.
+"""
 
 from __future__ import annotations
 
-import sqlite3
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.errors import InputError
-from search.ranking.diversity import POOL, check_diversity, diverse_order
-from search.ranking.grouping import by_document, within
-from search.ranking.ranking import Scored
-from search.store.database import one_meta
-from search.store.stored_vectors import embeddings_of
+from search.ranking.fusion import Scored, in_order
+from search.ranking.options import VARIED, Selection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
-@dataclass(frozen=True)
-class Selection:
-    """What of a ranking is wanted; make one with `Selection.of`.
-
-    In this order: what scores less than `min_score` is left out; the best passages are put in another order for
-    `diversity`; documents are limited, or grouped; `offset` hits are passed over and k are taken.
-
-    Attributes:
-        k: how many hits; with `group` how many documents.
-        offset: how many hits (documents) to pass over. Ranks go on counting.
-        per_document: most passages of one document, 0 for no limit. Without `group` it gives way where fewer than
-            `offset + k` hits would come back: the others stand behind those within it, best first. So a rank
-            means the same passage whatever k and the offset are; with a rerank, as long as `offset + k` is at most
-            30, as it looks at more passages for more hits.
-        group: passages of one document stand together, documents in the order of their best passages.
-        min_score: least score of a hit; None for any.
-        diversity: see `search.ranking.diversity`.
-    """
-
-    k: int = 10
-    offset: int = 0
-    per_document: int = 0
-    group: bool = False
-    min_score: float | None = None
-    diversity: float = 0.0
-
-    @classmethod
-    def of(
-        cls,
-        k: int = 10,
-        offset: int = 0,
-        per_document: int = 0,
-        group: bool = False,
-        min_score: float | None = None,
-        diversity: float = 0.0,
-    ) -> Selection:
-        """
-        Raises:
-            InputError: k < 1, offset or per_document below 0, or a diversity that is not in [0, 1].
-        """
-        if k < 1:
-            raise InputError(f"k is {k}, but at least 1 hit must be asked for.")
-        if offset < 0:
-            raise InputError(f"offset is {offset}; use 0 to begin with the best hit.")
-        if per_document < 0:
-            raise InputError(f"per_document is {per_document}; use 0 for no limit.")
-        if min_score is not None and min_score != min_score:
-            raise InputError("min_score is no number.")
-        check_diversity(diversity)
-        return cls(k, offset, per_document, group, min_score, diversity)
-
-    @property
-    def last(self) -> int:
-        """How many hits (documents) there are up to the last that is wanted."""
-        return self.offset + self.k
-
-    @property
-    def depth(self) -> int:
-        """How much of the ranking to look at first."""
-        depth = 4 * self.last if self.per_document or self.group else self.last
-        return max(depth, POOL) if self.diversity else depth
+    from search.store.protocol import Ids, Snapshot
 
 
 def selected(
@@ -102,33 +45,92 @@ def selected(
     worth = [item for item in best if wanted.min_score is None or item.score >= wanted.min_score]
     whole = whole or len(worth) < len(best)  # what is behind scores even less
     if wanted.diversity and worth:
-        first = worth[:POOL]
+        first = worth[:VARIED]
         vectors = vectors_of([item.passage for item in first])
         order = diverse_order([item.score for item in first], vectors, wanted.diversity)
-        worth[:POOL] = [first[i] for i in order]
-    found = [[item] for item in worth]
+        worth[:VARIED] = [first[i] for i in order]
+    groups = [[item] for item in worth]
     if wanted.group:
-        found = by_document(worth, document_of([item.passage for item in worth]))
+        groups = _by_document(worth, document_of([item.passage for item in worth]))
     elif wanted.per_document:
         documents = document_of([item.passage for item in worth])
-        first, others = within(wanted.per_document, worth, documents)
-        found = [[item] for item in (first + others if whole else first)]
-    return found[: wanted.last] if whole or len(found) >= wanted.last else None
+        within, others = _within(wanted.per_document, worth, documents)
+        groups = [[item] for item in (within + others if whole else within)]
+    return groups[: wanted.last] if whole or len(groups) >= wanted.last else None
 
 
-def numbered(found: Sequence[Sequence[Scored]], wanted: Selection) -> list[tuple[int, Scored]]:
-    """The hits that are wanted, with their ranks, of what `selected` found."""
-    most = wanted.per_document or None
-    groups = [group[:most] for group in found]
-    before = sum(map(len, groups[: wanted.offset]))
-    return list(enumerate((item for group in groups[wanted.offset :] for item in group), before + 1))
+def completed(
+    snapshot: Snapshot, groups: Sequence[Sequence[Scored]], ranking_of: Callable[[Ids], Sequence[Scored]]
+) -> list[list[Scored]]:
+    """Groups of passages, each with all other passages of its document that rank at all.
+
+    Args:
+        ranking_of: ranks the passages of some ids.
+    """
+    document_of = snapshot.siblings([group[0].passage for group in groups])
+    complete: dict[int, list[Scored]] = {document_of[group[0].passage]: [] for group in groups}
+    for item in ranking_of(np.array(list(document_of), dtype=np.int64)):
+        complete[document_of[item.passage]].append(item)
+    return list(complete.values())
 
 
-def stored_vectors(connection: sqlite3.Connection, passages: Sequence[int]) -> NDArray[np.float32]:
-    """(n, d) the embeddings of passages that are there, in their order."""
-    dimension = int(one_meta(connection, "fingerprint")["dimension"])
-    wanted = np.array(passages, dtype=np.int64)
-    ids = np.unique(wanted)
-    blocks = [vectors for _, vectors in embeddings_of(connection, dimension, ids)]
-    found = np.concatenate([np.empty((0, dimension), dtype=np.float32), *blocks])
-    return found[np.searchsorted(ids, wanted)]
+def numbered(groups: Sequence[Sequence[Scored]], wanted: Selection) -> list[tuple[int, Scored]]:
+    """The hits that are wanted, with their ranks, of what `selected` gave."""
+    shown = [group[: wanted.per_document or None] for group in groups]
+    before = sum(map(len, shown[: wanted.offset]))
+    return list(enumerate((item for group in shown[wanted.offset :] for item in group), before + 1))
+
+
+def diverse_order(scores: Sequence[float], vectors: NDArray[np.float32], diversity: float) -> list[int]:
+    """In which order passages are taken; of equal ones the first.
+
+    Args:
+        scores: n scores, best first.
+        vectors: (n, d) their embeddings, unit length.
+        diversity: D, in [0, 1].
+
+    Example:
+        >>> same, other = [1.0, 0.0], [0.0, 1.0]
+        >>> diverse_order([0.9, 0.8, 0.7], np.array([same, same, other], dtype=np.float32), 0.5)
+        [0, 2, 1]
+    """
+    if not scores:
+        return []
+    relevance = np.array(scores, dtype=np.float64)
+    if relevance[0] > 0:
+        relevance = relevance / relevance[0]
+    wide = vectors.astype(np.float64)
+    order = [0]
+    closest = wide @ wide[0]
+    left = np.ones(len(scores), dtype=bool)
+    left[0] = False
+    while left.any():
+        worth = np.where(left, (1 - diversity) * relevance - diversity * closest, -np.inf)
+        # Rounded, as equal vectors may get products that differ in the last digit.
+        chosen = int(np.argmax(np.round(worth, 9)))
+        order.append(chosen)
+        left[chosen] = False
+        closest = np.maximum(closest, wide @ wide[chosen])
+    return order
+
+
+def _within(
+    most: int, best: Sequence[Scored], document_of: Mapping[int, object]
+) -> tuple[list[Scored], list[Scored]]:
+    """The first `most` passages of each document, and all others; both in the order of the ranking."""
+    seen: Counter[object] = Counter()
+    kept: list[Scored] = []
+    others: list[Scored] = []
+    for item in best:
+        document = document_of[item.passage]
+        seen[document] += 1
+        (kept if seen[document] <= most else others).append(item)
+    return kept, others
+
+
+def _by_document(best: Sequence[Scored], document_of: Mapping[int, object]) -> list[list[Scored]]:
+    """The passages of each document, best first; documents in the order in which they come up."""
+    groups: dict[object, list[Scored]] = {}
+    for item in best:
+        groups.setdefault(document_of[item.passage], []).append(item)
+    return [in_order(items) for items in groups.values()]

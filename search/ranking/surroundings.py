@@ -1,46 +1,46 @@
-"""What stands around a passage in its document: its neighbours in the index, or lines of the file."""
+"""What stands around a hit: its neighbours in the index, or lines of the file; and the lines of a span of it.
+
+The index keeps the lines of passages. What else is asked of lines is read from the file, if that is the one that was
+indexed.
+"""
 
 from __future__ import annotations
 
 import re
-import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search.corpus import SourceFile, load
+from search.corpus import SourceFile, documents, load
 from search.corpus.decode import decode
-from search.corpus.files import DOCUMENT_KINDS
-from search.errors import InputError, ReadError
+from search.corpus.files import DOCUMENT_KINDS, kind_of
+from search.corpus.text import line_map
+from search.errors import InputError, ReadError, SearchError
+from search.records.documents import Document
 from search.records.hits import Hit, Neighbour, Surroundings
 
 if TYPE_CHECKING:
-    from search.store.vectors import LoadedVectors
+    from search.corpus import Contents
+    from search.store.protocol import Snapshot, Store
 
-_RECORDS = ("csv", "jsonl")
+_RECORDS = ("csv", "jsonl")  # every span of a record stands where the record does
+_TEXTS = ("markdown", "rst", "code", "text")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def surroundings(loaded: LoadedVectors, hit: Hit, passages: int = 0, lines: int = 0) -> Surroundings:
+def surroundings(store: Store, hit: Hit, passages: int = 0, lines: int = 0) -> Surroundings:
     """See `Index.surroundings`."""
     if passages < 0 or lines < 0:
         raise InputError(f"{min(passages, lines)} is no number of passages or lines; use 0 for none.")
-    with loaded.reader.reading() as connection:
-        row = connection.execute(
-            """SELECT document, kind, files.sha256 FROM passages
-               JOIN documents ON documents.id = document JOIN files ON files.id = file
-               WHERE passages.id = ? AND passages.start = ?""",
-            (hit.passage_id, hit.start),
-        ).fetchone()
-        if row is None:
+    with store.reading() as snapshot:
+        stored, file = snapshot.stored([hit.passage_id]).get(hit.passage_id), snapshot.file_of(hit.passage_id)
+        if stored is None or file is None or stored.start != hit.start:
             return Surroundings(note="the passage has left the index since it was found")
-        document, kind, sha256 = row
-        before = _neighbours(connection, document, hit, passages, "before")
-        after = _neighbours(connection, document, hit, passages, "after")
+        before, after = _neighbours(snapshot, hit, passages)
     if not lines:
         return Surroundings(before, after)
-    found, note = _lines(hit, kind, sha256)
+    texts, note = _lines(hit, file.kind, file.sha256)
     first, last = hit.line_start, hit.line_end
-    numbered = list(enumerate(found, 1))
+    numbered = list(enumerate(texts, 1))
     return Surroundings(
         before,
         after,
@@ -51,24 +51,22 @@ def surroundings(loaded: LoadedVectors, hit: Hit, passages: int = 0, lines: int 
 
 
 def _neighbours(
-    connection: sqlite3.Connection, document: int, hit: Hit, count: int, side: str
-) -> tuple[Neighbour, ...]:
-    """The passages next to one, in the order of the text."""
-    compared, order = ("<", "DESC") if side == "before" else (">", "ASC")
-    rows = connection.execute(
-        f"""SELECT id, text, start, "end", line_start, line_end FROM passages
-            WHERE document = ? AND (start, id) {compared} (?, ?) ORDER BY start {order}, id {order} LIMIT ?""",
-        (document, hit.start, hit.passage_id, count),
-    ).fetchall()
-    found = []
-    for id_, text, start, end, line_start, line_end in rows if side == "after" else reversed(rows):
-        own = (
-            text[max(0, hit.end - start) :]
-            if side == "after"
-            else text[: max(0, min(end, hit.start) - start)]
-        )
-        found.append(Neighbour(id_, own, line_start, line_end))
-    return tuple(found)
+    snapshot: Snapshot, hit: Hit, count: int
+) -> tuple[tuple[Neighbour, ...], tuple[Neighbour, ...]]:
+    """The passages before and after one, each without what it has in common with it."""
+    before, after = snapshot.neighbours(hit.passage_id, count, count)
+    return (
+        tuple(
+            Neighbour(
+                one.id, one.text[: max(0, min(one.end, hit.start) - one.start)], one.line_start, one.line_end
+            )
+            for one in before
+        ),
+        tuple(
+            Neighbour(one.id, one.text[max(0, hit.end - one.start) :], one.line_start, one.line_end)
+            for one in after
+        ),
+    )
 
 
 def _lines(hit: Hit, kind: str, sha256: str) -> tuple[list[str], str]:
@@ -77,8 +75,7 @@ def _lines(hit: Hit, kind: str, sha256: str) -> tuple[list[str], str]:
         return [], f"{hit.document} is no text file, so it has no lines to show; use neighbouring passages"
     name = hit.document.rpartition("#")[0] if kind in _RECORDS else hit.document
     try:
-        stat = Path(hit.path).stat()
-        contents = load(SourceFile(name, Path(hit.path), stat.st_size, stat.st_mtime_ns, stat.st_ino))
+        contents = _contents(name, hit.path)[1]
         if contents.sha256 != sha256:
             return [], f"{hit.document} has changed since it was indexed, so its lines are not shown"
         return _LINE_END.split(decode(name, contents.raw).text), ""
@@ -86,3 +83,60 @@ def _lines(hit: Hit, kind: str, sha256: str) -> tuple[list[str], str]:
         return [], f"{hit.document} is gone, so its lines are not shown"
     except (OSError, ReadError) as error:
         return [], f"{hit.document} cannot be read now: {error}"
+
+
+def _contents(name: str, path: str) -> tuple[SourceFile, Contents]:
+    """A file as it is now."""
+    stat = Path(path).stat()
+    file = SourceFile(name, Path(path), stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    return file, load(file)
+
+
+class SpanLines:
+    """Called with a hit and a span of its document: first and last line, page, and what has to be said of them.
+
+    In a text file they follow by counting line ends. Where a document's text is not its file (HTML, PDF and the like)
+    the file is read, once at most.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._files: dict[str, list[Document]] = {}
+
+    def __call__(self, hit: Hit, start: int, end: int) -> tuple[int, int, int | None, str]:
+        name = hit.document.rpartition("#")[0]
+        if name and kind_of(name) in _RECORDS:
+            return hit.line_start, hit.line_end, hit.page, ""
+        lines = line_map(hit.text)
+        first, last = lines.span(0, hit.end - hit.start)
+        if kind_of(hit.document) in _TEXTS and last - first == hit.line_end - hit.line_start:
+            first, last = lines.span(start - hit.start, end - hit.start)
+            return hit.line_start + first - 1, hit.line_start + last - 1, hit.page, ""
+        if hit.line_start == hit.line_end and hit.page is None:
+            return hit.line_start, hit.line_end, None, ""
+        document = self._document(hit)
+        if document is None:
+            note = f"{hit.document} is not as it was indexed: lines and page are those of the whole passage"
+            return hit.line_start, hit.line_end, hit.page, note
+        return (*document.lines.span(start, end), document.page(start), "")
+
+    def _document(self, hit: Hit) -> Document | None:
+        """The document of a hit, from its file; None if that has changed or cannot be read."""
+        if hit.path not in self._files:
+            self._files[hit.path] = self._read(hit)
+        for document in self._files[hit.path]:
+            if document.name == hit.document and document.text[hit.start : hit.end] == hit.text:
+                return document
+        return None
+
+    def _read(self, hit: Hit) -> list[Document]:
+        """The documents of a file as it was indexed; none if it has changed or cannot be read."""
+        with self._store.reading() as snapshot:
+            stored = snapshot.file_of(hit.passage_id)
+        try:
+            file, contents = _contents(hit.document, hit.path)
+            if stored is None or contents.sha256 != stored.sha256:
+                return []
+            return [item for item in documents(file, contents) if isinstance(item, Document)]
+        except (OSError, SearchError):
+            return []

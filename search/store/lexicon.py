@@ -7,7 +7,6 @@ in there would be a wrong score; where it does not fit, the table is made anew i
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import threading
 import zlib
@@ -185,27 +184,16 @@ class Lexicon:
         """
         if not terms:
             return []
-        passages = one_meta(connection, "passages")
-        with self._table(connection) as table:
-            counts = [self._count(table, term) for term in terms]
+        passages, counts = one_meta(connection, "passages"), self.counts(connection, terms)
         there = [term for term, count in zip(terms, counts, strict=True) if count]
         return [t for t, count in zip(terms, counts, strict=True) if 0 < count <= passages / 2] or there
 
-    def count(self, connection: sqlite3.Connection, term: Term) -> int:
-        """In how many passages a term is."""
+    def counts(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[int]:
+        """In how many passages each term is."""
+        if not terms:
+            return []
         with self._table(connection) as table:
-            return self._count(table, term) if term.stems else 0
-
-    def word_weights(self, connection: sqlite3.Connection, text: str) -> list[tuple[int, int, float]]:
-        """The words of a text, by their spans, and how much each tells passages apart: BM25's weight of a term."""
-        passages = one_meta(connection, "passages")
-        terms = self.words(text)
-        with self._table(connection) as table:
-            counts = [self._count(table, term) if term.stems else 0 for term in terms]
-        return [
-            (term.start, term.end, math.log((passages - n + 0.5) / (n + 0.5)))
-            for term, n in zip(terms, counts, strict=True)
-        ]
+            return [self._count(table, term) if term.stems else 0 for term in terms]
 
     def postings(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[Postings]:
         """For each term the passages that have it, and what it adds to their BM25, which is a sum over terms.

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from search.errors import InputError
 from search.store.database import one_meta
-from search.store.vectors import LoadedVectors
 
 _PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
 
@@ -40,8 +39,8 @@ class Place:
         return (self.name or str(self.location)) + (f"#{self.record}" if self.record else "")
 
 
-def place_of(loaded: LoadedVectors, what: str | Path) -> Place:
-    """What a path means: an absolute one, one from the current folder, or one from the indexed folder.
+def place_of(connection: sqlite3.Connection, what: str | Path) -> Place:
+    """What a path means, within a transaction: absolute, from the current folder, or from the indexed folder.
 
     Args:
         what: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
@@ -51,22 +50,21 @@ def place_of(loaded: LoadedVectors, what: str | Path) -> Place:
     Raises:
         InputError: it is a folder; or the index holds no passage at that line.
     """
-    with loaded.reader.reading() as connection:
-        root = Path(one_meta(connection, "root"))
-        places = list(_readings(root, str(what)))
-        stored = [place for place in places if place.name is not None and _is_stored(connection, place)]
-        there = [place for place in places if os.path.lexists(place.location)]
-        inside = [place for place in places if place.name is not None]
-        # Of the readings that mean nothing yet, the last ones have record and line taken off.
-        place = (stored or there or inside[-1:] or places[-1:])[0]
-        if not stored and place.location.is_dir() and not place.location.is_symlink():
-            raise InputError(f"'{what}' is a folder. Name a file in it.")
-        if not stored:
-            return place
-        return Place(place.name, place.record, place.line, place.location, _passages(connection, place))
+    root = Path(one_meta(connection, "root"))
+    places = list(_meanings(root, str(what)))
+    stored = [place for place in places if place.name is not None and _is_stored(connection, place)]
+    there = [place for place in places if os.path.lexists(place.location)]
+    inside = [place for place in places if place.name is not None]
+    # Of the meanings that lead nowhere yet, the last ones have record and line taken off.
+    place = (stored or there or inside[-1:] or places[-1:])[0]
+    if not stored and place.location.is_dir() and not place.location.is_symlink():
+        raise InputError(f"'{what}' is a folder. Name a file in it.")
+    if not stored:
+        return place
+    return Place(place.name, place.record, place.line, place.location, _passages(connection, place))
 
 
-def _readings(root: Path, what: str) -> Iterator[Place]:
+def _meanings(root: Path, what: str) -> Iterator[Place]:
     """Every way to understand a path: whole, then without record and line; from here, then from the root."""
     match = _PARTS.fullmatch(what)
     parts: list[tuple[str, int | None, int | None]] = [(what, None, None)]

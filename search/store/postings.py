@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
+
+    _Ranked: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 _MOST = 2_000_000  # entries of 16 bytes
 _EACH = 30  # entries that a term takes besides
@@ -46,6 +50,45 @@ def summed(terms: Sequence[Postings]) -> Postings:
     ids, places = np.unique(np.concatenate([term.ids for term in terms]), return_inverse=True)
     scores = np.bincount(places, np.concatenate([term.scores for term in terms]), len(ids))
     return Postings(ids, scores.astype(np.float64, copy=False))
+
+
+class Matches:
+    """The passages that have any of some terms; see `search.store.protocol.Matches`."""
+
+    def __init__(self, terms: Sequence[Postings]) -> None:
+        self._terms = terms
+        self._sum = summed(terms)
+        self.highest = float(self._sum.scores.max()) if len(self._sum.ids) else 1.0
+        self._parts = self._sum.scores / self.highest
+
+    def best(self, n: int, among: NDArray[np.int64] | None = None) -> _Ranked:
+        ids, parts = self._chosen(-np.inf, among)
+        first = np.lexsort((ids, -parts))[:n]
+        return ids[first], parts[first]
+
+    def at_least(self, part: float, among: NDArray[np.int64] | None = None) -> _Ranked:
+        return self._chosen(part, among)
+
+    def parts(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
+        ids = self._sum.ids
+        if not len(ids):
+            return np.zeros(len(passages))
+        places = np.minimum(np.searchsorted(ids, passages), len(ids) - 1)
+        return np.where(ids[places] == passages, self._parts[places], 0.0)
+
+    def addends(self, passages: Sequence[int]) -> NDArray[np.float64]:
+        wanted, rows = np.unique(np.array(passages, dtype=np.int64), return_inverse=True)
+        columns = np.zeros((len(wanted), len(self._terms)))
+        for column, term in enumerate(self._terms):
+            there = term.among(wanted)
+            columns[np.searchsorted(wanted, there.ids), column] = there.scores / self.highest
+        return columns[rows]
+
+    def _chosen(self, part: float, among: NDArray[np.int64] | None) -> _Ranked:
+        chosen = self._parts >= part
+        if among is not None:
+            chosen[chosen] = np.isin(self._sum.ids[chosen], among)
+        return self._sum.ids[chosen], self._parts[chosen]
 
 
 @dataclass(eq=False)

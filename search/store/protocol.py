@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -53,6 +54,11 @@ if TYPE_CHECKING:
 class Store(Protocol):
     """An index that is open for reading. Safe between threads."""
 
+    @property
+    def path(self) -> Path:
+        """The folder of what the index keeps on this machine; nothing in it is indexed."""
+        ...
+
     def reading(self) -> AbstractContextManager[Snapshot]:
         """One state of the index, the newest there is.
 
@@ -63,7 +69,10 @@ class Store(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What is wrong though the index answers: sentences that each end with the command that helps."""
+        """What is wrong though the index answers, and what the thread's last filter could not know.
+
+        Sentences, each of which ends with the command that helps.
+        """
         ...
 
 
@@ -158,8 +167,8 @@ class Snapshot(Protocol):
         """Of all passages."""
         ...
 
-    def passing(self, where: Where) -> Ids:
-        """Of the passages that pass a filter.
+    def passing(self, where: Where | None) -> Ids | None:
+        """Of the passages that pass a filter; None for no filter.
 
         Raises:
             InputError: it names a field that nothing has, or orders one by what none of its values is.
@@ -185,8 +194,10 @@ class Snapshot(Protocol):
         """As `documents`, of all passages of the same documents, by increasing ids."""
         ...
 
-    def neighbours(self, passage: int, before: int, after: int) -> tuple[list[StoredPassage], ...]:
-        """The passages next to one in its document, in the order of the text: those before it, those after it."""
+    def neighbours(
+        self, passage: int, before: int, after: int
+    ) -> tuple[list[StoredPassage], list[StoredPassage]]:
+        """At most so many passages next to one in its document, in the order of the text: before it, and after it."""
         ...
 
     def place(self, what: str | Path) -> Place:
@@ -197,8 +208,8 @@ class Snapshot(Protocol):
         """
         ...
 
-    def file(self, name: str) -> StoredFile | None:
-        """A file by its name in the index; None if it is not there."""
+    def file_of(self, passage: int) -> StoredFile | None:
+        """The file that a passage is of; None where there is no such passage."""
         ...
 
     # What is known besides
@@ -219,35 +230,38 @@ class Snapshot(Protocol):
 class Matches(Protocol):
     """The passages that have any of some terms: the ranked route of words.
 
+    A *part* is a passage's BM25 by the highest of all passages, in [0, 1]; what the word part of a score is made of.
     An engine that searches by sparse vectors can store each passage's term saturations, and ask with the terms'
-    weights; `highest` is then the score of the first hit without a filter.
+    weights; the score of its first hit without a filter is the highest.
     """
 
     @property
     def highest(self) -> float:
-        """The highest BM25 of all passages, with or without a filter; 0 where no passage has a term."""
+        """The highest BM25 of all passages, with or without a filter; 1 where no passage has a term."""
         ...
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
-        """Ids and BM25 of the n best, best first; equal ones in the order of ids."""
+        """Ids and parts of the n best, best first; equal ones in the order of ids."""
         ...
 
-    def at_least(self, score: float, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
-        """Ids, increasing, and BM25 of all that reach a score."""
+    def at_least(self, part: float, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
+        """Ids, increasing, and parts of all that have at least this part."""
         ...
 
-    def scores(self, passages: Ids) -> NDArray[np.float64]:
-        """(n,) the BM25 of passages, in their order; 0 for those that have no term."""
+    def parts(self, passages: Ids) -> NDArray[np.float64]:
+        """(n,) of passages, in their order; 0 for those that have no term."""
         ...
 
     def addends(self, passages: Sequence[int]) -> NDArray[np.float64]:
-        """(n, terms) what each term adds to the BM25 of passages."""
+        """(n, terms) what each term adds to the part of a passage; a row sums to it."""
         ...
 
 
-class StoredFile(Protocol):
-    """A file as it was when it was indexed."""
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as it was when it was indexed, and what kind of document it holds."""
 
+    kind: str
     size: int
     mtime_ns: int
     inode: int

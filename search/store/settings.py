@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from search.records.options import SourceOptions
 
 
 @dataclass(frozen=True)
@@ -55,19 +59,8 @@ class Source:
             token_vectors=bool(values.get("token_vectors", False)),
         )
 
-    def changed(
-        self,
-        include: Sequence[str] | None,
-        exclude: Sequence[str] | None,
-        text_field: str | None,
-        title_field: str | None,
-        token_vectors: bool | None = None,
-    ) -> Source:
+    def changed(self, **options: Unpack[SourceOptions]) -> Source:
         """With what was asked for now; None leaves a choice as it is."""
-        return Source(
-            include=self.include if include is None else tuple(include),
-            exclude=self.exclude if exclude is None else tuple(exclude),
-            text_field=text_field or self.text_field,
-            title_field=title_field or self.title_field,
-            token_vectors=self.token_vectors if token_vectors is None else token_vectors,
-        )
+        given: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, "")}
+        given |= {name: tuple(given[name]) for name in ("include", "exclude") if name in given}
+        return replace(self, **given)

@@ -48,15 +48,6 @@ class StoredPassage:
     annotations: dict[str, Any] = field(default_factory=dict)
 
 
-def documents_of(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, int]:
-    """Passage id -> document id, of the passages that are there."""
-    rows = connection.execute(
-        "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(passages)),),
-    )
-    return dict(rows.fetchall())
-
-
 def one_passage(connection: sqlite3.Connection, id_: int) -> StoredPassage:
     """A passage by its id, within a transaction.
 
@@ -81,22 +72,20 @@ def passage(index: Path, id_: int) -> tuple[StoredPassage, NDArray[np.float32]]:
         return one_passage(connection, id_), one_embedding(connection, id_)
 
 
-def status(index: Path, weight: float) -> Status:
-    """What an index is and holds.
+def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Status:
+    """What an index is and holds, within a transaction.
 
     Args:
         weight: what the cosine counts in the scores of random pairs.
     """
-    database = index / DATABASE
-    with reading(database) as connection:
-        meta = meta_of(connection, database)
-        fingerprint = Fingerprint.from_dict(meta["fingerprint"])
-        documents, passages, tokens = counts(connection)
-        ann = read_ann(connection)
-        partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
-        skipped = skipped_groups(connection)
-        baseline = LoadedBaseline().get(connection)
-        annotated = tuple(annotators(connection))
+    meta = meta_of(connection, index / DATABASE)
+    fingerprint = Fingerprint.from_dict(meta["fingerprint"])
+    documents, passages, tokens = counts(connection)
+    ann = read_ann(connection)
+    partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
+    skipped = skipped_groups(connection)
+    baseline = LoadedBaseline().get(connection)
+    annotated = tuple(annotators(connection))
     held = f"FAISS flat, {ann.count - ann.deleted} of {passages} passages" if ann else "no FAISS file"
     return Status(
         name=index.name,

@@ -7,7 +7,7 @@ import pytest
 
 import search
 from search.errors import InputError
-from search.explaining.contrast import contrast_of
+from search.explaining.explainer import contrast_of
 from search.records.explanations import Term
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT

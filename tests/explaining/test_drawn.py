@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from search.explaining.contrast import contrast_of
+from search.explaining.explainer import contrast_of
 from search.records.comparisons import WhyNot
 from search.records.explanations import Term
 from search.render import contrast, json, why, why_not

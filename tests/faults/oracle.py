@@ -23,7 +23,7 @@ from search import Index, SearchError
 from search.corpus import Contents, Cutter, SourceFile, documents
 from search.encoding.encoder import with_context
 from search.indexing.update import update
-from search.ranking.ranking import WEIGHT
+from search.ranking.options import WEIGHT
 from search.records.documents import Document, Passage
 from search.records.reports import Report
 from search.store.settings import PassageSettings, Source

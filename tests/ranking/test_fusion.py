@@ -10,8 +10,7 @@ import pytest
 
 import search
 from search import InputError
-from search.ranking import Ranking
-from search.ranking.ranking import WEIGHT
+from search.ranking.options import WEIGHT, Ranking
 
 WORDS = (
     "key lock door water time people sound search find text token vector model turn open rotate long".split()

@@ -15,7 +15,7 @@ from search import InputError
 from search.encoding import Encoder
 from search.encoding.encoder import with_context
 from search.errors import ModelError
-from search.ranking.late import SHARE, LateInteraction
+from search.ranking.rerank import LATE_SHARE, LateInteraction
 from search.store import token_vectors
 
 QUERY = "turn the key in the water"
@@ -64,7 +64,7 @@ def test_the_score_is_half_the_old_one_and_half_the_weighted_mean(
         assert hit.rerank == "late"
         assert hit.rank_before == old.rank
         assert hit.reranked == pytest.approx(by_hand(index, tiny, hit), abs=1e-5)
-        assert hit.score == pytest.approx((1 - SHARE) * old.score + SHARE * hit.reranked, abs=1e-6)
+        assert hit.score == pytest.approx((1 - LATE_SHARE) * old.score + LATE_SHARE * hit.reranked, abs=1e-6)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
@@ -78,7 +78,7 @@ def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: b
         assert abs(why.audit.residual) < 1e-6
         assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-6)
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-6)
-        assert why.late is not None and why.late.sum() == pytest.approx(SHARE * hit.reranked, abs=1e-9)
+        assert why.late is not None and why.late.sum() == pytest.approx(LATE_SHARE * hit.reranked, abs=1e-9)
         assert np.count_nonzero(why.late, axis=1).max() == 1  # each token has one partner
         assert not why.late[[token.special for token in why.query_tokens]].any()
         if mode != "rrf":

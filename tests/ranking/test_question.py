@@ -7,7 +7,6 @@ import pytest
 
 from search import Index, InputError, Question
 from search.encoding import Encoder
-from search.ranking.selection import stored_vectors
 
 
 @pytest.fixture
@@ -20,8 +19,8 @@ def index(notes: Path, tiny_model: Path) -> Index:
 
 
 def stored(index: Index, *passages: int) -> np.ndarray:
-    with index._vectors.reader.reading() as connection:
-        return stored_vectors(connection, list(passages)).astype(np.float64)
+    with index._store.reading() as snapshot:
+        return snapshot.embeddings(passages).astype(np.float64)
 
 
 def passages_of(index: Index, document: str) -> list[int]:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from search import Hit, Index, InputError
-from search.ranking.diversity import diverse_order
-from search.ranking.selection import stored_vectors
+from search.ranking.selection import diverse_order
 
 MODES = ["hybrid", "dense", "lexical", "rrf"]
 TEXT = "word number 2 of b"
@@ -127,8 +126,8 @@ def test_diversity_changes_the_order_and_not_the_scores(crowded: Index, mode: st
     assert found[0].passage_id == next(iter(plain))
     assert ids(found) != list(plain)[:30]
     assert all(hit.score == plain[hit.passage_id] for hit in found)
-    with crowded._vectors.reader.reading() as connection:
-        vectors = stored_vectors(connection, list(plain)[:100])
+    with crowded._store.reading() as snapshot:
+        vectors = snapshot.embeddings(list(plain)[:100])
     order = diverse_order(list(plain.values())[:100], vectors, 0.6)
     assert ids(found) == [list(plain)[i] for i in order[:30]]
     assert ids(crowded.query(TEXT, k=1000, mode=mode, diversity=0.6))[100:] == list(plain)[100:]

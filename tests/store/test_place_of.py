@@ -7,56 +7,61 @@ import pytest
 
 import search
 from search.errors import InputError
-from search.store.place_of import place_of
-from search.store.vectors import LoadedVectors
+from search.store.place_of import Place
+from search.store.sqlite import SQLiteStore
 
 
 @pytest.fixture
-def loaded(notes: Path, tiny_model: Path) -> LoadedVectors:
+def store(notes: Path, tiny_model: Path) -> SQLiteStore:
     (notes / "odd:7").write_text("a name with a colon", encoding="utf-8") if os.name != "nt" else None
-    return LoadedVectors(search.Index.build(notes, model=str(tiny_model)).path)
+    return SQLiteStore(search.Index.build(notes, model=str(tiny_model)).path)
 
 
-def test_a_path_from_anywhere(loaded: LoadedVectors, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = place_of(loaded, notes / "deep" / "time.txt")
+def place_of(store: SQLiteStore, what: str | Path) -> Place:
+    with store.reading() as snapshot:
+        return snapshot.place(what)
+
+
+def test_a_path_from_anywhere(store: SQLiteStore, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = place_of(store, notes / "deep" / "time.txt")
     assert (expected.name, expected.document, len(expected.passages)) == ("deep/time.txt", "deep/time.txt", 1)
-    assert place_of(loaded, "deep/time.txt") == expected  # from the indexed folder
+    assert place_of(store, "deep/time.txt") == expected  # from the indexed folder
     monkeypatch.chdir(notes / "deep")
-    assert place_of(loaded, "time.txt") == expected  # from the current one
-    assert place_of(loaded, "../deep/./time.txt") == expected
+    assert place_of(store, "time.txt") == expected  # from the current one
+    assert place_of(store, "../deep/./time.txt") == expected
 
 
-def test_records_and_lines(loaded: LoadedVectors, notes: Path) -> None:
-    whole = place_of(loaded, notes / "table.csv")
-    record = place_of(loaded, f"{notes / 'table.csv'}#2")
+def test_records_and_lines(store: SQLiteStore, notes: Path) -> None:
+    whole = place_of(store, notes / "table.csv")
+    record = place_of(store, f"{notes / 'table.csv'}#2")
     assert (whole.document, record.document) == ("table.csv", "table.csv#2")
     assert len(whole.passages) == 2
     assert record.passages == whole.passages[1:]
-    lines = [place_of(loaded, f"keys.md:{line}").passages for line in (1, 9)]
-    assert len(place_of(loaded, "keys.md").passages) == 2
+    lines = [place_of(store, f"keys.md:{line}").passages for line in (1, 9)]
+    assert len(place_of(store, "keys.md").passages) == 2
     assert len(set(lines)) == 2
-    assert place_of(loaded, "keys.md:9-10").passages == lines[1]
+    assert place_of(store, "keys.md:9-10").passages == lines[1]
     with pytest.raises(InputError, match="no passage of 'keys.md' is at line 99"):
-        place_of(loaded, "keys.md:99")
+        place_of(store, "keys.md:99")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no colons in names")
-def test_a_name_that_looks_like_a_line_is_a_name(loaded: LoadedVectors) -> None:
-    place = place_of(loaded, "odd:7")
+def test_a_name_that_looks_like_a_line_is_a_name(store: SQLiteStore) -> None:
+    place = place_of(store, "odd:7")
     assert (place.name, place.line, len(place.passages)) == ("odd:7", None, 1)
 
 
-def test_what_is_not_there(loaded: LoadedVectors, tmp_path: Path, notes: Path) -> None:
-    place = place_of(loaded, "no/such.md#3")
+def test_what_is_not_there(store: SQLiteStore, tmp_path: Path, notes: Path) -> None:
+    place = place_of(store, "no/such.md#3")
     assert (place.name, place.record, place.passages) == ("no/such.md", 3, ())
     (tmp_path / "other.md").write_text("x")
-    outside = place_of(loaded, tmp_path / "other.md")
+    outside = place_of(store, tmp_path / "other.md")
     assert (outside.name, outside.document) == (None, str(tmp_path / "other.md"))
     with pytest.raises(InputError, match="is a folder"):
-        place_of(loaded, notes / "deep")
+        place_of(store, notes / "deep")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_way_through_a_link(loaded: LoadedVectors, notes: Path, tmp_path: Path) -> None:
+def test_a_way_through_a_link(store: SQLiteStore, notes: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(notes)
-    assert place_of(loaded, tmp_path / "link" / "deep" / "time.txt").name == "deep/time.txt"
+    assert place_of(store, tmp_path / "link" / "deep" / "time.txt").name == "deep/time.txt"

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from search.encoding import Encoder
-from search.explaining.lexical import terms_of
 from search.ranking.fusion import Fusion
-from search.ranking.late import SHARE as LATE_SHARE
-from search.ranking.late import LateInteraction, Matched
-from search.ranking.ranking import Asked, Ranking
-from search.records.explanations import Term
+from search.ranking.options import Ranking
+from search.ranking.question import EncodedQuery
+from search.ranking.rerank import LATE_SHARE, LateInteraction, Matched
+from search.records.explanations import Occurrence, Term
 from search.records.tokens import TokenVectors
-from search.store.snapshot import one_passage
+from search.store.snapshot import StoredPassage
 from search.store.token_vectors import kept
-from search.store.vectors import LoadedVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from search.store.protocol import Snapshot, Store
+    from search.store.terms import Term as QueryTerm
+
+_RANKS = ("by meaning", "by words")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Stored:
 
 
 @dataclass(frozen=True, eq=False)
-class Others:
+class Addends:
     """What a score is made of besides token pairs, and the score as the index gives it anew."""
 
     terms: tuple[Term, ...] = ()
@@ -61,7 +64,7 @@ class Others:
     late: NDArray[np.float64] | None = None
 
 
-class OtherAddends:
+class AddendFinder:
     """Finds them for the hits of one query.
 
     Args:
@@ -69,13 +72,13 @@ class OtherAddends:
     """
 
     def __init__(
-        self, loaded: LoadedVectors, encoder: Encoder, asked: Asked, tokens: TokenVectors | None
+        self, store: Store, encoder: Encoder, query: EncodedQuery, tokens: TokenVectors | None
     ) -> None:
-        self._loaded, self._encoder, self._asked, self._tokens = loaded, encoder, asked, tokens
+        self._store, self._encoder, self._query, self._tokens = store, encoder, query, tokens
 
-    def of(self, subjects: Sequence[Subject], encoded: Sequence[TokenVectors]) -> list[Others]:
+    def of(self, subjects: Sequence[Subject], encoded: Sequence[TokenVectors]) -> list[Addends]:
         """For each subject, given with its token vectors."""
-        found = [self._unstored(subject) for subject in subjects]
+        addends = [self._unstored(subject) for subject in subjects]
         for ranking in {subject.ranking for subject in subjects}:
             mine = [
                 (i, subject)
@@ -86,38 +89,40 @@ class OtherAddends:
                 continue
             ids = [subject.stored.id for _, subject in mine if subject.stored is not None]
             late = self._late if ranking.rerank == "late" else None
-            with self._loaded.reader.reading() as connection:
-                passages = [one_passage(connection, id_) for id_ in ids]
-                fusion = Fusion(connection, self._loaded, self._asked, ranking)
-                terms = terms_of(fusion, self._loaded.lexicon, ranking, passages)
-                words = [fusion.lexical(id_) if ranking.by_words else 0.0 for id_ in ids]
+            with self._store.reading() as snapshot:
+                passages = [snapshot.passage(id_) for id_ in ids]
+                fusion = Fusion(snapshot, self._query, ranking)
+                terms = terms_of(snapshot, fusion, ranking, passages)
+                words = fusion.matches.parts(np.array(ids, dtype=np.int64)).tolist()
                 ranks = [fusion.score(id_).score if ranking.mode == "rrf" else None for id_ in ids]
-                prepared = late.prepare(connection, passages) if late else None
+                prepared = late.prepare(snapshot, passages) if late else None
             matched: Sequence[Matched | None] = [None] * len(ids)
             if late and prepared:
                 matched = late.matches(
                     passages, prepared, {id_: encoded[i] for id_, (i, _) in zip(ids, mine, strict=True)}
                 )
             for at, (i, subject) in enumerate(mine):
-                found[i] = self._other(subject, encoded[i], terms[at], words[at], ranks[at], matched[at])
-        return found
+                addends[i] = self._of_stored(
+                    subject, encoded[i], terms[at], words[at], ranks[at], matched[at]
+                )
+        return addends
 
     @cached_property
     def _late(self) -> LateInteraction:
         assert self._tokens is not None  # a query of several parts is not reranked
-        return LateInteraction(self._loaded.lexicon, self._encoder, self._tokens)
+        return LateInteraction(self._encoder, self._tokens)
 
-    def _unstored(self, subject: Subject) -> Others:
+    def _unstored(self, subject: Subject) -> Addends:
         """Of a text that is not in the index: its word part, and what a reranker said, each in one piece."""
         if subject.ranking.rerank not in ("", "late"):
-            return Others(terms=self._judged(subject))
+            return Addends(terms=self._judged(subject))
         terms = _all_words(subject)
         if subject.ranking.rerank == "late":
             again = Term("late interaction", LATE_SHARE * (subject.reranked or 0.0), kind="model")
             terms = (*(replace(t, contribution=(1 - LATE_SHARE) * t.contribution) for t in terms), again)
-        return Others(terms=terms)
+        return Addends(terms=terms)
 
-    def _other(
+    def _of_stored(
         self,
         subject: Subject,
         encoded: TokenVectors,
@@ -125,23 +130,23 @@ class OtherAddends:
         words: float,
         by_ranks: float | None,
         matched: Matched | None,
-    ) -> Others:
-        assert subject.stored is not None and self._asked.embedding is not None
+    ) -> Addends:
+        assert subject.stored is not None and self._query.embedding is not None
         ranking = subject.ranking
         score = by_ranks
         if score is None:
-            meaning = float(subject.stored.vector @ self._asked.embedding)
+            meaning = float(subject.stored.vector @ self._query.embedding)
             score = ranking.weight * meaning + (1 - ranking.weight) * words
         if ranking.rerank == "":
-            return Others(terms, score)
+            return Addends(terms, score)
         if matched is None:  # a cross-encoder, which is not asked again
-            return Others(self._judged(subject))
+            return Addends(self._judged(subject))
         share = 1 - LATE_SHARE
         cells = np.zeros((len(matched.addends), len(encoded.tokens)))
         columns = kept(encoded.tokens)
         for row in np.flatnonzero(matched.addends):
             cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
-        return Others(
+        return Addends(
             tuple(replace(term, contribution=share * term.contribution) for term in terms),
             share * score + LATE_SHARE * matched.value,
             cells,
@@ -156,3 +161,66 @@ def _all_words(subject: Subject) -> tuple[Term, ...]:
     """The word part in one piece, for a passage that has left the index: its terms cannot be told any more."""
     added = (1 - subject.ranking.weight) * (subject.lexical or 0.0)
     return (Term("all words together", added),) if added and subject.ranking.mode != "rrf" else ()
+
+
+def terms_of(
+    snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passages: Sequence[StoredPassage]
+) -> list[tuple[Term, ...]]:
+    """What each word of the query added to the score of each passage; words that it does not have are left out."""
+    addends = fusion.matches.addends([passage.id for passage in passages])
+    terms: list[tuple[Term, ...]] = []
+    for row, passage in enumerate(passages):
+        if ranking.mode == "rrf":
+            terms.append(_ranks(fusion, passage.id))
+            continue
+        here = [(term, float(value)) for term, value in zip(fusion.terms, addends[row], strict=True) if value]
+        places = _places(snapshot, [term for term, _ in here], passage.context, passage.text)
+        terms.append(
+            tuple(
+                Term(
+                    term.text,
+                    (1 - ranking.weight) * value,
+                    term.start,
+                    term.end,
+                    at,
+                )
+                for (term, value), at in zip(here, places, strict=True)
+            )
+        )
+    return terms
+
+
+def _ranks(fusion: Fusion, passage: int) -> tuple[Term, ...]:
+    ranks = fusion.score(passage).ranks or ()
+    return tuple(
+        Term(f"rank {rank:,} {name}", fusion.rank_addend(rank), kind="rank")
+        for name, rank in zip(_RANKS, ranks, strict=True)
+        if rank is not None
+    )
+
+
+def _places(
+    snapshot: Snapshot, terms: Sequence[QueryTerm], context: str, text: str
+) -> list[tuple[Occurrence, ...]]:
+    """Where each term stands in a passage, in its text first."""
+    found: list[list[Occurrence]] = [[] for _ in terms]
+    parts: tuple[tuple[Literal["text", "context"], str], ...] = (("text", text), ("context", context))
+    for part, source in parts:
+        said = snapshot.words(source) if terms else []
+        for term, places in zip(terms, found, strict=True):
+            places += (Occurrence(part, start, end) for start, end in _runs(term.stems, said))
+    return [tuple(places) for places in found]
+
+
+def _runs(wanted: tuple[str, ...], said: Sequence[QueryTerm]) -> list[tuple[int, int]]:
+    """The spans of words in a row whose tokens are those that are wanted."""
+    found = []
+    for first in range(len(said)):
+        run: tuple[str, ...] = ()
+        last = first
+        while last < len(said) and len(run) < len(wanted):
+            run += said[last].stems
+            last += 1
+        if run == wanted:
+            found.append((said[first].start, said[last - 1].end))
+    return found

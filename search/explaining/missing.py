@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from search.corpus import Skipped, SourceFile, documents, load
 from search.errors import OptionalDependency, ReadError
 from search.indexing.plan import listed
-from search.store.database import meta_of, reading
-from search.store.layout import DATABASE
 from search.store.place_of import Place
 from search.store.settings import Source
+
+if TYPE_CHECKING:
+    from search.store.protocol import Store
 
 NOT_THERE, OUTSIDE, NEW = "not there", "outside the folder", "new"
 
 
-def left_out(index: Path, place: Place) -> tuple[str, str]:
+def why_missing(store: Store, place: Place) -> tuple[str, str]:
     """Why there is no passage of a place: a reason and a detail.
 
     The folder is walked as indexing walks it, and the file is read, so what is said holds now, also where it
@@ -29,14 +29,13 @@ def left_out(index: Path, place: Place) -> tuple[str, str]:
     Returns:
         NOT_THERE, OUTSIDE, NEW for what the next run would index, or one of search/corpus/reasons.py.
     """
-    with reading(index / DATABASE) as connection:
-        meta = meta_of(connection, index / DATABASE)
-        root, source = Path(meta["root"]), Source.from_dict(meta["source"])
+    with store.reading() as snapshot:
+        root, source = snapshot.root, snapshot.source
     if place.name is None:
         if os.path.lexists(place.location):
             return OUTSIDE, f"the index is of {root}"
         return NOT_THERE, ""
-    files, skipped = listed(root, index, source)
+    files, skipped = listed(root, store.path, source)
     for file in files:
         if file.path == place.name:
             return _unread(file, place, source)
@@ -67,22 +66,25 @@ def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
     return NOT_THERE, f"the file has {n_records} records with text" if place.record else ""
 
 
-def since_indexed(index: Path, place: Place) -> tuple[Literal["changed", "gone"] | None, str]:
+def since_indexed(store: Store, place: Place) -> tuple[Literal["changed", "gone"] | None, str]:
     """What has happened to an indexed file since it was indexed, None for nothing, and a detail.
 
     A file whose size, time stamp and inode are as they were is taken to be the same, any other is read.
     """
-    with reading(index / DATABASE) as connection:
-        row = connection.execute(
-            "SELECT size, mtime_ns, inode, sha256 FROM files WHERE path = ?", (os.fsencode(place.name or ""),)
-        ).fetchone()
-    *stat, sha256 = row or (None,)  # the file has left the index just now
+    with store.reading() as snapshot:
+        stored = next(
+            filter(None, map(snapshot.file_of, place.passages)), None
+        )  # None if it has left the index now
     try:
         now = os.lstat(place.location)
-        if stat == [now.st_size, now.st_mtime_ns, now.st_ino]:
+        if stored and (stored.size, stored.mtime_ns, stored.inode) == (
+            now.st_size,
+            now.st_mtime_ns,
+            now.st_ino,
+        ):
             return None, ""
         file = SourceFile(place.name or "", place.location, now.st_size, now.st_mtime_ns, now.st_ino)
-        return (None if load(file).sha256 == sha256 else "changed"), ""
+        return (None if stored and load(file).sha256 == stored.sha256 else "changed"), ""
     except FileNotFoundError:
         return "gone", ""
     except (OSError, ReadError) as error:

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import IndexDamaged, IndexNotFound, InputError
+from search.records.options import BuildOptions, EncoderOptions, SourceOptions, parts_of
 from search.store.database import read_meta
 from search.store.layout import DATABASE, is_index
 from search.store.settings import PassageSettings, Source
 
-Selected: TypeAlias = tuple[Sequence[str] | None, Sequence[str] | None, str | None, str | None, bool | None]
-
 
 def asked_for(
-    root: Path,
-    place: Path,
-    *,
-    rebuild: bool,
-    model: str | None,
-    pooling: str | None,
-    layer: int | str | None,
-    dim: int | None,
-    max_tokens: int | None,
-    precision: str | None,
-    selected: Selected,
-    offline: bool,
-    engine: str,
+    root: Path, place: Path, options: BuildOptions, *, rebuild: bool, offline: bool, engine: str
 ) -> tuple[Encoder, Source, PassageSettings]:
     """The encoder and the source of an index, and how it is cut; see `Index.build`.
 
@@ -38,31 +24,26 @@ def asked_for(
     Args:
         root: the folder.
         place: where the index is, or will be.
-        selected: `include`, `exclude`, `text_field`, `title_field` and `token_vectors`.
+        options: what is asked for; None, or left out, is as the index was made, else as the model says.
 
     Raises:
         ModelError: a model cannot be found or used.
         IndexDamaged: there is an index, it cannot be read, and it is not to be replaced.
     """
     meta, made = earlier(place, rebuild) or (None, None)
-    files = find_model(model or (made.model if made else DEFAULT_MODEL), offline=offline)
+    chosen, selected = parts_of(options, EncoderOptions, SourceOptions)
+    chosen = {name: value for name, value in chosen.items() if value is not None and value != ""}
+    files = find_model(chosen.pop("model", made.model if made else DEFAULT_MODEL), offline=offline)
     if made and files.weights_sha256 == made.weights:
-        pooling = pooling or made.pooling
-        layer = made.layer if layer is None else layer
-        dim = dim or int(made.dimension)
-        max_tokens = max_tokens or int(made.max_tokens)
-        precision = precision or made.precision
-    source = source_of(meta, root).changed(*selected)
-    encoder = Encoder(
-        files,
-        pooling=pooling,
-        layer=-1 if layer is None else layer,
-        dim=dim,
-        max_tokens=max_tokens,
-        offline=offline,
-        engine=engine,
-        precision=precision or "fp32",
-    )
+        chosen = {
+            "pooling": made.pooling,
+            "layer": made.layer,
+            "dim": int(made.dimension),
+            "max_tokens": int(made.max_tokens),
+            "precision": made.precision,
+        } | chosen
+    source = source_of(meta, root).changed(**selected)
+    encoder = Encoder(files, offline=offline, engine=engine, **chosen)
     passages = PassageSettings.from_json(made.passages) if made and not rebuild else PassageSettings()
     return encoder, source, passages
 

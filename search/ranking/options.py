@@ -1,0 +1,149 @@
+"""What is asked for: how scores are made, which part of the ranking is shown, and of which passages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from search.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from search.records.hits import Hit
+    from search.records.options import SelectionOptions
+
+Mode = Literal["hybrid", "dense", "lexical", "rrf"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
+
+VARIED = 100  # best passages that diversity puts in another order; what is behind them stays there
+
+RERANKED = 30  # best passages that a reranker looks at, at least
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How scores are made; make one with `Ranking.of`.
+
+    Attributes:
+        mode: "hybrid", `score = weight * cosine + (1 - weight) * lexical`, where lexical is the BM25 of the
+            passage divided by the highest BM25 that any passage of the index has for the query. "dense": the
+            cosine alone. "lexical": the word part alone, passages without any word of the query left out.
+            "rrf": reciprocal rank fusion, 1 / (60 + rank by meaning), and 1 / (60 + rank by words) for a
+            passage that has a word of the query.
+        weight: what the cosine counts, in [0, 1]; 0 for "rrf", where only ranks count.
+        phrases: what stands in double quotes is looked for word by word in this order, as one term.
+        rerank: "late" to look at the best passages again by late interaction, the name of a cross-encoder to let it
+            judge them (rerank.py), "" for neither.
+    """
+
+    mode: Mode
+    weight: float
+    phrases: bool = False
+    rerank: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        mode: str = "hybrid",
+        weight: float | None = None,
+        phrases: bool = False,
+        rerank: str | None = None,
+    ) -> Ranking:
+        """
+        Raises:
+            InputError: there is no such mode, or the weight is not in [0, 1] or not for this mode.
+        """
+        if mode not in MODES:
+            raise InputError(f"there is no mode '{mode}'. Choose one of: {', '.join(MODES)}.")
+        if weight is not None and mode != "hybrid":
+            raise InputError(f"a weight belongs to the mode 'hybrid', not to '{mode}'.")
+        if weight is not None and not 0 <= weight <= 1:
+            raise InputError(
+                f"the weight is {weight}; it must be between 0 (words only) and 1 (meaning only)."
+            )
+        fixed = {"dense": 1.0, "lexical": 0.0, "rrf": 0.0}
+        counts = fixed.get(mode, WEIGHT if weight is None else float(weight))
+        return cls(mode, counts, phrases, rerank or "")
+
+    @classmethod
+    def of_hit(cls, hit: Hit) -> Ranking:
+        """What a hit was ranked by."""
+        return cls(hit.mode, hit.weight, hit.phrases, hit.rerank)  # type: ignore[arg-type]
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether embeddings are compared."""
+        return self.mode == "rrf" or self.weight > 0
+
+    @property
+    def by_words(self) -> bool:
+        """Whether words are looked for."""
+        return self.mode == "rrf" or self.weight < 1
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which part of a ranking is shown; make one with `Selection.of`.
+
+    In this order: what scores less than `min_score` is left out; the best passages are put in another order for
+    `diversity`; documents are limited, or grouped; `offset` hits are passed over and k are taken.
+
+    Attributes:
+        k: how many hits; with `group` how many documents.
+        offset: how many hits (documents) to pass over. Ranks go on counting.
+        per_document: most passages of one document, 0 for no limit. Without `group` it gives way where fewer than
+            `offset + k` hits would come back: the others stand behind those within it, best first. So a rank
+            means the same passage whatever k and the offset are; with a rerank, as long as `offset + k` is at most
+            30, as it looks at more passages for more hits.
+        group: passages of one document stand together, documents in the order of their best passages.
+        min_score: least score of a hit; None for any.
+        diversity: from 0, as they rank, to 1, as different as can be; see `search.ranking.selection`.
+    """
+
+    k: int = 10
+    offset: int = 0
+    per_document: int = 0
+    group: bool = False
+    min_score: float | None = None
+    diversity: float = 0.0
+
+    @classmethod
+    def of(cls, k: int = 10, **options: Unpack[SelectionOptions]) -> Selection:
+        """
+        Raises:
+            InputError: k < 1, offset or per_document below 0, or a diversity that is not in [0, 1].
+        """
+        made = cls(k, **options)
+        if k < 1:
+            raise InputError(f"k is {k}, but at least 1 hit must be asked for.")
+        if made.offset < 0:
+            raise InputError(f"offset is {made.offset}; use 0 to begin with the best hit.")
+        if made.per_document < 0:
+            raise InputError(f"per_document is {made.per_document}; use 0 for no limit.")
+        if made.min_score is not None and made.min_score != made.min_score:
+            raise InputError("min_score is no number.")
+        if not 0 <= made.diversity <= 1:
+            raise InputError(
+                f"the diversity is {made.diversity}; it must be between 0 (as they rank) and 1 (as different as can "
+                "be)."
+            )
+        return made
+
+    @property
+    def last(self) -> int:
+        """How many hits (documents) there are up to the last that is wanted."""
+        return self.offset + self.k
+
+    @property
+    def depth(self) -> int:
+        """How much of the ranking to look at first."""
+        depth = 4 * self.last if self.per_document or self.group else self.last
+        return max(depth, VARIED) if self.diversity else depth
+
+    def pools(self) -> tuple[Selection, ...]:
+        """What a reranker looks at: the best 30 passages, or so many as are wanted; and so many documents."""
+        pool = Selection(k=max(RERANKED, self.last), per_document=0 if self.group else self.per_document)
+        return (pool, Selection(k=self.last, group=True)) if self.group else (pool,)

@@ -1,0 +1,251 @@
+"""Rerank: look at the best passages of a ranking again, by late interaction or by a cross-encoder.
+
+*Late interaction* takes each query token with the passage token that is most like it: the MaxSim of ColBERT (Khattab
+and Zaharia 2020, section 3.3), with the vectors of the model at hand, made a weighted mean:
+`late = sum_i w_i max_j cos(q_i, p_j) / sum_i w_i`, over the tokens of the query, with the best of the tokens of the
+passage and its context; special tokens and prompts are left out. A token weighs as much as its word tells passages
+apart: log((N - n + 0.5) / (n + 0.5)) for a word in n of N passages, and at least 0.05. The score is half the score
+before and half this, so it is a sum like any other.
+
+A *cross-encoder* reads query and passage together. It is the most exact and the slowest way to compare two texts, and
+its score is no sum over their tokens: it is shown as one addend (Nogueira and Cho 2019).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from search.encoding.encoder import Encoder
+from search.encoding.hub import from_hub
+from search.encoding.inputs import with_context
+from search.errors import ModelError
+from search.ranking.fusion import Scored, in_order
+from search.records.tokens import TokenVectors
+from search.store.snapshot import StoredPassage
+from search.store.token_vectors import kept, unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from search.store.protocol import Snapshot
+
+LATE_SHARE = 0.5  # of the new part; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
+_LEAST = 0.05
+
+
+class Reranker(Protocol):
+    """Looks at the best passages again."""
+
+    def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> Any:
+        """What is needed of the index; no model runs while a snapshot is open."""
+        ...
+
+    def rerank(
+        self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: Any
+    ) -> list[Scored]:
+        """The same passages by new scores, best first, each with what it has to say and the rank before."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """What late interaction says of one passage.
+
+    Attributes:
+        value: the weighted mean.
+        addends: (q,) of each token of the query, 0 for those that are left out; they sum to `value`.
+        best: (q,) its partner: a position among the tokens of the passage that are of its text or context.
+    """
+
+    value: float
+    addends: NDArray[np.float64]
+    best: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """What late interaction takes from the index: weights of the kept query tokens, vectors that are stored."""
+
+    weights: NDArray[np.float64]
+    vectors: dict[int, NDArray[np.float32]]
+
+
+class LateInteraction:
+    """Late interaction of one query with passages of an index; a `Reranker`.
+
+    Args:
+        query: with vectors of the last layer.
+    """
+
+    def __init__(self, encoder: Encoder, query: TokenVectors) -> None:
+        self._encoder, self._query = encoder, query
+        self._rows = unit_rows(query)
+        self._kept = kept(query.tokens)
+
+    def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> _Prepared:
+        stored = snapshot.token_vectors([passage.id for passage in passages])
+        return _Prepared(self._weights(snapshot), stored)
+
+    def rerank(
+        self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: _Prepared
+    ) -> list[Scored]:
+        reranked = []
+        matches = zip(best, self.matches(passages, prepared), strict=True)
+        for rank, (item, matched) in enumerate(matches, start=1):
+            score = (1 - LATE_SHARE) * item.score + LATE_SHARE * matched.value
+            reranked.append(replace(item, score=score, reranked=matched.value, before=rank))
+        return in_order(reranked)
+
+    def matches(
+        self,
+        passages: Sequence[StoredPassage],
+        prepared: _Prepared,
+        encoded_before: Mapping[int, TokenVectors] | None = None,
+    ) -> list[Matched]:
+        """Of each passage, with its stored token vectors where it has them; others are encoded, once."""
+        before = {id_: unit_rows(tokens) for id_, tokens in (encoded_before or {}).items()}
+        vectors = before | prepared.vectors
+        if missing := {passage.id: passage for passage in passages if passage.id not in vectors}:
+            encoded = self._encoder.tokens(
+                [passage.text for passage in missing.values()],
+                contexts=[passage.context for passage in missing.values()],
+                role="document",
+            )
+            vectors |= {id_: unit_rows(tokens) for id_, tokens in zip(missing, encoded, strict=True)}
+        return [self._matched(vectors[passage.id], prepared.weights) for passage in passages]
+
+    def _matched(self, passage: NDArray[np.float32], weights: NDArray[np.float64]) -> Matched:
+        n = len(self._query.tokens)
+        addends, best = np.zeros(n), np.zeros(n, dtype=np.int64)
+        if len(self._kept) and len(passage):
+            cosines = self._rows @ passage.T
+            partner = cosines.argmax(axis=1)
+            best[self._kept] = partner
+            addends[self._kept] = weights * cosines[np.arange(len(partner)), partner]
+        return Matched(float(addends.sum()), addends, best)
+
+    def _weights(self, snapshot: Snapshot) -> NDArray[np.float64]:
+        """(kept tokens,) what each counts; they sum to 1."""
+        words = snapshot.words(self._query.text)
+        total = snapshot.passage_count
+        counts = zip(words, snapshot.counts(words), strict=True)
+        tells = [(word.start, word.end, math.log((total - n + 0.5) / (n + 0.5))) for word, n in counts]
+        weights = np.full(len(self._kept), _LEAST)
+        for place, i in enumerate(self._kept):
+            at = self._query.tokens[i].start
+            weight = next((weight for start, end, weight in tells if start <= at < end), _LEAST)
+            weights[place] = max(_LEAST, weight)
+        return weights / weights.sum() if len(weights) else weights
+
+
+class CrossEncoder:
+    """A cross-encoder that gives one number for two texts. It is loaded at its first use, in PyTorch.
+
+    Args:
+        name: on the Hugging Face hub, NAME@REVISION to pin one, or a folder.
+
+    Raises:
+        ModelError: it cannot be found, or is no cross-encoder with one output.
+    """
+
+    def __init__(self, name: str, offline: bool) -> None:
+        self.name = name
+        folder = Path(name).expanduser()
+        self._folder = folder if folder.is_dir() else from_hub(name, offline)
+        self._model: Any = None
+        self._lock = threading.Lock()
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """How well each second text answers the first, from 0 to 1.
+
+        Raises:
+            ModelError: the model gave no finite number.
+        """
+        if not pairs:
+            return []
+        from torch.nn import Sigmoid
+
+        predicted = self._loaded().predict(list(pairs), activation_fn=Sigmoid(), show_progress_bar=False)
+        scores = [float(score) for score in predicted]
+        if not all(map(math.isfinite, scores)):
+            raise ModelError(
+                f"the cross-encoder '{self.name}' gave no number for a passage. Use another one."
+            )
+        return scores
+
+    def _require_a_head(self) -> None:
+        """A model without a head for classification would get a random one."""
+        try:
+            config = json.loads((self._folder / "config.json").read_text(encoding="utf-8"))
+            kinds = [str(kind) for kind in config.get("architectures") or ()]
+        except (OSError, ValueError, AttributeError) as error:
+            raise ModelError(f"the cross-encoder '{self.name}' cannot be loaded: {error}") from None
+        if not any(kind.endswith("ForSequenceClassification") for kind in kinds):
+            raise ModelError(
+                f"'{self.name}' is no cross-encoder, but {' '.join(kinds) or 'of no known kind'}: it has no head that "
+                "scores two texts. Use one such as cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
+            )
+
+    def _loaded(self) -> Any:
+        with self._lock:
+            if self._model is None:
+                self._require_a_head()
+                self._model = self._load()
+            return self._model
+
+    def _load(self) -> Any:
+        from sentence_transformers import CrossEncoder as Loaded
+
+        try:
+            model = Loaded(
+                str(self._folder),
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise ModelError(
+                f"the cross-encoder '{self.name}' cannot be loaded: {str(error).partition(chr(10))[0]}"
+            ) from None
+        if model.config.num_labels != 1:
+            raise ModelError(
+                f"'{self.name}' gives {model.config.num_labels} numbers for two texts; a model to rerank with "
+                "gives one, as cross-encoder/ms-marco-MiniLM-L6-v2 does."
+            )
+        return model
+
+
+class Judge:
+    """A cross-encoder and a query; a `Reranker`."""
+
+    def __init__(self, model: CrossEncoder, query: str) -> None:
+        self._model, self._query = model, query
+
+    def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> None:
+        """Nothing more is needed of the index."""
+
+    def rerank(
+        self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: None
+    ) -> list[Scored]:
+        """The same passages by what the model says of them, a number from 0 to 1, best first."""
+        scores = self._model.scores([(self._query, with_context(p.context, p.text)) for p in passages])
+        judged = zip(best, scores, strict=True)
+        return in_order(
+            replace(item, score=score, reranked=score, before=rank)
+            for rank, (item, score) in enumerate(judged, start=1)
+        )
+
+
+@lru_cache(maxsize=1)
+def cross_encoder(name: str, offline: bool) -> CrossEncoder:
+    """The cross-encoder of a name; the last one is kept."""
+    return CrossEncoder(name, offline)

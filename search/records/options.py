@@ -1,0 +1,103 @@
+"""The options that several public functions take, each declared once.
+
+    def query(self, text, k=10, **options: Unpack[QueryOptions])
+
+says what `query` takes; what the options mean stands with `search.Index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from search.records.predictions import TagTask
+    from search.records.reports import Progress
+
+
+class RankingOptions(TypedDict, total=False):
+    """How scores are made."""
+
+    mode: str
+    weight: float | None
+    phrases: bool
+
+
+class RerankOptions(RankingOptions, total=False):
+    """How scores are made, and what looks at the best passages again."""
+
+    rerank: str | None
+
+
+class SelectionOptions(TypedDict, total=False):
+    """Which part of a ranking is shown."""
+
+    per_document: int
+    group: bool
+    offset: int
+    min_score: float | None
+    diversity: float
+
+
+class SimilarOptions(SelectionOptions, total=False):
+    """Which part of a ranking is shown, of the passages that pass a filter."""
+
+    where: str | None
+
+
+class QueryOptions(RerankOptions, SimilarOptions, total=False):
+    """All that a query takes."""
+
+
+class EncoderOptions(TypedDict, total=False):
+    """How embeddings are made."""
+
+    model: str | None
+    pooling: str | None
+    layer: int | str | None
+    dim: int | None
+    max_tokens: int | None
+    precision: str | None
+
+
+class SourceOptions(TypedDict, total=False):
+    """Which files of a folder are indexed, and what is kept of them."""
+
+    include: Sequence[str] | None
+    exclude: Sequence[str] | None
+    text_field: str | None
+    title_field: str | None
+    token_vectors: bool | None
+
+
+class BuildOptions(EncoderOptions, SourceOptions, total=False):
+    """What an index is made with."""
+
+
+class AnnotateOptions(TypedDict, total=False):
+    """How passages are read by a task head, and what becomes of the annotations."""
+
+    name: str | None
+    replace: bool
+    device: str | None
+    progress: Callable[[Progress], None] | None
+
+
+class TagOptions(AnnotateOptions, total=False):
+    """How entities and parts of speech are found."""
+
+    task: TagTask
+    prefix: str
+
+
+def parts_of(given: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
+    """Options, cut into those of each kind.
+
+    Raises:
+        TypeError: one is of no kind, as Python says it of a function's own keywords.
+    """
+    for name in given:
+        if not any(name in kind.__annotations__ for kind in kinds):
+            known = ", ".join(name for kind in kinds for name in kind.__annotations__)
+            raise TypeError(f"there is no option '{name}'; there are {known}")
+    return [{name: value for name, value in given.items() if name in kind.__annotations__} for kind in kinds]

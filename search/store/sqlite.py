@@ -1,0 +1,221 @@
+"""The store that there is: index.db for what is true, an FAISS file for what is near, FTS5 for words.
+
+See protocol.py for what is asked of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.encoding.fingerprint import Fingerprint
+from search.store import token_vectors
+from search.store.annotations import annotations_of, annotators
+from search.store.baseline import Baseline, LoadedBaseline
+from search.store.database import Reader, one_meta
+from search.store.layout import DATABASE
+from search.store.lexicon import Lexicon
+from search.store.place_of import Place, place_of
+from search.store.postings import Matches
+from search.store.protocol import StoredFile
+from search.store.settings import Source
+from search.store.snapshot import StoredPassage, one_passage, status_of, stored_passages
+from search.store.stored_vectors import embeddings, embeddings_of
+from search.store.terms import Term
+from search.store.vectors import LoadedVectors, nearest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from search.records.annotations import Annotation, Annotator
+    from search.records.reports import Status
+    from search.store.conditions import Where
+    from search.store.filters import Filters
+    from search.store.protocol import Ids
+
+
+class SQLiteStore:
+    """An index on disk that is open for reading; see `search.store.protocol.Store`.
+
+    Nothing is loaded until it is needed: the FAISS file at the first search by meaning, postings as words come up.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.vectors = LoadedVectors(path)
+        self.lexicon = Lexicon()
+        self.baseline = LoadedBaseline()
+        self._reader = Reader(path / DATABASE)
+        self._lock = threading.Lock()
+        self._filters: Filters | None = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        remarks = self._filters.remarks if self._filters else ()
+        return (*filter(None, (self.vectors.problem, self.lexicon.problem, self.baseline.problem)), *remarks)
+
+    def filters(self) -> Filters:
+        """What has passed filters before; loaded with the first filter."""
+        from search.store.filters import Filters
+
+        with self._lock:
+            if self._filters is None:
+                self._filters = Filters()
+            return self._filters
+
+    def forget_remarks(self) -> None:
+        """This thread's next query has no filter."""
+        if self._filters:
+            self._filters.forget_remarks()
+
+    @contextmanager
+    def reading(self) -> Iterator[SQLiteSnapshot]:
+        with self._reader.reading() as connection:
+            yield SQLiteSnapshot(self, connection)
+
+
+class SQLiteSnapshot:
+    """One read transaction; see `search.store.protocol.Snapshot`."""
+
+    def __init__(self, store: SQLiteStore, connection: sqlite3.Connection) -> None:
+        self._store, self.connection = store, connection
+
+    @cached_property
+    def passage_count(self) -> int:
+        return int(one_meta(self.connection, "passages"))
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        return Fingerprint.from_dict(one_meta(self.connection, "fingerprint"))
+
+    @property
+    def root(self) -> Path:
+        return Path(one_meta(self.connection, "root"))
+
+    @property
+    def source(self) -> Source:
+        return Source.from_dict(one_meta(self.connection, "source"))
+
+    def status(self, weight: float) -> Status:
+        return status_of(self.connection, self._store.path, weight)
+
+    def nearest(
+        self, query: NDArray[np.float32], k: int, among: Ids | None = None
+    ) -> list[tuple[int, float]]:
+        return nearest(self.connection, self._store.vectors, query, k, among)
+
+    def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
+        if not len(passages):
+            return np.empty(0)
+        cosine_of = dict(self.nearest(query, len(passages), np.sort(passages)))
+        return np.array([cosine_of[id_] for id_ in passages.tolist()])
+
+    def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
+        wanted = np.array(passages, dtype=np.int64)
+        ids = np.unique(wanted)
+        blocks = [vectors for _, vectors in self.embedding_blocks(ids)]
+        rows = np.concatenate([np.empty((0, self._dimension), dtype=np.float32), *blocks])
+        return rows[np.searchsorted(ids, wanted)]
+
+    def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
+        if among is None:
+            return embeddings(self.connection, self._dimension)
+        return embeddings_of(self.connection, self._dimension, among)
+
+    def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        return token_vectors.stored(self.connection, passages, self._dimension)
+
+    def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
+        return self._store.lexicon.terms(query, phrases=phrases)
+
+    def words(self, text: str) -> list[Term]:
+        return self._store.lexicon.words(text)
+
+    def counts(self, terms: Sequence[Term]) -> list[int]:
+        return self._store.lexicon.counts(self.connection, terms)
+
+    def telling(self, terms: Sequence[Term]) -> list[Term]:
+        return self._store.lexicon.telling(self.connection, terms)
+
+    def matches(self, terms: Sequence[Term]) -> Matches:
+        return Matches(self._store.lexicon.postings(self.connection, terms))
+
+    def ids(self) -> Ids:
+        rows = self.connection.execute("SELECT id FROM passages ORDER BY id").fetchall()
+        return np.array([row[0] for row in rows], dtype=np.int64)
+
+    def passing(self, where: Where | None) -> Ids | None:
+        if where is None:
+            self._store.forget_remarks()
+            return None
+        return self._store.filters().matching(self.connection, where)
+
+    def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
+        return stored_passages(self.connection, passages)
+
+    def passage(self, id_: int) -> StoredPassage:
+        return one_passage(self.connection, id_)
+
+    def documents(self, passages: Sequence[int]) -> dict[int, int]:
+        rows = self.connection.execute(
+            "SELECT id, document FROM passages WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(passages)),),
+        )
+        return dict(rows.fetchall())
+
+    def siblings(self, passages: Sequence[int]) -> dict[int, int]:
+        rows = self.connection.execute(
+            """SELECT id, document FROM passages WHERE document IN (
+                   SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?)))
+               ORDER BY id""",
+            (json.dumps(list(passages)),),
+        )
+        return dict(rows.fetchall())
+
+    def neighbours(
+        self, passage: int, before: int, after: int
+    ) -> tuple[list[StoredPassage], list[StoredPassage]]:
+        ids = [
+            row[0]
+            for row in self.connection.execute(
+                """SELECT id FROM passages WHERE document = (SELECT document FROM passages WHERE id = ?)
+                   ORDER BY start, id""",
+                (passage,),
+            )
+        ]
+        at = ids.index(passage)
+        first, last = ids[max(0, at - before) : at], ids[at + 1 : at + 1 + after]
+        stored = self.stored(first + last)
+        return [stored[id_] for id_ in first], [stored[id_] for id_ in last]
+
+    def file_of(self, passage: int) -> StoredFile | None:
+        row = self.connection.execute(
+            """SELECT kind, size, mtime_ns, inode, files.sha256 FROM passages
+               JOIN documents ON documents.id = document JOIN files ON files.id = file WHERE passages.id = ?""",
+            (passage,),
+        ).fetchone()
+        return None if row is None else StoredFile(*row)
+
+    def place(self, what: str | Path) -> Place:
+        return place_of(self.connection, what)
+
+    def annotators(self) -> list[Annotator]:
+        return annotators(self.connection)
+
+    def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
+        return annotations_of(self.connection, passages)
+
+    def random_pairs(self) -> Baseline | None:
+        return self._store.baseline.get(self.connection)
+
+    @property
+    def _dimension(self) -> int:
+        return int(self.fingerprint.dimension)
