@@ -233,7 +233,7 @@ def evaluate_ner(
     """Compare the entities that a model finds with those that are known: precision, recall and F1."""
     from search.evaluating.formats.conll import as_conll
     from search.evaluating.ner import evaluate_entities
-    from search.render import entities as draw
+    from search.render import evaluation as draw
 
     if (model is None) == (predicted is None):
         raise typer.BadParameter("give either --model, a checkpoint that finds entities, or --predicted")
@@ -251,7 +251,9 @@ def evaluate_ner(
     if predictions:
         write_file(predictions, as_conll(evaluation.predictions))
         output.note(f"wrote {predictions}")
-    output.show(text=lambda: draw.entities(evaluation, **output.style), data=lambda: draw.as_json(evaluation))
+    output.show(
+        text=lambda: draw.entities(evaluation, **output.style), data=lambda: draw.entities_json(evaluation)
+    )
 
 
 def _file_of(per_query: str | None) -> Path | None:
@@ -259,13 +261,14 @@ def _file_of(per_query: str | None) -> Path | None:
 
 
 def _show(evaluation: Evaluation, per_query: str | None, output: Output) -> None:
+    from search.render import csv
     from search.render import evaluation as draw
 
     if file := _file_of(per_query):
-        write_file(file, draw.queries(evaluation) + "\n")
+        write_file(file, csv.queries(evaluation) + "\n")
         output.note(f"wrote {file}")
     if per_query == "-" and not output.as_json:
-        echo(draw.queries(evaluation))
+        echo(csv.queries(evaluation))
         return
     output.show(
         text=lambda: draw.evaluation(evaluation, **output.style),

@@ -58,7 +58,6 @@ def explain(
     """
     from search.errors import InputError
     from search.explaining.faithfulness import COUNTS
-    from search.render import faithfulness as checked
     from search.render import json, page, picture, why
     from search.render.units import units
 
@@ -81,13 +80,15 @@ def explain(
     output.result(
         text=lambda: why.explanation(explanation, hit, **output.style),
         data=lambda: (
-            checked.as_json(explanation, hit, tested) if tested else json.explanation(explanation, hit)
+            json.explanation(explanation, hit, faithfulness=tested)
+            if tested
+            else json.explanation(explanation, hit)
         ),
         png=lambda: picture.explanation(explanation, units(explanation), hit),
         html=lambda: page.explanation(explanation, units(explanation), hit),
     )
     if tested and not output.as_json:
-        echo(("" if output.files else "\n") + checked.faithfulness(tested, **output.style))
+        echo(("" if output.files else "\n") + why.faithfulness(tested, **output.style))
     output.remarks(opened.notes)
 
 
@@ -112,13 +113,14 @@ def contrast(
     The gap of their scores is split by query word.
     """
     from search.render import contrast as draw
+    from search.render import json
 
     question = parts.question(text)
     opened = index.open()
     hits = _ranked(opened, question, [int(which) for which in (a, b) if which.isdecimal()], k, ranking)
     first, second = (hits[int(which)] if which.isdecimal() else passage_or_path(which) for which in (a, b))
     compared = opened.contrast(question, first, second, **ranking.score)
-    output.show(text=lambda: draw.contrast(compared, **output.style), data=lambda: draw.as_json(compared))
+    output.show(text=lambda: draw.contrast(compared, **output.style), data=lambda: json.document(compared))
     output.remarks(opened.notes)
 
 
@@ -143,13 +145,14 @@ def why_not(
 
     Its true rank, the cause, and the gap to the last hit, by query word.
     """
-    from search.render import why_not as draw
+    from search.render import contrast as draw
+    from search.render import json
 
     opened = index.open()
     standing = opened.why_not(
         text, passage_or_path(wanted), k, per_document=per_document, where=score.where, **score.score
     )
-    output.show(text=lambda: draw.why_not(standing, **output.style), data=lambda: draw.as_json(standing))
+    output.show(text=lambda: draw.why_not(standing, **output.style), data=lambda: json.document(standing))
     output.remarks(opened.notes)
 
 

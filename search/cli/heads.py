@@ -50,14 +50,13 @@ def fill(
     The default model of the other commands cannot do it, as sentence encoders have lost the head.
     """
     from search.bert import fill as fill_masks
-    from search.render import bars, json
+    from search.render import json
+    from search.render import predictions as draw
 
     filled = fill_masks(
         text, model=_named(model, "masked words"), k=k, among=among or [], word=word, offline=offline
     )
-    output.show(
-        text=lambda: bars.chart(bars.filled(filled), **output.style), data=lambda: json.document(filled)
-    )
+    output.show(text=lambda: draw.filled(filled, **output.style), data=lambda: json.document(filled))
 
 
 def follows(
@@ -74,12 +73,13 @@ def follows(
     if len(texts) < 2:
         raise typer.BadParameter("give at least two texts.", param_hint="TEXT")
     from search.bert import next_sentences
-    from search.render import bars, json
+    from search.render import json
+    from search.render import predictions as draw
 
     pairs = next_sentences(texts, model=_named(model, "the next sentence"), offline=offline)
     record = {"model": pairs[0].model, "texts": texts, "pairs": pairs}
     output.show(
-        text=lambda: bars.chart(bars.next_sentences(pairs), **output.style),
+        text=lambda: draw.next_sentences(pairs, **output.style),
         data=lambda: json.document(record),
     )
 

@@ -163,23 +163,21 @@ def inspect(
 
 def _show_inspection(inspection: Inspection, output: DrawnOutput, vectors: bool) -> None:
     from search.render import inspection as tables
-    from search.render import inspection_json as json
 
     output.show(
         text=lambda: tables.inspection(inspection, **output.style),
-        data=lambda: json.inspection(inspection, vectors=vectors),
+        data=lambda: tables.as_json(inspection, vectors=vectors),
     )
 
 
 def _show_attention(attention: Attention, view: AttentionOptions, output: DrawnOutput) -> None:
     from search.render import attention as drawing
-    from search.render import inspection_json as json
     from search.render import picture
 
     layer, head, rollout = view.layer, view.head, view.rollout
     output.result(
         text=lambda: drawing.attention(attention, layer, head, rollout=rollout, **output.style),
-        data=lambda: json.attention(attention, layer, head, rollout=rollout),
+        data=lambda: drawing.as_json(attention, layer, head, rollout=rollout),
         png=lambda: picture.attention(attention, layer, head, rollout=rollout),
         html=lambda: _page(attention, view),
     )
@@ -204,13 +202,12 @@ def _page(attention: Attention, view: AttentionOptions) -> str:
 
 
 def _show_contexts(contexts: ContextualCosines, output: DrawnOutput) -> None:
-    from search.render import inspection as tables
-    from search.render import inspection_json as json
+    from search.render import contexts as drawing
     from search.render import page, picture
 
     output.result(
-        text=lambda: tables.contexts(contexts, **output.style),
-        data=lambda: json.contexts(contexts),
+        text=lambda: drawing.contexts(contexts, **output.style),
+        data=lambda: drawing.as_json(contexts),
         png=lambda: picture.contexts(contexts),
         html=lambda: page.contexts(contexts),
     )
@@ -218,8 +215,8 @@ def _show_contexts(contexts: ContextualCosines, output: DrawnOutput) -> None:
 
 def _show_comparison(comparison: TokenizerComparison, output: DrawnOutput) -> None:
     from search.render import inspection as tables
-    from search.render import inspection_json as json
+    from search.render import json
 
     output.show(
-        text=lambda: tables.comparison(comparison, **output.style), data=lambda: json.comparison(comparison)
+        text=lambda: tables.comparison(comparison, **output.style), data=lambda: json.document(comparison)
     )

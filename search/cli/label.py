@@ -91,7 +91,8 @@ def label_train(
     from search.bert.label_training import train_labels
     from search.bert.linear_head import check_no_head
     from search.evaluating.formats.labels import read_examples
-    from search.render import label_report, labels
+    from search.render import json
+    from search.render import training as draw
 
     if out and not replace:
         check_no_head(out.expanduser())
@@ -115,8 +116,8 @@ def label_train(
         )
     kept = trained.head.save(out, replace=replace) if out else None
     output.show(
-        text=lambda: label_report.training(trained.training, **output.style),
-        data=lambda: labels.as_json(trained.training, head=None if kept is None else str(kept)),
+        text=lambda: draw.label_training(trained.training, **output.style),
+        data=lambda: json.document(trained.training, head=None if kept is None else str(kept)),
     )
     if kept is None:
         output.note("note: the head was not kept; name a folder for it with --out")
@@ -157,7 +158,8 @@ def label_apply(
         raise typer.BadParameter("--device goes with --model: a head runs on the processor")
     if engine.engine != "auto" and not (head and text):
         raise typer.BadParameter("--engine goes with --head and --text")
-    from search.render import labels
+    from search.render import json
+    from search.render import predictions as draw
 
     if text:
         from search.bert.labelling import label as labels_of
@@ -165,16 +167,14 @@ def label_apply(
         given = labels_of(
             text, model=model, head=head, offline=engine.offline, engine=engine.engine, device=device
         )
-        output.show(text=lambda: labels.labelling(given, **output.style), data=lambda: labels.as_json(given))
+        output.show(text=lambda: draw.labelling(given, **output.style), data=lambda: json.document(given))
         return
     from search.index import Index
 
     opened = Index.open(index, offline=engine.offline)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.label(model, head=head, name=name, replace=replace, device=device, progress=progress)
-    output.show(
-        text=lambda: labels.labelled_index(report, **output.style), data=lambda: labels.as_json(report)
-    )
+    output.show(text=lambda: draw.labelled_index(report, **output.style), data=lambda: json.document(report))
     output.remarks(report.notes)
 
 
@@ -189,15 +189,16 @@ def label_explain(
         raise typer.BadParameter("--head is needed: a folder that `seewhy label train --out` has made")
     from search.bert.label_addends import explain_label
     from search.bert.linear_head import load_linear_head
-    from search.render import labels
+    from search.render import json
+    from search.render import predictions as draw
 
     loaded = load_linear_head(str(head))
     explanations = [
         explain_label(text, loaded, offline=engine.offline, engine=engine.engine) for text in texts
     ]
     output.show(
-        text=lambda: "\n\n".join(labels.explanation(why, **output.style) for why in explanations),
-        data=lambda: labels.explanations_json(explanations),
+        text=lambda: "\n\n".join(draw.label_explanation(why, **output.style) for why in explanations),
+        data=lambda: json.document(explanations),
     )
 
 

@@ -60,7 +60,7 @@ def check(
     run beside seewhy index. Exit code 1 if anything is damaged; what is only stale (files that changed since,
     a run that was stopped) is named, with exit code 0.
     """
-    from search.render import checks, json
+    from search.render import json, reports
     from search.store.health.check import check as look
     from search.store.layout import find_index
 
@@ -70,7 +70,7 @@ def check(
     if output.as_json:
         echo(json.document(report))
     elif not output.quiet or not report.ok:
-        echo(checks.check(report, **output.style))
+        echo(reports.check(report, **output.style))
     if not report.ok:
         raise typer.Exit(1)
 
@@ -89,7 +89,7 @@ def repair(
     again from the folder. A database that cannot be read is kept under another name, never deleted. Exit code
     0 if nothing is damaged afterwards (with --dry-run: if nothing is damaged now).
     """
-    from search.render import checks, json
+    from search.render import json, reports
     from search.store.health.repair import repair as mend
     from search.store.layout import find_index
 
@@ -99,7 +99,7 @@ def repair(
     if output.as_json:
         echo(json.document(done))
     elif not output.quiet or not done.check.ok:
-        echo(checks.repair(done, **output.style))
+        echo(reports.repair(done, **output.style))
     if not done.check.ok:
         raise typer.Exit(1)
 
@@ -118,7 +118,7 @@ def models(
     """
     from search.encoding import cache
     from search.errors import InputError
-    from search.render import json, reports, terminal
+    from search.render import format, json, reports
 
     rows = cache.listed()
     if not remove:
@@ -130,5 +130,5 @@ def models(
     for row in rows:
         if remove in ("all", row.name):
             cache.remove(row)
-            freed = f"removed {row.name} ({terminal.size(row.bytes)})"
+            freed = f"removed {row.name} ({format.size(row.bytes)})"
             output.note(f"forgot that {row.name} could not be converted" if row.problem else freed)

@@ -175,21 +175,22 @@ class HitsOutput(Output):
 
     def print(self, hits: Sequence[Hit], form: Format, around: Sequence[Surroundings] | None) -> None:
         """Hits in any format but text."""
-        from search.render import json, listing
+        from search.render import csv, json
+        from search.render import hits as draw
 
         if form is Format.json:
             echo(json.hits(hits, around))
         elif form is Format.jsonl:
             echo(json.hit_lines(hits, around))
         elif form is Format.csv:
-            echo(listing.as_csv(hits))
+            echo(csv.hits(hits))
         elif form is Format.md:
-            echo(listing.as_markdown(hits))
+            echo(draw.markdown(hits))
         elif self.null:
             sys.stdout.flush()
-            sys.stdout.buffer.write(b"".join(os.fsencode(path) + b"\0" for path in listing.paths(hits)))
+            sys.stdout.buffer.write(b"".join(os.fsencode(path) + b"\0" for path in draw.paths(hits)))
         else:
-            echo(listing.path_lines(hits))
+            echo(draw.path_lines(hits))
 
 
 def query(

@@ -153,7 +153,7 @@ def duplicates(
     Every pair is compared, and pairs are joined to clusters.
     """
     from search.index import Index
-    from search.render import duplicates as draw
+    from search.render import hits as draw
     from search.render import json
 
     opened = Index.open(index)

@@ -67,7 +67,7 @@ def tag(
             "--model is needed: a checkpoint that was trained to classify tokens, such as dslim/bert-base-NER"
         )
     from search.render import json
-    from search.render import tags as draw
+    from search.render import predictions as draw
 
     if text is not None:
         from search.bert import tag as tagged
@@ -88,14 +88,14 @@ def tag(
             device=device,
             progress=progress,
         )
-    output.show(text=lambda: draw.report(report, **output.style), data=lambda: json.document(report))
+    output.show(text=lambda: draw.tag_report(report, **output.style), data=lambda: json.document(report))
 
 
 def remove_annotations(index: str | None, name: str, output: Output) -> None:
     """Remove annotations from an index, and say what there was."""
     from search.index import Index
     from search.render import json
-    from search.render import tags as draw
+    from search.render import predictions as draw
 
     was = Index.open(index).remove_annotations(name)
     output.show(text=lambda: draw.removed(was), data=lambda: json.document(was))

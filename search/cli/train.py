@@ -307,12 +307,12 @@ def _how_to_go_on(out: Path, restart: bool) -> str:
 
 
 def _show(done: TrainingReport, output: DrawnOutput) -> None:
-    from search.render import page, picture
+    from search.render import json, page, picture
     from search.render import training as draw
 
     output.result(
         text=lambda: draw.training(done, **output.style),
-        data=lambda: draw.as_json(done),
+        data=lambda: json.document(done),
         png=lambda: picture.training(done),
         html=lambda: page.training(done),
         text_anyway=True,

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.padding import Padding
-from rich.text import Text
-
-from search.records.predictions import Answer, AnswerPlace, Answers, ReadWindow
+from search.records.predictions import Answer, AnswerPlace, Answers
 from search.render import json
 from search.render.escape import escape, one_line
-from search.render.terminal import canvas, drawn, headings, where
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from search.render.format import counted, headings, where
+from search.render.terminal import Canvas
 
 _AROUND = 150  # characters of the passage on each side of an answer
 _MOST_PLACES = 4
@@ -23,48 +17,46 @@ _MOST_PLACES = 4
 
 def answers(found: Answers, *, width: int = 80, colour: bool = False) -> str:
     """Each answer with its place, how its score is made up, and the passage around it."""
-    console = canvas(width, colour)
-    for one in found.answers:
-        _draw(console, one, colour)
+    canvas = Canvas(width, colour)
+    for answer in found.answers:
+        _draw(canvas, answer)
     if not found.answers:
-        console.print(Text(no_answer_line(found), style="bold"))
+        canvas.line(no_answer_line(found), style="bold")
         if found.nearest:
-            console.print()
-            console.print(Text("The nearest:"))
-            _draw(console, found.nearest, colour)
+            canvas.gap()
+            canvas.line("The nearest:")
+            _draw(canvas, found.nearest)
     if found.passages:
-        console.print(Text(reading_line(found), style="dim"))
-    for note in found.notes:
-        console.print(Text(f"note: {one_line(note)}", style="dim"))
-    return drawn(console).rstrip("\n")
+        canvas.line(reading_line(found), style="dim")
+    canvas.notes(found.notes)
+    return canvas.drawn().rstrip("\n")
 
 
-def _draw(console: Console, one: Answer, colour: bool) -> None:
-    head = Text(f"{one.rank:>2}  " if one.rank else "    ", style="bold")
-    head.append(one_line(one.text), style="bold green")
-    console.print(head, soft_wrap=True)
-    place = Text(f"    {one.score:.3f}", style="bold")
-    place.append(f"  {place_of(one)}", style="cyan")
-    if one.passage_id is not None:
-        place.append(f"  p{one.passage_id}", style="dim")
-    console.print(place, soft_wrap=True)
-    if one.hit and (title := headings(one.hit)):
-        console.print(Padding(Text(title, style="bold"), (0, 0, 0, 4)))
-    before, after = around(one)
-    line = Text(before)
-    line.append(one_line(one.text) if colour else f"«{one_line(one.text)}»", style="bold green")
-    line.append(after)
-    console.print(Padding(line, (0, 0, 0, 4)))
-    for said in (sum_line(one), also_line(one)):
+def _draw(canvas: Canvas, answer: Answer) -> None:
+    text = one_line(answer.text)
+    rank = f"{answer.rank:>2}  " if answer.rank else "    "
+    canvas.line(rank, (text, "green"), style="bold", whole=True)
+    canvas.line(
+        f"    {answer.score:.3f}",
+        (f"  {place_of(answer)}", "cyan"),
+        ("" if answer.passage_id is None else f"  p{answer.passage_id}", "dim"),
+        style="bold",
+        whole=True,
+    )
+    if answer.hit and (title := headings(answer.hit)):
+        canvas.line(title, style="bold", indent=4)
+    before, after = around(answer)
+    canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
+    for said in (sum_line(answer), also_line(answer)):
         if said:
-            console.print(Padding(Text(said, style="dim"), (0, 0, 0, 4)))
-    console.print()
+            canvas.line(said, style="dim", indent=4)
+    canvas.gap()
 
 
-def around(one: Answer, most: int = _AROUND) -> tuple[str, str]:
+def around(answer: Answer, most: int = _AROUND) -> tuple[str, str]:
     """What stands before and behind an answer in its passage, on one line, harmless."""
-    start, end = one.start - one.passage_start, one.end - one.passage_start
-    before, after = _flat(one.passage[:start]), _flat(one.passage[end:])
+    start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
+    before, after = _flat(answer.passage[:start]), _flat(answer.passage[end:])
     if len(before) > most:
         before = "… " + before[-most:].partition(" ")[2]
     if len(after) > most:
@@ -76,38 +68,38 @@ def _flat(text: str) -> str:
     return escape(re.sub(r"\s+", " ", text))
 
 
-def place_of(one: Answer | AnswerPlace) -> str:
+def place_of(answer: Answer | AnswerPlace) -> str:
     """`path:line`, or the line alone of a text that has no path."""
-    return where(one) if one.path else f"line {one.line_start}"
+    return where(answer) if answer.path else f"line {answer.line_start}"
 
 
-def sum_line(one: Answer) -> str:
+def sum_line(answer: Answer) -> str:
     """How the score of an answer is made up."""
-    spans = f"{one.start_logit:+.2f} start, {one.end_logit:+.2f} end"
-    said = f"margin {one.margin:+.2f} over no answer ({spans}, less {one.null_score:+.2f})"
-    if one.hit:
-        if one.weight < 1:
+    spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
+    said = f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"
+    if answer.hit:
+        if answer.weight < 1:
             said += (
-                f"; {one.weight:g} x {one.probability:.3f} + {1 - one.weight:g} x "
-                f"{one.hit.score:.3f} of the passage"
+                f"; {answer.weight:g} x {answer.probability:.3f} + {1 - answer.weight:g} x "
+                f"{answer.hit.score:.3f} of the passage"
             )
         else:
-            said += f"; its passage ranks {one.hit.rank} with {one.hit.score:.3f}"
-    if one.window.of > 1:
-        said += f"; window {one.window.number} of {one.window.of}"
+            said += f"; its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}"
+    if answer.window.of > 1:
+        said += f"; window {answer.window.number} of {answer.window.of}"
     return said
 
 
-def also_line(one: Answer) -> str:
+def also_line(answer: Answer) -> str:
     """Where else it was found; "" for nowhere."""
     said = []
-    if one.readings > 1:
-        said.append(f"chosen in {one.readings} windows")
-    for other in one.also[:_MOST_PLACES]:
-        shown = "" if other.text == one.text else f" '{one_line(other.text)}'"
+    if answer.readings > 1:
+        said.append(f"chosen in {answer.readings} windows")
+    for other in answer.also[:_MOST_PLACES]:
+        shown = "" if other.text == answer.text else f" '{one_line(other.text)}'"
         said.append(f"{place_of(other)}{shown} ({other.margin:+.2f})")
-    if len(one.also) > _MOST_PLACES:
-        said.append(f"{len(one.also) - _MOST_PLACES:,} more places")
+    if len(answer.also) > _MOST_PLACES:
+        said.append(f"{len(answer.also) - _MOST_PLACES:,} more places")
     return f"also: {', '.join(said)}" if said else ""
 
 
@@ -125,49 +117,26 @@ def no_answer_line(found: Answers) -> str:
 
 def reading_line(found: Answers) -> str:
     """What was read, by whom, and how much of it holds no answer."""
-    passages, windows = _count(found.passages, "passage"), _count(found.windows, "window")
+    passages, windows = counted(found.passages, "passage"), counted(found.windows, "window")
     said = f"{passages} in {windows} read by {one_line(found.model)}"
     if found.answers and found.unanswered:
         said += f"; {found.unanswered:,} of them without an answer"
     if found.more:
-        said += f"; {_count(found.more, 'further answer')} not shown"
+        said += f"; {counted(found.more, 'further answer')} not shown"
     return f"{said}."
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def as_json(found: Answers, *, logits: bool = False) -> str:
     """One JSON document; with `logits` the tokens of each window and their logits, too."""
-    said = {
-        name: getattr(found, name) for name in _names(found) if name not in ("answers", "nearest", "notes")
-    }
-    return json.document(
-        {
-            **said,
-            "answers": [_plain(one, logits) for one in found.answers],
-            "nearest": None if found.nearest is None else _plain(found.nearest, logits),
-            "notes": found.notes,
-        }
-    )
+    whole = json.plain(found)
+    for answer in (*whole["answers"], *([whole["nearest"]] if found.nearest else ())):
+        if not logits:
+            answer["window"] = _without_logits(answer["window"])
+    return json.document(whole)
 
 
-def _plain(one: Answer, logits: bool) -> dict[str, Any]:
-    derived = ("score", "reader_part", "retrieval_part", "probability", "margin", "span_score", "passage_id")
-    said = {name: getattr(one, name) for name in _names(one) if name not in ("passage", "window")}
-    return {
-        **said,
-        **{name: getattr(one, name) for name in derived},
-        "window": _window(one.window, logits),
-    }
-
-
-def _window(window: ReadWindow, logits: bool) -> dict[str, Any]:
-    many = ("tokens", "start_logits", "end_logits")
-    said = {name: getattr(window, name) for name in _names(window) if logits or name not in many}
-    return said if logits else {**said, "tokens": len(window.tokens)}
-
-
-def _names(record: Any) -> list[str]:
-    return [field.name for field in fields(record)]
+def _without_logits(window: dict[str, Any]) -> dict[str, Any]:
+    """What the model read, with the number of its tokens instead of them and their logits."""
+    left_out = ("tokens", "start_logits", "end_logits")
+    kept = {name: value for name, value in window.items() if name not in left_out}
+    return {**kept, "tokens": len(window["tokens"])}

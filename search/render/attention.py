@@ -1,20 +1,18 @@
-"""Attention, drawn for a terminal: one matrix with numbers, or all heads small, in shades."""
+"""Attention, for a terminal and as JSON: one matrix with numbers, or all heads small, in shades."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.text import Text
 
 from search.records.inspections import Attention
+from search.render import json
 from search.render.escape import one_line
 from search.render.heatmap import draw_cells, shade
-from search.render.terminal import canvas, drawn
+from search.render.terminal import Canvas
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from search.records.tokens import Matrix
 
 MOST_SMALL, MOST_LARGE = 24, 60  # tokens
@@ -43,23 +41,47 @@ def attention(
             layer, small.
         rollout: instead, what rollout makes of the layers up to `layer`, all by default.
     """
-    console = canvas(width, colour)
-    console.print(Text(title(found, layer, head, rollout=rollout), style="bold"))
-    console.print()
+    canvas = Canvas(width, colour)
+    canvas.line(title(found, layer, head, rollout=rollout), style="bold")
+    canvas.gap()
     n = len(found.tokens)
     if n > (MOST_LARGE if layer or rollout else MOST_SMALL):
-        console.print(
+        canvas.line(
             f"{n} tokens are too many to draw here; --html, --png and --json have them all.", style="dim"
         )
     elif layer or rollout:
-        _draw_matrix(console, found, chosen(found, layer, head, rollout=rollout), width)
+        names = labels(found)
+        numbered = [f"{i} {name}" for i, name in enumerate(names)]
+        draw_cells(
+            canvas, numbered, names, chosen(found, layer, head, rollout=rollout).tolist(), 1.0, places=2
+        )
     else:
-        _draw_all(console, found, width)
-    console.print()
-    console.print(rows_line(found), style="dim")
-    for caveat in CAVEATS:
-        console.print(caveat, style="dim")
-    return drawn(console)
+        _draw_all(canvas, found)
+    canvas.gap()
+    for said in (rows_line(found), *CAVEATS):
+        canvas.line(said, style="dim")
+    return canvas.drawn()
+
+
+def as_json(
+    found: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
+) -> str:
+    """Tokens and weights: of all heads (layers, heads, n, n), or of what `layer` and `head` name, (n, n)."""
+    every = layer is None and not rollout
+    return json.document(
+        {
+            "texts": found.texts,
+            "tokens": found.tokens,
+            "model": found.model,
+            "layers": found.layers,
+            "heads": found.heads,
+            "layer": layer,
+            "head": head,
+            "rollout": rollout,
+            "row_error": found.row_error,
+            "weights": found.weights if every else chosen(found, layer, head, rollout=rollout),
+        }
+    )
 
 
 def title(found: Attention, layer: int | None, head: int | None, *, rollout: bool = False) -> str:
@@ -93,29 +115,23 @@ def labels(found: Attention) -> list[str]:
     return [one_line(token.text) for token in found.tokens]
 
 
-def _draw_matrix(console: Console, found: Attention, weights: Matrix, width: int) -> None:
-    names = labels(found)
-    numbered = [f"{i} {name}" for i, name in enumerate(names)]
-    draw_cells(console, numbered, names, weights.tolist(), 1.0, width, places=2)
-
-
-def _draw_all(console: Console, found: Attention, width: int) -> None:
+def _draw_all(canvas: Canvas, found: Attention) -> None:
     """Every head as n lines of n shades, as many beside each other as fit; shades are of square roots."""
     n = len(found.tokens)
-    at_once = max(1, (width + 2) // (max(n, 6) + 2))
     cell = max(n, 6)
+    at_once = max(1, (canvas.width + 2) // (cell + 2))
     for layer in range(1, found.layers + 1):
         for first in range(0, found.heads, at_once):
             heads = range(first + 1, min(first + at_once, found.heads) + 1)
-            names = "  ".join(f"{layer}-{head}".ljust(cell) for head in heads)
-            console.print(Text(names, style="bold"), no_wrap=True, crop=False)
+            names = (f"{layer}-{head}".ljust(cell) for head in heads)
+            canvas.line("  ".join(names), style="bold", whole=True)
             roots = [np.sqrt(found.matrix(layer, head)) for head in heads]
             for i in range(n):
-                lines = [
+                lines = (
                     "".join(shade(value, 1.0) for value in root[i].tolist()).ljust(cell) for root in roots
-                ]
-                console.print(Text("  ".join(lines), style="blue"), no_wrap=True, crop=False)
-            console.print()
+                )
+                canvas.line("  ".join(lines), style="blue", whole=True)
+            canvas.gap()
     listed = " · ".join(f"{i} {name}" for i, name in enumerate(labels(found)))
-    console.print(Text(f"layer-head; rows and columns in the order of the tokens: {listed}", style="dim"))
-    console.print("A shade grows with the square root of a weight.", style="dim")
+    canvas.line(f"layer-head; rows and columns in the order of the tokens: {listed}", style="dim")
+    canvas.line("A shade grows with the square root of a weight.", style="dim")

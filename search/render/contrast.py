@@ -1,89 +1,94 @@
-"""Why one passage stands above another, drawn for a terminal, or as JSON."""
+"""Why one passage stands above another, and why a document is not among the hits, drawn for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from rich.table import Column
 
-from search.records.comparisons import Contrast, Difference
+from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Partner
 from search.records.hits import Hit
-from search.render import json
-from search.render.escape import one_line
-from search.render.terminal import canvas, drawn, headings, where
-from search.render.why import bar, share_name, signed
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from search.render.escape import escape, one_line
+from search.render.format import headings, snippet, where
+from search.render.terminal import Canvas, grid, number
+from search.render.why import partners, share_name, signed, signed_bar
 
 _BAR, _NAMES = 8, 2
 _ROOMY = 66  # columns; in fewer the words of the passages are left out
 
+# What to do about what is left out, by its reason; of all others the reason says enough.
+_WAYS_OUT = {
+    "new": "It came into the folder after the last run. Index it with: seewhy index FOLDER",
+    "not there": "There is no such file. Check the spelling, or mount the drive it is on.",
+    "outside the folder": "Index the folder it is in, or ask another index with --index.",
+    "ignored": "A .gitignore, .ignore or .seewhyignore file says so, or it lies in a folder that machines fill. "
+    "Take it back with a line '!NAME' in .seewhyignore.",
+    "hidden": "Its name, or that of a folder above it, begins with a dot; such files are never read.",
+    "secret": "Files of that name hold keys or passwords; they are never read.",
+    "excluded": "The patterns of --include and --exclude say so; give others to: seewhy index FOLDER",
+    "binary": "It holds no text.",
+    "empty": "There is nothing in it to find.",
+    "too large": "Cut it into smaller files.",
+    "needs seewhy[documents]": "Install what reads it with: pip install 'seewhy[documents]'",
+}
+
 
 def contrast(found: Contrast, *, width: int = 80, colour: bool = False) -> str:
     """The two passages, and the gap of their scores word by word; `width` characters wide."""
-    console = canvas(width, colour)
-    console.print(Text.assemble(("query  ", "dim"), (one_line(found.query), "bold")))
-    draw_hit(console, "A", found.a)
-    draw_hit(console, "B", found.b)
-    console.print()
+    canvas = Canvas(width, colour)
+    canvas.line(("query  ", "dim"), (one_line(found.query), "bold"))
+    _draw_hit(canvas, "A", found.a)
+    _draw_hit(canvas, "B", found.b)
     above, below = ("A", "B") if found.gap >= 0 else ("B", "A")
-    console.print(Text(f"Why {above} is above {below}" if found.gap else "A and B have equal scores", "bold"))
-    draw_gap(console, found, "A", "B")
-    return drawn(console)
+    canvas.title(f"Why {above} is above {below}" if found.gap else "A and B have equal scores")
+    _draw_gap(canvas, found, "A", "B")
+    return canvas.drawn()
 
 
-def draw_hit(console: Console, name: str, hit: Hit) -> None:
+def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:
     """A passage with its score, its rank and its headings."""
     rank = f"rank {hit.rank}, " if hit.rank else ""
-    console.print(
-        Text.assemble(
-            (f"{name:<7}", "dim"),
-            (f"{hit.score:.6f}", "bold green"),
-            "  ",
-            (where(hit), "cyan"),
-            (f"  ({rank}p{hit.passage_id})", "dim"),
-        ),
-        soft_wrap=True,
+    canvas.line(
+        (f"{name:<7}", "dim"),
+        (f"{hit.score:.6f}", "bold green"),
+        "  ",
+        (where(hit), "cyan"),
+        (f"  ({rank}p{hit.passage_id})", "dim"),
+        whole=True,
     )
-    console.print(Padding(Text(headings(hit), style="bold"), (0, 0, 0, 17)))
+    canvas.line(headings(hit), style="bold", indent=17)
 
 
-def draw_gap(console: Console, found: Contrast, a: str, b: str) -> None:
+def _draw_gap(canvas: Canvas, found: Contrast, a: str, b: str) -> None:
     """The sum that makes the gap, then what each query word has to do with it, largest first."""
     total = sum(word.gap for word in found.words)
-    console.print(
+    canvas.line(
         f"gap {found.gap:+.6f} = {total:+.6f} (sum of the lines below) {signed(found.residual)} (residual)"
     )
-    console.print()
-    roomy = console.width >= _ROOMY
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("query word", overflow="fold", max_width=16)
-    table.add_column(f"{a} - {b}", justify="right", no_wrap=True)
+    canvas.gap()
+    roomy = canvas.width >= _ROOMY
+    columns = [Column("query word", overflow="fold", max_width=16), number(f"{a} - {b}")]
     if roomy:
-        table.add_column("", no_wrap=True, width=_BAR)
+        columns.append(Column(no_wrap=True, width=_BAR))
     for name in (a, b):
-        table.add_column(f"in {name}", justify="right", no_wrap=True)
+        columns.append(number(f"in {name}"))
         if roomy:
-            table.add_column("with", overflow="fold", ratio=1, style="dim")
+            columns.append(Column("with", overflow="fold", ratio=1, style="dim"))
+    table = grid(*columns, gap=1)
     largest = max((abs(word.gap) for word in found.words), default=0.0)
     for word in _in_order(found):
         gap, in_a, in_b = f"{word.gap:+.4f}", f"{word.in_a:+.4f}", f"{word.in_b:+.4f}"
         if roomy:
-            drawn_gap = bar(word.gap, largest, _BAR)
             sides = (in_a, _names(word.found_in_a), in_b, _names(word.found_in_b))
-            table.add_row(share_name(word), gap, drawn_gap, *sides)
+            table.add_row(share_name(word), gap, signed_bar(word.gap, largest, _BAR), *sides)
         else:
             table.add_row(share_name(word), gap, in_a, in_b)
     in_a = f"{sum(word.in_a for word in found.words):+.4f}"
     in_b = f"{sum(word.in_b for word in found.words):+.4f}"
     sums = ("", in_a, "", in_b, "") if roomy else (in_a, in_b)
     table.add_row("sum", f"{total:+.4f}", *sums, style="bold")
-    console.print(table)
+    canvas.table(table)
 
 
 def _in_order(found: Contrast) -> list[Difference]:
@@ -96,18 +101,50 @@ def _names(found: Sequence[Partner]) -> str:
     return ", ".join(one_line(partner.text) for partner in found[:_NAMES])
 
 
-def as_json(found: Contrast) -> str:
-    """The record with its gaps, as one JSON document."""
-    return json.document(plain(found))
+def why_not(found: WhyNot, *, width: int = 80, colour: bool = False) -> str:
+    """The answer in one sentence, then where the document stands and what it was matched on."""
+    canvas = Canvas(width, colour)
+    canvas.line(("query  ", "dim"), (one_line(found.query), "bold"))
+    canvas.line(("wanted ", "dim"), (escape(found.document), "cyan"), whole=True)
+    canvas.title(_answer(found))
+    if found.cause == "not indexed" and found.reason in _WAYS_OUT:
+        canvas.line(_WAYS_OUT[found.reason])
+    if found.hit is not None:
+        _draw_passage(canvas, found, found.hit)
+    return canvas.drawn()
 
 
-def plain(found: Contrast) -> dict[str, Any]:
-    """The record as names and values, with what it derives."""
+def _answer(found: WhyNot) -> str:
+    """What is to be said first."""
+    detail = f" ({escape(found.detail)})" if found.detail else ""
+    if found.hit is None:
+        return f"It is not in the index: {found.reason}{detail}."
+    ranks = f"p{found.hit.passage_id} ranks {found.hit.rank:,} of {found.passages:,} passages"
     return {
-        "query": found.query,
-        "a": found.a,
-        "b": found.b,
-        "gap": found.gap,
-        "residual": found.residual,
-        "words": [{**vars(word), "gap": word.gap} for word in found.words],
-    }
+        "found": f"It is among the first {found.k} hits: {ranks}.",
+        "lower": f"Others score higher: {ranks}, and {found.k} hits were asked for.",
+        "limit": f"Its score would do: {ranks}. But its document has as many hits as may be shown of one; "
+        "ask with: --per-document 0",
+        "changed": f"Its file has changed since it was indexed{detail}. Of the text before, {ranks}. "
+        "Bring the index up to date with: seewhy index FOLDER",
+        "gone": f"Its file is not there any more. Of the text that is still in the index, {ranks}.",
+        "filtered": f"A filter leaves it out: {ranks}.",
+        "missed": f"The approximate search overlooked it: {ranks}.",
+    }[found.cause]
+
+
+def _draw_passage(canvas: Canvas, found: WhyNot, hit: Hit) -> None:
+    if found.contrast is not None:
+        _draw_hit(canvas, "last", found.contrast.a)
+    _draw_hit(canvas, "it", hit)
+    canvas.line(snippet(hit), style="dim", indent=17)
+    canvas.gap()
+    if found.matched_on:
+        canvas.line("What it was matched on", style="bold")
+        for share in found.matched_on:
+            most = f": {partners(share.partners)}" if share.partners else ""
+            canvas.line(f"  {share_name(share)} {share.contribution:+.4f}{most}")
+        canvas.gap()
+    if found.contrast is not None:
+        canvas.line("What it lacks against the last hit", style="bold")
+        _draw_gap(canvas, found.contrast, "last", "it")

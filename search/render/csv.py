@@ -1,4 +1,4 @@
-"""Matrices as CSV: a header line of columns, then a line for each row.
+"""Matrices, hits and figures as CSV: a header line of columns, then a line for each row.
 
 Numbers have seven significant digits, all that float32 holds. Texts are as they are, quoted where CSV needs it;
 only what could not be written, or would act on a terminal, is escaped.
@@ -9,49 +9,78 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from search.records.comparisons import Similarities
+from search.records.hits import Hit
 from search.render.escape import escape
-from search.render.units import Units
+
+if TYPE_CHECKING:
+    from search.records.comparisons import Similarities
+    from search.records.evaluations import Evaluation
+    from search.render.units import Units
+
+HIT_COLUMNS = (
+    "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",
+    "heading", "text",
+)  # fmt: skip
+_PAIR_COLUMNS = ("row", "column", "first", "second", "contribution", "cosine")
+
+Cell = str | int | float | None
+
+
+def hits(found: Sequence[Hit]) -> str:
+    """A line of HIT_COLUMNS for each hit."""
+    return _written([HIT_COLUMNS, *([getattr(hit, name) for name in HIT_COLUMNS] for hit in found)])
 
 
 def sentences(found: Similarities) -> str:
     """n lines of m cosines, with the sentences as header line and first column."""
-    rows = (
-        (text, *map(number, cosines))
-        for text, cosines in zip(found.rows, found.cosines.tolist(), strict=True)
-    )
-    return written([("", *found.columns), *rows])
+    rows = zip(found.rows, found.cosines.tolist(), strict=True)
+    return _written([("", *found.columns), *((text, *cosines) for text, cosines in rows)])
 
 
 def pairs(found: Units) -> str:
     """A line for each pair of the two texts' units, with both numbers."""
-    return written(
-        [
-            ("row", "column", "first", "second", "contribution", "cosine"),
-            *(
-                (
-                    str(i + 1),
-                    str(j + 1),
-                    first.label,
-                    second.label,
-                    number(float(found.contributions[i, j])),
-                    number(float(found.similarity[i, j])),
-                )
-                for i, first in enumerate(found.query)
-                for j, second in enumerate(found.passage)
-            ),
-        ]
-    )
+    rows = [
+        (
+            i + 1,
+            j + 1,
+            first.label,
+            second.label,
+            float(found.contributions[i, j]),
+            float(found.similarity[i, j]),
+        )
+        for i, first in enumerate(found.query)
+        for j, second in enumerate(found.passage)
+    ]
+    return _written([_PAIR_COLUMNS, *rows])
 
 
-def number(value: float) -> str:
-    """With all the digits that float32 holds."""
-    return f"{value:.7g}"
+def queries(found: Evaluation) -> str:
+    """Query by query: setting, query, every figure, what was found first, the text of the query."""
+    metrics = list(found.queries[0].values)
+    rows: list[Sequence[Cell]] = [
+        (
+            measured.setting.name,
+            query.id,
+            *(float(query.values[metric]) for metric in metrics),
+            query.found[0] if query.found else "",
+            query.text,
+        )
+        for measured in found.settings
+        for query in measured.queries
+    ]
+    return _written([("setting", "query", *metrics, "first", "text"), *rows])
 
 
-def written(rows: Iterable[Sequence[str]]) -> str:
-    """Lines of cells, without a line end behind the last."""
+def _written(rows: Iterable[Sequence[Cell]]) -> str:
+    """Lines of cells, without a line end behind the last; what there is not is an empty cell."""
     file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([[escape(cell) for cell in row] for row in rows])
+    csv.writer(file, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in rows)
     return file.getvalue().removesuffix("\n")
+
+
+def _cell(value: Cell) -> str:
+    if isinstance(value, float):
+        return f"{value:.7g}"
+    return "" if value is None else escape(str(value))

@@ -1,20 +1,30 @@
-"""Ranked hits, for a terminal."""
+"""Ranked hits, and passages that say the same, for a terminal; hits as a Markdown list and as paths."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import PurePath
+from urllib.parse import quote
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
-
-from search.records.hits import Hit, Neighbour, Surroundings
-from search.render import scale
+from search.records.hits import Cluster, Hit, Neighbour, Surroundings
 from search.render.escape import escape, one_line
-from search.render.terminal import canvas, drawn, headings, snippet, where
+from search.render.format import (
+    counted,
+    headings,
+    hub_warning,
+    percentiles_of,
+    shortened,
+    shown_path,
+    snippet,
+    where,
+)
+from search.render.terminal import Canvas
 
 _NO_PASSAGES = "the index holds no passages. Was its first run stopped? Go on with: seewhy index FOLDER"
+_SHOWN = 160  # characters of a passage that others repeat
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
 
 
 def hits(
@@ -35,53 +45,107 @@ def hits(
     """
     if not found:
         return f"No hits: {no_hits or _NO_PASSAGES}"
-    console = canvas(width, colour)
+    canvas = Canvas(width, colour)
     before = None
     for place, hit in enumerate(found):
-        beside = around[place] if around else Surroundings()
         if grouped and hit.document != before:
             title = f"  {one_line(hit.title)}" if hit.title else ""
-            console.print(Text.assemble((escape(hit.document), "bold cyan"), (title, "bold")), soft_wrap=True)
-            console.print()
+            canvas.line((escape(hit.document), "bold cyan"), (title, "bold"), whole=True)
+            canvas.gap()
         before = hit.document
-        head = Text(f"{hit.rank:>2}  ", style="bold")
-        head.append(f"{hit.score:.3f}", style="bold green")
-        head.append(f"  {where(hit)}", style="cyan")
-        head.append(f"  p{hit.passage_id}", style="dim")
-        if hit.rank_before is not None:
-            head.append(f"  {_moved(hit.rank, hit.rank_before)}", style="dim")
-        console.print(head, soft_wrap=True)
-        title = headings(hit)
-        if title:
-            console.print(Padding(Text(title, style="bold"), (0, 0, 0, 4)))
-        _draw_neighbours(console, beside.before)
-        _draw_lines(console, beside.lines_before)
-        console.print(Padding(Text(snippet(hit)), (0, 0, 0, 4)))
-        _draw_lines(console, beside.lines_after)
-        _draw_neighbours(console, beside.after)
-        if beside.note:
-            console.print(Padding(Text(escape(beside.note), style="yellow"), (0, 0, 0, 4)))
-        if warning := scale.hub(hit):
-            console.print(Padding(Text(warning, style="yellow"), (0, 0, 0, 4)))
-        console.print()
+        _draw(canvas, hit, around[place] if around else Surroundings())
     in_order = [hit.rank for hit in found] == list(range(1, len(found) + 1))
     falling = all(a.score >= b.score for a, b in pairwise(found))
-    if in_order and falling and (said := scale.of_hits(found)):
-        console.print(said, style="dim")
-    return drawn(console).rstrip("\n")
+    if in_order and falling and (said := percentiles_of(found)):
+        canvas.line(said, style="dim")
+    return canvas.drawn().rstrip("\n")
 
 
-def _draw_neighbours(console: Console, found: Sequence[Neighbour]) -> None:
-    for one in found:
-        text = Text(f"[p{one.passage_id}] {one_line(one.text)}", style="dim")
-        console.print(Padding(text, (0, 0, 0, 6)))
+def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:
+    canvas.line(
+        f"{hit.rank:>2}  ",
+        (f"{hit.score:.3f}", "green"),
+        (f"  {where(hit)}", "cyan"),
+        (f"  p{hit.passage_id}", "dim"),
+        ("" if hit.rank_before is None else f"  {_moved(hit.rank, hit.rank_before)}", "dim"),
+        style="bold",
+        whole=True,
+    )
+    if title := headings(hit):
+        canvas.line(title, style="bold", indent=4)
+    _draw_neighbours(canvas, beside.before)
+    _draw_lines(canvas, beside.lines_before)
+    canvas.line(snippet(hit), indent=4)
+    _draw_lines(canvas, beside.lines_after)
+    _draw_neighbours(canvas, beside.after)
+    for warning in (escape(beside.note), hub_warning(hit)):
+        if warning:
+            canvas.line(warning, style="yellow", indent=4)
+    canvas.gap()
 
 
-def _draw_lines(console: Console, found: Sequence[tuple[int, str]]) -> None:
-    for number, line in found:
-        console.print(Padding(Text(f"{number:>5}- {escape(line)}", style="dim"), (0, 0, 0, 4)))
+def _draw_neighbours(canvas: Canvas, neighbours: Sequence[Neighbour]) -> None:
+    for neighbour in neighbours:
+        canvas.line(f"[p{neighbour.passage_id}] {one_line(neighbour.text)}", style="dim", indent=6)
+
+
+def _draw_lines(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> None:
+    for number, line in lines:
+        canvas.line(f"{number:>5}- {escape(line)}", style="dim", indent=4)
 
 
 def _moved(rank: int, before: int) -> str:
     """What a rerank did to a hit."""
     return f"(stays {rank})" if rank == before else f"(was {before})"
+
+
+def markdown(found: Sequence[Hit]) -> str:
+    """A numbered list with links that lead to the lines: `1. [title](path#L12-L20) 0.613`, and the passage."""
+    entries = []
+    for hit in found:
+        lines = where(hit).rpartition(":")[2]
+        anchor = f"#L{lines.replace('-', '-L')}" if re.fullmatch(r"\d+(-\d+)?", lines) else ""
+        path = quote(PurePath(shown_path(hit.path)).as_posix().encode("utf-8", "surrogateescape"))
+        title, text = (
+            _MARKDOWN.sub(r"\\\1", part) for part in (headings(hit) or escape(hit.document), snippet(hit))
+        )
+        margin = " " * (len(str(hit.rank)) + 2)
+        entries.append(f"{hit.rank}. [{title}]({path}{anchor}) {hit.score:.3f}\n\n{margin}{text}")
+    return "\n\n".join(entries)
+
+
+def paths(found: Sequence[Hit]) -> list[str]:
+    """The files of the hits, each once, best first; relative to the current folder where they lie beneath it."""
+    return list(dict.fromkeys(shown_path(hit.path) for hit in found))
+
+
+def path_lines(found: Sequence[Hit]) -> str:
+    """`paths`, one a line, harmless."""
+    return "\n".join(escape(path) for path in paths(found))
+
+
+def duplicates(
+    clusters: Sequence[Cluster], threshold: float, *, width: int = 80, colour: bool = False
+) -> str:
+    """Clusters, each with its passages by place; "=" marks a text that came before in the cluster."""
+    if not clusters:
+        return f"No two passages have a cosine of {threshold:g} or more."
+    canvas = Canvas(width, colour)
+    for number, cluster in enumerate(clusters, 1):
+        alike = "the same text" if cluster.exact else f"cosine {cluster.lowest:.3f} or more with the nearest"
+        canvas.line(f"{number:>2}  {len(cluster.passages)} passages, {alike}", style="bold")
+        for copy in cluster.passages:
+            same = copy.same_text_as is not None
+            mark = "=     " if same else f"{copy.cosine:.3f} "
+            canvas.line(f"    {mark} ", (where(copy), "cyan"), (f"  p{copy.passage_id}", "dim"), whole=True)
+            if not same:
+                canvas.line(shortened(one_line(copy.text), _SHOWN), style="dim", indent=11)
+        canvas.gap()
+    total = sum(len(cluster.passages) for cluster in clusters)
+    exact = sum(copy.same_text_as is not None for cluster in clusters for copy in cluster.passages)
+    canvas.line(
+        f"{total:,} passages in {counted(len(clusters), 'cluster')}, "
+        f"{exact:,} of them with a text that came before (=).",
+        style="dim",
+    )
+    return canvas.drawn()

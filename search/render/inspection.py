@@ -1,188 +1,247 @@
-"""A look inside a model, drawn for a terminal."""
+"""A look inside a model, and two tokenizers side by side, for a terminal and as JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
-from rich.table import Table
+import numpy as np
+from rich.table import Column, Table
 from rich.text import Text
 
-from search.records.inspections import ContextualCosines, Inspection, ModelShape, TokenizerComparison
+from search.records.inspections import InputToken, Inspection, ModelShape, ParameterPart, TokenizerComparison
+from search.render import json
 from search.render.escape import one_line
-from search.render.inside import (
-    STATE_HEADERS,
-    comparison_line,
-    context_columns,
-    context_name,
-    contexts_line,
-    embedding_line,
-    embedding_rows,
-    model_line,
-    offsets,
-    parameter_rows,
-    parameters_line,
-    pooler_line,
-    spelled,
-    state_rows,
-    states_line,
-    sum_line,
-    tokens_line,
-)
-from search.render.terminal import canvas, drawn
+from search.render.terminal import Canvas, bar, grid, number
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-_BAR = 20
+_STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosine_of_two_tokens")  # as JSON
+_STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "cosine of two tokens")
 
 
 def inspection(found: Inspection, *, width: int = 80, colour: bool = False) -> str:
     """Tokens, embedding layer, hidden states, pooler, parameters; a section each."""
-    console = canvas(width, colour)
-    _draw_head(console, found)
-    _title(console, f"Tokens: {tokens_line(found)}")
-    _draw_tokens(console, found)
-    _draw_words(console, found)
-    _title(console, f"Embedding layer: {sum_line(found)}")
-    _draw_embedding(console, found)
-    _title(console, f"Hidden states: {states_line(found)}")
-    _draw_states(console, found)
-    _title(console, "Pooler: tanh(W [CLS] + b)")
-    console.print(pooler_line(found))
-    _title(console, f"Parameters: {parameters_line(found.model)}")
-    _draw_parameters(console, found.model)
-    return drawn(console)
+    canvas = Canvas(width, colour)
+    texts = zip(("text", "text 2"), map(one_line, found.texts), strict=False)
+    canvas.facts((*texts, ("model", _model_line(found.model))))
+    _draw_tokens(canvas, found)
+    _draw_embedding(canvas, found)
+    _draw_states(canvas, found)
+    canvas.title("Pooler: tanh(W [CLS] + b)")
+    canvas.line(_pooler_line(found))
+    _draw_parameters(canvas, found.model)
+    return canvas.drawn()
+
+
+def _model_line(model: ModelShape) -> str:
+    segments = f", {model.segments} segments" if model.segments else ", no segments"
+    return (
+        f"{one_line(model.name)}: {model.kind}, {model.layers} layers, {model.heads} heads, "
+        f"{model.dimension} dimensions, {model.vocabulary:,} entries, {model.positions} positions{segments}"
+    )
+
+
+def _draw_tokens(canvas: Canvas, found: Inspection) -> None:
+    special = sum(token.special for token in found.tokens)
+    canvas.title(f"Tokens: {len(found.tokens)}, {special} of them special")
+    table = _of_tokens("id", "offsets", "word", "segment", "mask")
+    for i, token in enumerate(found.tokens):
+        style = "dim" if token.special else "bold red" if token.unknown else ""
+        numbers = (
+            str(token.id),
+            "" if token.special else f"{token.start}-{token.end}",
+            "" if token.word is None else str(token.word),
+            str(token.segment),
+            str(token.attended),
+        )
+        table.add_row(str(i), Text(one_line(token.text), style=style), *numbers)
+    canvas.table(table)
+    for word in found.words:
+        if word.split:
+            canvas.line(
+                f"  {one_line(word.text)} is no entry: {_spelled([found.tokens[i] for i in word.tokens])}"
+            )
+    unknown = dict.fromkeys(one_line(word.text) for word in found.words if word.unknown)
+    canvas.line(f"  unknown words: {', '.join(unknown) or 'none'}")
+
+
+def _draw_embedding(canvas: Canvas, found: Inspection) -> None:
+    parts = "word + position" if found.embedding.segments is None else "word + position + segment"
+    then = "" if found.embedding.projected is None else ", then a projection"
+    canvas.title(f"Embedding layer: {parts}, then LayerNorm{then}")
+    names, rows = _embedding_lengths(found)
+    table = _of_tokens(*names)
+    for i, (token, lengths) in enumerate(zip(found.tokens, rows, strict=True)):
+        table.add_row(str(i), one_line(token.text), *(f"{length:.3f}" for length in lengths))
+    canvas.table(table)
+    canvas.line(
+        "  Lengths of the vectors. Put together here, it differs from the model's own output by at most "
+        f"{found.embedding.difference:.1e}.",
+        style="dim",
+    )
+
+
+def _draw_states(canvas: Canvas, found: Inspection) -> None:
+    layers, tokens, width = found.states.shape
+    canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
+    table = grid(*(_folded(header) for header in _STATE_HEADERS), header="dim")
+    for layer, *numbers in state_rows(found):
+        table.add_row(str(layer), *("" if number is None else f"{number:.3f}" for number in numbers))
+    canvas.table(table)
+    canvas.line("  Means over the tokens. Layer 0 is the output of the embedding layer.", style="dim")
+
+
+def _pooler_line(found: Inspection) -> str:
+    """What came of the check, or why there is none."""
+    if found.pooler is None:
+        return f"There is none: {one_line(found.no_pooler)}."
+    output = found.pooler.output
+    return (
+        f"Computed here, it differs from the model's own output by at most {found.pooler.difference:.1e}. "
+        f"Length {_length(output):.3f}, values from {output.min():.3f} to {output.max():.3f}."
+    )
+
+
+def _draw_parameters(canvas: Canvas, model: ModelShape) -> None:
+    canvas.title(
+        f"Parameters: {model.parameters:,} in {model.tensors:,} tensors, {model.in_matrices:,} of them in matrices"
+    )
+    table = grid("", number(), number(), number(), Column(no_wrap=True), header="")
+    for name, shape, count in _parameter_rows(model):
+        share = count / model.parameters
+        table.add_row(name, shape, f"{count:,}", f"{share:.1%}", bar(share))
+    canvas.table(table)
+
+
+def _parameter_rows(model: ModelShape) -> list[tuple[str, str, int]]:
+    """(name, shape, parameters) of each part; layers that are alike share their lines."""
+    once = [(part.name, _shape(part), part.parameters) for part in model.parts if part.layer is None]
+    in_layers: dict[str, list[int]] = {}
+    for part in model.parts:
+        if part.layer is not None:
+            in_layers.setdefault(part.name, []).append(part.parameters)
+    repeated = []
+    for name, counts in in_layers.items():
+        alike = len(set(counts)) == 1
+        each = f"{model.layers} x {counts[0]:,}" if alike else f"in {len(counts)} layers"
+        repeated.append((f"{name}, all layers", each, sum(counts)))
+    before = [row for row in once if row[0] != "pooler"]
+    return [*before, *repeated, *(row for row in once if row[0] == "pooler")]
+
+
+def _shape(part: ParameterPart) -> str:
+    return " x ".join(f"{length:,}" for length in part.shape)
+
+
+def _embedding_lengths(found: Inspection) -> tuple[list[str], list[list[float]]]:
+    """Names of the parts, and for each token the lengths of its vectors in them."""
+    layer = found.embedding
+    parts = {
+        "word": layer.words,
+        "position": layer.positions,
+        "segment": layer.segments,
+        "sum": layer.total,
+        "LayerNorm": layer.normalized,
+        "projected": layer.projected,
+    }
+    there = {name: rows for name, rows in parts.items() if rows is not None}
+    lengths = [[_length(row) for row in rows] for rows in there.values()]
+    return list(there), [list(row) for row in zip(*lengths, strict=True)]
+
+
+def state_rows(found: Inspection) -> list[tuple[int, float, float, float | None, float | None]]:
+    """For each layer: number, length of [CLS], mean length of all, mean cosine of a token with itself one layer
+    before, and of two different tokens."""
+    rows: list[tuple[int, float, float, float | None, float | None]] = []
+    before = None
+    for layer, states in enumerate(found.states.astype(np.float64)):
+        lengths = np.linalg.norm(states, axis=1)
+        unit = states / lengths[:, None]
+        n = len(unit)
+        alike = float(((unit @ unit.T).sum() - n) / (n * (n - 1))) if n > 1 else None
+        moved = None if before is None else float((unit * before).sum(axis=1).mean())
+        rows.append((layer, float(lengths[0]), float(lengths.mean()), moved, alike))
+        before = unit
+    return rows
+
+
+def turned_rows(found: Inspection) -> list[list[float]]:
+    """For each token its vector's cosine with itself one layer before, at every layer from 1."""
+    states = found.states.astype(np.float64)
+    unit = states / np.linalg.norm(states, axis=2, keepdims=True)
+    rows: list[list[float]] = (unit[1:] * unit[:-1]).sum(axis=2).T.tolist()
+    return rows
+
+
+def as_json(found: Inspection, *, vectors: bool = False) -> str:
+    """Tokens, words, model, lengths and checks; with `vectors` every vector too."""
+    names, rows = _embedding_lengths(found)
+    layer = found.embedding
+    whole: dict[str, Any] = {
+        "texts": found.texts,
+        "tokens": found.tokens,
+        "words": [{**asdict(word), "split": word.split} for word in found.words],
+        "model": found.model,
+        "embedding": {
+            "position_ids": layer.position_ids,
+            "lengths": [dict(zip(names, row, strict=True)) for row in rows],
+            "difference": layer.difference,
+        },
+        "states": [dict(zip(_STATES, row, strict=True)) for row in state_rows(found)],
+        "cosines_to_layer_before": turned_rows(found),
+        "pooler": {"difference": found.pooler.difference} if found.pooler else None,
+        "no_pooler": found.no_pooler,
+    }
+    if vectors:
+        whole["embedding"] |= {
+            "words": layer.words,
+            "positions": layer.positions,
+            "segments": layer.segments,
+            "sum": layer.total,
+            "normalized": layer.normalized,
+            "projected": layer.projected,
+            "output": layer.output,
+        }
+        whole["hidden_states"] = found.states
+        if found.pooler:
+            whole["pooler"] |= {"output": found.pooler.output, "computed": found.pooler.computed}
+    return json.document(whole)
 
 
 def comparison(found: TokenizerComparison, *, width: int = 80, colour: bool = False) -> str:
     """What two tokenizers make of the same text, side by side; * where they differ."""
-    console = canvas(width, colour)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    table.add_column("text", overflow="fold")
-    for made in (found.first, found.second):
-        table.add_column(f"{one_line(made.name)} ({made.vocabulary:,} entries)", overflow="fold")
+    canvas = Canvas(width, colour)
+    tokenizers = (
+        f"{one_line(made.name)} ({made.vocabulary:,} entries)" for made in (found.first, found.second)
+    )
+    table = grid(Column(), "text", *tokenizers)
     for stretch in found.stretches:
         mark = " " if stretch.same else "*"
-        table.add_row(mark, one_line(stretch.text), *map(spelled, (stretch.first, stretch.second)))
-    console.print(table)
-    console.print()
-    console.print(comparison_line(found), style="dim")
-    return drawn(console)
-
-
-def contexts(found: ContextualCosines, *, width: int = 80, colour: bool = False) -> str:
-    """The cosines of a word in several contexts, a layer a line."""
-    console = canvas(width, colour)
-    names = Table(box=None, show_header=False, pad_edge=False)
-    names.add_column(style="bold", no_wrap=True)
-    names.add_column(overflow="fold")
-    for i, text in enumerate(found.texts):
-        names.add_row(context_name(i), _marked(text, found.found[i]))
-    console.print(names)
-    console.print()
-    headers, columns = context_columns(found)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("layer", justify="right")
-    for header in headers:
-        table.add_column(header, justify="right", overflow="fold")
-    for layer in range(len(found.between)):
-        table.add_row(str(layer), *(f"{column[layer]:.4f}" for column in columns))
-    console.print(table)
-    console.print()
-    console.print(contexts_line(found), style="dim")
-    return drawn(console)
-
-
-def _draw_head(console: Console, found: Inspection) -> None:
-    model = found.model
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in zip(("text", "text 2"), found.texts, strict=False):
-        table.add_row(name, one_line(text))
-    table.add_row("model", model_line(model))
-    console.print(table)
-
-
-def _title(console: Console, text: str) -> None:
-    console.print()
-    console.print(Text(text, style="bold"))
-
-
-def _draw_tokens(console: Console, found: Inspection) -> None:
-    table = _numbers("#", "token", "id", "offsets", "word", "segment", "mask")
-    for i, token in enumerate(found.tokens):
-        word = "" if token.word is None else str(token.word)
-        style = "dim" if token.special else "bold red" if token.unknown else ""
-        name = Text(one_line(token.text), style=style)
-        table.add_row(
-            str(i), name, str(token.id), offsets(token), word, str(token.segment), str(token.attended)
-        )
-    console.print(table)
-
-
-def _draw_words(console: Console, found: Inspection) -> None:
-    unknown = [one_line(word.text) for word in found.words if word.unknown]
-    for word in found.words:
-        if word.split:
-            console.print(
-                f"  {one_line(word.text)} is no entry: {spelled([found.tokens[i] for i in word.tokens])}"
-            )
-    named = ", ".join(dict.fromkeys(unknown)) if unknown else "none"
-    console.print(f"  unknown words: {named}")
-
-
-def _draw_embedding(console: Console, found: Inspection) -> None:
-    names, rows = embedding_rows(found)
-    table = _numbers("#", "token", *names)
-    for i, (token, lengths) in enumerate(zip(found.tokens, rows, strict=True)):
-        table.add_row(str(i), one_line(token.text), *(f"{length:.3f}" for length in lengths))
-    console.print(table)
-    console.print(f"  Lengths of the vectors. {embedding_line(found)}", style="dim")
-
-
-def _draw_states(console: Console, found: Inspection) -> None:
-    table = _numbers(*STATE_HEADERS)
-    for number, cls, mean, moved, alike in state_rows(found):
-        table.add_row(str(number), f"{cls:.3f}", f"{mean:.3f}", _number(moved), _number(alike))
-    console.print(table)
-    console.print("  Means over the tokens. Layer 0 is the output of the embedding layer.", style="dim")
-
-
-def _draw_parameters(console: Console, model: ModelShape) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(overflow="fold")
-    for _ in range(3):
-        table.add_column(justify="right", no_wrap=True)
-    table.add_column(no_wrap=True, style="blue")
-    for name, shape, count in parameter_rows(model):
-        share = count / model.parameters
-        table.add_row(name, shape, f"{count:,}", f"{share:.1%}", "█" * round(share * _BAR))
-    console.print(table)
-
-
-def _numbers(*headers: str) -> Table:
-    """A table whose columns are numbers, but for the one of tokens."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for header in headers:
-        table.add_column(header, justify="left" if header == "token" else "right", overflow="fold")
-    return table
-
-
-def _marked(text: str, span: tuple[int, int]) -> Text:
-    start, end = span
-    return Text.assemble(
-        _keep_edges(text[:start]), (one_line(text[start:end]), "bold"), _keep_edges(text[end:])
+        table.add_row(mark, one_line(stretch.text), *map(_spelled, (stretch.first, stretch.second)))
+    canvas.table(table)
+    canvas.gap()
+    differ = sum(not stretch.same for stretch in found.stretches)
+    canvas.line(
+        f"{differ} of {len(found.stretches)} differ; {len(found.first.tokens)} and {len(found.second.tokens)} "
+        "tokens in all, special ones included.",
+        style="dim",
     )
+    return canvas.drawn()
 
 
-def _keep_edges(part: str) -> str:
-    """On one line, without losing the space between it and its neighbour."""
-    before, after = (" " if part[:1].isspace() else ""), (" " if part[-1:].isspace() else "")
-    inner = one_line(part)
-    return f"{before}{inner}{after}" if inner else before
+def _spelled(tokens: Sequence[InputToken]) -> str:
+    return " ".join(one_line(token.text) for token in tokens) or "(nothing)"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+def _of_tokens(*headers: str) -> Table:
+    """A table with a line for each token: its number, its text, and numbers."""
+    return grid(_folded("#"), "token", *map(_folded, headers), header="dim")
+
+
+def _folded(name: str) -> Column:
+    """A column of numbers whose name may be long."""
+    return Column(name, justify="right", overflow="fold")
+
+
+def _length(vector: object) -> float:
+    return float(np.linalg.norm(np.asarray(vector, dtype=np.float64)))

@@ -1,7 +1,7 @@
 """Any record -> JSON, for programs.
 
-The keys are the records' field names. Matrices become lists of rows. One document a call; `lines` gives
-one object a line.
+The keys are the records' field names, then the names of what a record derives. Matrices become lists of rows. One
+document a call; `lines` gives one object a line.
 """
 
 from __future__ import annotations
@@ -14,53 +14,95 @@ from typing import Any
 from search.records.explanations import Explanation
 from search.records.hits import Hit, Surroundings
 
+# What comes after the fields of a record: properties, and fields that have their place there.
+_DERIVED: dict[str, tuple[str, ...]] = {
+    "Answer": (
+        "score", "reader_part", "retrieval_part", "probability", "margin", "span_score", "passage_id", "window",
+    ),
+    "Answers": ("answers", "nearest", "notes"),
+    "Audit": ("residual", "drift"),
+    "Contrast": ("gap", "residual", "words"),
+    "Difference": ("gap",),
+    "Faithfulness": ("holds", "seed"),
+    "LabelExplanation": ("residual", "by_word"),
+    "ModelShape": ("parameters", "in_matrices", "tensors"),
+    "Removal": ("random_mean", "random_spread", "as_much"),
+    "TokenizedStretch": ("same",),
+    "TrainingReport": ("stopped_early", "lower_is_better", "improved"),
+    "WhyNot": ("rank", "gap", "matched_on"),
+}  # fmt: skip
 
-def document(value: Any) -> str:
-    """One JSON document."""
-    return _dump(_plain(value), indent=2)
+# Fields that are said elsewhere in the document, or in a file of their own.
+_LEFT_OUT: dict[str, tuple[str, ...]] = {
+    "Answer": ("passage",),
+    "EntityEvaluation": ("predictions", "micro"),
+    "Faithfulness": ("query", "passage", "context", "is_score"),
+}
+
+
+def document(value: Any, **more: Any) -> str:
+    """One JSON document; of a record with more keys behind its own."""
+    return _dump(plain({**plain(value), **more}) if more else plain(value), indent=2)
 
 
 def lines(values: Sequence[Any]) -> str:
     """One JSON object a line; an empty string for no values."""
-    return "\n".join(_dump(_plain(value), indent=None) for value in values)
+    return "\n".join(_dump(plain(value), indent=None) for value in values)
 
 
 def hits(found: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
     """Hits as one JSON document, with what stands around them if that is given."""
-    return _dump(_with_surroundings(found, around), indent=2)
+    return document(_with_surroundings(found, around))
 
 
 def hit_lines(found: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
     """Likewise, one JSON object a line."""
-    return "\n".join(_dump(one, indent=None) for one in _with_surroundings(found, around))
+    return lines(_with_surroundings(found, around))
 
 
-def _with_surroundings(found: Sequence[Hit], around: Sequence[Surroundings] | None) -> list[dict[str, Any]]:
-    plain = _plain(list(found))
-    for one, beside in zip(plain, around or (), strict=False):
-        one["surroundings"] = _plain(beside)
-    return list(plain)
+def _with_surroundings(hits: Sequence[Hit], around: Sequence[Surroundings] | None) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = [plain(hit) for hit in hits]
+    for record, beside in zip(records, around or (), strict=False):
+        record["surroundings"] = plain(beside)
+    return records
 
 
-def explanation(why: Explanation, hit: Hit | None = None) -> str:
+def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:
     """An explanation with what it derives: residual, words, alignment, highlights."""
-    words = why.words()
-    found = {} if hit is None else {"hit": _plain(hit)}
-    found |= _plain(why)
-    audit = why.audit
-    found["audit"] = {**_plain(audit), "residual": audit.residual, "drift": audit.drift}
-    found["shares"] = _plain(why.shares())
-    found["residual"] = why.residual
-    found["sum_of_contributions"] = float(why.contributions.sum())
-    found["words"] = {
-        "query": _plain(words.query),
-        "passage": _plain(words.passage),
-        "contributions": _plain(words.contributions),
-        "similarity": _plain(words.similarity),
-    }
-    found["alignment"] = _plain(why.alignment())
-    found["highlights"] = _plain(why.highlights())
-    return _dump(found, indent=2)
+    return document(
+        {
+            **({} if hit is None else {"hit": hit}),
+            **plain(why),
+            "audit": why.audit,
+            "shares": why.shares(),
+            "residual": why.residual,
+            "sum_of_contributions": float(why.contributions.sum()),
+            "words": why.words(),
+            "alignment": why.alignment(),
+            "highlights": why.highlights(),
+            **more,
+        }
+    )
+
+
+def plain(value: Any) -> Any:
+    """A record as names and values, and so what it holds."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: plain(getattr(value, name)) for name in _names(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def _names(record: Any) -> list[str]:
+    kind = type(record).__name__
+    derived = _DERIVED.get(kind, ())
+    elsewhere = (*derived, *_LEFT_OUT.get(kind, ()))
+    return [*(field.name for field in fields(record) if field.name not in elsewhere), *derived]
 
 
 def _dump(value: Any, indent: int | None) -> str:
@@ -71,15 +113,3 @@ def _dump(value: Any, indent: int | None) -> str:
     except UnicodeEncodeError:
         return json.dumps(value, indent=indent, allow_nan=False)
     return text
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value

@@ -1,23 +1,23 @@
-"""Reports of indexing, and lists of indexes and models, for a terminal."""
+"""Reports of indexing, checks and repairs, and lists of indexes and models, for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
-from search.records.reports import Changes, Report, SkippedGroup, Status
+from search.records.reports import Changes, CheckReport, Finding, RepairReport, Report, SkippedGroup, Status
 from search.records.tokens import ConvertedModel
-from search.render import scale
-from search.render.escape import escape
-from search.render.terminal import canvas, cut_in_the_middle, drawn, duration, shown_path, size
+from search.render.escape import escape, one_line
+from search.render.format import counted, cut_in_the_middle, duration, random_pairs, shown_path, size
+from search.render.terminal import Canvas, grid, number
 
 # Characters of a line that a list needs for its numbers, with the space between columns.
 _NUMBERS_OF_INDEX, _NUMBERS_OF_MODEL = 38, 34
+
+_STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 
 # What to do about files that were left out for a reason.
 _WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
@@ -25,62 +25,58 @@ _WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[doc
 
 def report(done: Report, *, width: int = 80, colour: bool = False) -> str:
     """What a run of indexing did."""
-    console = canvas(width, colour)
-    if done.nothing_changed:
-        console.print(f"Nothing changed in {escape(shown_path(done.folder))}.", style="bold", soft_wrap=True)
-    else:
-        head = f"Indexed {escape(shown_path(done.folder))}: {_file_counts(done)}."
-        console.print(head, style="bold", soft_wrap=True)
-    table = _facts()
-    table.add_row("index", escape(shown_path(done.index)))
-    table.add_row("documents", f"{done.documents:,}")
-    table.add_row("passages", f"{done.passages:,}{_work(done)}")
-    table.add_row("tokens", f"{done.tokens:,} (truncated: {done.truncated_tokens:,})")
-    table.add_row("skipped", skipped_line(done.skipped))
+    canvas = Canvas(width, colour)
+    folder = escape(shown_path(done.folder))
+    head = (
+        f"Nothing changed in {folder}" if done.nothing_changed else f"Indexed {folder}: {_file_counts(done)}"
+    )
+    canvas.line(f"{head}.", style="bold", whole=True)
     rate = f", {done.encoded_tokens / done.seconds:,.0f} tokens/s" if done.encoded and done.seconds else ""
-    table.add_row("time", f"{duration(done.seconds)}{rate}")
-    console.print(table)
-    _draw_skipped(console, done.skipped)
-    return drawn(console)
+    canvas.facts(
+        (
+            ("index", escape(shown_path(done.index))),
+            ("documents", f"{done.documents:,}"),
+            ("passages", f"{done.passages:,}{_work(done)}"),
+            ("tokens", f"{done.tokens:,} (truncated: {done.truncated_tokens:,})"),
+            ("skipped", skipped_line(done.skipped)),
+            ("time", f"{duration(done.seconds)}{rate}"),
+        )
+    )
+    _draw_skipped(canvas, done.skipped)
+    return canvas.drawn()
 
 
 def update_line(done: Report) -> str:
     """What an update changed, in one line."""
-    counts = _file_counts(done)
-    passages = "passage" if done.encoded == 1 else "passages"
-    return f"{counts}; {done.encoded:,} {passages} encoded in {duration(done.seconds)}"
+    return f"{_file_counts(done)}; {counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}"
 
 
 def changes(found: Changes, *, width: int = 80) -> str:
     """What a run of indexing would change, a file a line as in diff: + added, ~ changed, > renamed, - removed."""
-    console = canvas(width, False)
-    for mark, paths in (
-        ("+", found.added),
-        ("~", found.changed),
-        (">", [f"{old} > {new}" for old, new in found.renamed]),
-        ("-", found.removed),
+    canvas = Canvas(width, False)
+    counts = []
+    for mark, word, paths in (
+        ("+", "added", found.added),
+        ("~", "changed", found.changed),
+        (">", "renamed", [f"{old} > {new}" for old, new in found.renamed]),
+        ("-", "removed", found.removed),
     ):
         for path in paths:
-            console.print(f"{mark} {escape(path)}", soft_wrap=True)
-    counts = [
-        f"{len(paths):,} {word}"
-        for paths, word in (
-            (found.added, "added"),
-            (found.changed, "changed"),
-            (found.renamed, "renamed"),
-            (found.removed, "removed"),
+            canvas.line(f"{mark} {escape(path)}", whole=True)
+        if paths:
+            counts.append(f"{len(paths):,} {word}")
+    folder = escape(shown_path(found.folder))
+    would = f"Would index {folder}: {', '.join(counts)}"
+    if found.nothing_would_change:
+        would = (
+            f"Nothing has changed in {folder}"
+            if found.unchanged
+            else f"There is nothing to index in {folder}"
         )
-        if paths
-    ]
-    would = f"Would index {escape(shown_path(found.folder))}: {', '.join(counts)}"
-    if found.nothing_would_change and not found.unchanged:
-        would = f"There is nothing to index in {escape(shown_path(found.folder))}"
-    elif found.nothing_would_change:
-        would = f"Nothing has changed in {escape(shown_path(found.folder))}"
-    console.print(
-        f"{would}. {found.unchanged:,} unchanged, skipped: {skipped_line(found.skipped)}.", soft_wrap=True
+    canvas.line(
+        f"{would}. {found.unchanged:,} unchanged, skipped: {skipped_line(found.skipped)}.", whole=True
     )
-    return drawn(console)
+    return canvas.drawn()
 
 
 def _file_counts(done: Report) -> str:
@@ -92,9 +88,7 @@ def _file_counts(done: Report) -> str:
         (done.removed, "removed"),
     ]
     (first, word), *others = [(count, word) for count, word in counts if count]
-    return ", ".join(
-        [f"{first:,} file{'' if first == 1 else 's'} {word}", *(f"{n:,} {w}" for n, w in others)]
-    )
+    return ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
 
 
 def _work(done: Report) -> str:
@@ -106,9 +100,8 @@ def _work(done: Report) -> str:
 
 def status(found: Status, *, width: int = 80, colour: bool = False) -> str:
     """What one index is and holds."""
-    console = canvas(width, colour)
-    table = _facts()
-    for name, value in (
+    canvas = Canvas(width, colour)
+    facts = (
         ("index", escape(found.index)),
         ("folder", escape(found.folder) + ("" if Path(found.folder).is_dir() else "  (not there now)")),
         ("model", escape(found.model)),
@@ -119,59 +112,55 @@ def status(found: Status, *, width: int = 80, colour: bool = False) -> str:
         ("passages", f"{found.passages:,}"),
         ("tokens", f"{found.tokens:,}"),
         ("vectors", found.vectors),
-        ("random pairs", scale.spread(found.random_pairs)),
+        ("random pairs", random_pairs(found.random_pairs)),
         ("size", size(found.bytes)),
         ("updated", found.updated or "never finished"),
         ("skipped", skipped_line(found.skipped)),
         *(("annotations", escape(one.progress)) for one in found.annotations),
-    ):
-        table.add_row(name, value)
-    console.print(table)
-    _draw_skipped(console, found.skipped)
+    )
+    canvas.facts(facts)
+    _draw_skipped(canvas, found.skipped)
     if not found.complete:
-        console.print(
+        canvas.line(
             "The last run was stopped before its end. Go on with: seewhy index FOLDER", style="yellow"
         )
-    return drawn(console)
+    return canvas.drawn()
 
 
 def index_list(found: Sequence[Status], *, width: int = 80, colour: bool = False) -> str:
     """One line for each index."""
     if not found:
         return "No index has been made yet. Make one with: seewhy index FOLDER"
-    console = canvas(width, colour)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("name", "folder", "model"):
-        table.add_column(name, no_wrap=True)
-    for name in ("documents", "passages", "size"):
-        table.add_column(name, justify="right", no_wrap=True)
+    canvas = Canvas(width, colour)
+    table = grid(
+        *(Column(name, no_wrap=True) for name in ("name", "folder", "model")),
+        *map(number, ("documents", "passages", "size")),
+    )
     names = [(item.name, shown_path(item.folder), f"{item.model}, {item.pooling}") for item in found]
     numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in found]
     for row in zip(_fitted(names, width - _NUMBERS_OF_INDEX), numbers, strict=True):
         table.add_row(*row[0], *row[1])
-    console.print(table)
-    return drawn(console)
+    canvas.table(table)
+    return canvas.drawn()
 
 
 def model_list(found: Sequence[ConvertedModel], width: int = 80, colour: bool = False) -> str:
     """One line for each converted model, and why others could not be."""
     if not found:
         return "No model has been converted on this machine yet; the first use of one does it."
-    console = canvas(width, colour)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("name", "weights"):
-        table.add_column(name, no_wrap=True)
-    for name in ("layers", "size"):
-        table.add_column(name, justify="right", no_wrap=True)
+    canvas = Canvas(width, colour)
+    table = grid(
+        Column("name", no_wrap=True), Column("weights", no_wrap=True), number("layers"), number("size")
+    )
     names = _fitted([(item.name,) for item in found], width - _NUMBERS_OF_MODEL)
     for (name,), item in zip(names, found, strict=True):
         layers, bytes_ = ("-", "-") if item.problem else (str(item.layers), size(item.bytes))
         table.add_row(name, item.weights[:12], layers, bytes_)
-    console.print(table)
+    canvas.table(table)
     for item in found:
         if item.problem:
-            console.print(f"Not converted: {escape(item.problem)}", style="yellow", soft_wrap=True)
-    return drawn(console)
+            canvas.line(f"Not converted: {escape(item.problem)}", style="yellow", whole=True)
+    return canvas.drawn()
 
 
 def _fitted(rows: Sequence[tuple[str, ...]], room: int) -> list[tuple[str, ...]]:
@@ -183,13 +172,6 @@ def _fitted(rows: Sequence[tuple[str, ...]], room: int) -> list[tuple[str, ...]]
     return [tuple(map(cut_in_the_middle, row, widths)) for row in escaped]
 
 
-def _facts() -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    return table
-
-
 def skipped_line(groups: Sequence[SkippedGroup]) -> str:
     total = sum(group.count for group in groups)
     if not total:
@@ -197,10 +179,80 @@ def skipped_line(groups: Sequence[SkippedGroup]) -> str:
     return f"{total:,} ({', '.join(f'{group.count:,} {group.reason}' for group in groups)})"
 
 
-def _draw_skipped(console: Console, groups: Sequence[SkippedGroup]) -> None:
+def _draw_skipped(canvas: Canvas, groups: Sequence[SkippedGroup]) -> None:
     for group in groups:
         names = ", ".join(escape(name) for name in group.examples)
         more = f" and {group.count - len(group.examples):,} more" if group.count > len(group.examples) else ""
-        console.print(Padding(Text(f"{group.reason}: {names}{more}", style="dim"), (0, 0, 0, 2)))
+        canvas.line(f"{group.reason}: {names}{more}", style="dim", indent=2)
         if group.reason in _WAYS_OUT:
-            console.print(Padding(Text(_WAYS_OUT[group.reason]), (0, 0, 0, 4)))
+            canvas.line(_WAYS_OUT[group.reason], indent=4)
+
+
+def check(found: CheckReport, *, width: int = 80, colour: bool = False) -> str:
+    """Every check in one line, what is wrong with its first examples, and the commands that help."""
+    canvas = Canvas(width, colour)
+    _draw_findings(canvas, found.findings)
+    if found.unchecked:
+        canvas.line(f"not checked: {', '.join(found.unchecked)}", style="dim")
+    canvas.gap()
+    _draw_verdict(canvas, found)
+    for severity, what in (("damaged", "mend it with"), ("stale", "see to it with")):
+        commands = [finding.command for finding in found.findings if finding.severity == severity]
+        for command in dict.fromkeys(filter(None, commands)):
+            canvas.line(f"  {what}: {escape(command)}", whole=True)
+    return canvas.drawn()
+
+
+def repair(done: RepairReport, *, width: int = 80, colour: bool = False) -> str:
+    """What was done, step by step, what was lost, and what a check says now."""
+    canvas = Canvas(width, colour)
+    if not done.steps:
+        canvas.line("There was nothing to repair." if not done.dry_run else "There is nothing to repair.")
+    for step in done.steps:
+        count = f" ({step.count:,})" if step.count else ""
+        canvas.line(f"{escape(step.message)}{count}", whole=True)
+        if step.examples:
+            more = step.count - len(step.examples) if len(step.examples) > 1 else 0
+            canvas.line(_examples(step.examples, more), style="dim", indent=2)
+    if done.lost:
+        canvas.line(f"Lost from the index: {len(done.lost):,}", style="bold red")
+        for name in done.lost:
+            canvas.line(f"  {one_line(name)}", whole=True)
+        canvas.line("  They come back with seewhy index, once their files can be read.")
+    if done.kept:
+        canvas.line(f"The broken database is kept: {escape(shown_path(done.kept))}", whole=True)
+    if done.steps:
+        canvas.gap()
+    if done.dry_run:
+        canvas.line("Nothing was changed (--dry-run).", style="bold")
+    else:
+        _draw_findings(canvas, [finding for finding in done.check.findings if finding.severity != "ok"])
+        _draw_verdict(canvas, done.check)
+    return canvas.drawn()
+
+
+def _draw_findings(canvas: Canvas, findings: Sequence[Finding]) -> None:
+    table = grid(Column(no_wrap=True), Column(no_wrap=True), "", header="")
+    for finding in findings:
+        what = Text(escape(finding.message))
+        if finding.examples:
+            examples = _examples(finding.examples, finding.count - len(finding.examples))
+            what.append(f"\n{examples}", style="dim")
+        table.add_row(finding.check, Text(finding.severity, style=_STYLES[finding.severity]), what)
+    canvas.table(table)
+
+
+def _examples(names: Sequence[str], more: int) -> str:
+    return ", ".join(map(one_line, names)) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _draw_verdict(canvas: Canvas, found: CheckReport) -> None:
+    severities = {finding.severity for finding in found.findings}
+    worst = next((severity for severity in ("damaged", "stale") if severity in severities), "ok")
+    verdict = {
+        "damaged": "The index is damaged",
+        "stale": "The index is sound, but see above",
+        "ok": "The index is sound and up to date",
+    }[worst]
+    held = f"{found.documents:,} documents, {found.passages:,} passages, {duration(found.seconds)}"
+    canvas.line(f"{verdict} ({held}).", style=_STYLES[worst])

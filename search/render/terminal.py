@@ -1,108 +1,104 @@
-"""What all drawings for a terminal share: the canvas, and how places, headings and numbers are written."""
+"""The canvas that everything for a terminal is drawn on."""
 
 from __future__ import annotations
 
 import io
-import os
-import re
-from pathlib import Path
+from collections.abc import Iterable
+from typing import TypeAlias
 
 from rich.console import Console
+from rich.padding import Padding
+from rich.table import Column, Table
+from rich.text import Text
 
-from search.records.hits import Copy, Hit
-from search.records.predictions import Answer, AnswerPlace
-from search.render.escape import escape, one_line
+from search.render.escape import one_line
 
-_SNIPPET = 320
+Part: TypeAlias = str | Text | tuple[str, str]
 
-# What a page is called, by how the file's suffix begins: .pptx, .potx, .xlsm and so on.
-_PAGES = {".pp": "slide", ".po": "slide", ".xl": "sheet"}
-_WITHOUT_LINES = (".doc", ".dot", ".epub")
-
-_UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
+BLOCK = "█"
 
 
-def canvas(width: int, colour: bool) -> Console:
-    """A console that draws into a string; `drawn` gives it."""
-    return Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
+class Canvas:
+    """Lines and tables, one below the other.
+
+    Attributes:
+        width: characters a line.
+        colour: whether there is any; what is drawn has to be readable without.
+    """
+
+    def __init__(self, width: int, colour: bool) -> None:
+        self.width, self.colour = width, colour
+        self._file = io.StringIO()
+        self._console = Console(
+            file=self._file,
+            width=width,
+            force_terminal=colour,
+            color_system="standard" if colour else None,
+            no_color=not colour,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+
+    def line(self, *parts: Part, style: str = "", indent: int = 0, whole: bool = False) -> None:
+        """A paragraph.
+
+        Args:
+            parts: texts, one after the other; a pair is a text and its style.
+            whole: on one line however long, as what is copied from a terminal has to be.
+        """
+        text = Text.assemble(*parts, style=style)
+        self._console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole)
+
+    def gap(self) -> None:
+        """An empty line."""
+        self._console.print()
+
+    def title(self, text: str) -> None:
+        """What the part below is about."""
+        self.gap()
+        self.line(text, style="bold")
+
+    def notes(self, notes: Iterable[str]) -> None:
+        """What has to be known beside a result, a line each."""
+        for note in notes:
+            self.line(f"note: {one_line(note)}", style="dim")
+
+    def facts(self, rows: Iterable[tuple[str, str | Text]], style: str = "dim") -> None:
+        """Names, and what they stand for."""
+        table = grid(Column(style=style, no_wrap=True), "", header="")
+        for name, value in rows:
+            table.add_row(name, value)
+        self.table(table)
+
+    def table(self, table: Table) -> None:
+        self._console.print(table)
+
+    def drawn(self) -> str:
+        """All of it, without spaces at line ends."""
+        return "\n".join(line.rstrip() for line in self._file.getvalue().splitlines())
+
+
+def grid(*columns: str | Column, header: str = "bold", gap: int = 2) -> Table:
+    """A table without lines.
+
+    Args:
+        columns: a mere name is a column of texts, which go on below where they are long.
+        header: its style; "" for none.
+        gap: spaces between columns.
+    """
+    made = (Column(column, overflow="fold") if isinstance(column, str) else column for column in columns)
+    return Table(
+        *made, box=None, pad_edge=False, show_header=bool(header), header_style=header, padding=(0, gap, 0, 0)
     )
 
 
-def drawn(console: Console) -> str:
-    """What was drawn, without spaces at line ends."""
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+def number(name: str = "", style: str = "") -> Column:
+    """A column of numbers."""
+    return Column(name, justify="right", no_wrap=True, style=style)
 
 
-def where(hit: Hit | Copy | Answer | AnswerPlace) -> str:
-    """`path:line` of a hit or an answer, relative to the current folder where that is shorter.
-
-    `path page 3` in a format with pages, slides or sheets; the path alone in one that has neither pages nor
-    lines that a reader could find.
-    """
-    path, suffix = escape(shown_path(hit.path)), Path(hit.path).suffix.lower()
-    if hit.page is not None:
-        return f"{path} {_PAGES.get(suffix[:3], 'page')} {hit.page}"
-    if suffix.startswith(_WITHOUT_LINES):
-        return path
-    lines = str(hit.line_start) if hit.line_start == hit.line_end else f"{hit.line_start}-{hit.line_end}"
-    return f"{path}:{lines}"
-
-
-def shown_path(path: str) -> str:
-    try:
-        relative = os.path.relpath(path)
-    except (ValueError, OSError):  # another drive on Windows; the current folder is gone
-        return path
-    return path if relative.startswith("..") else relative
-
-
-def cut_in_the_middle(name: str, longest: int) -> str:
-    """A name or path that is too long for a table, without its middle; the end tells more than the beginning."""
-    if len(name) <= longest:
-        return name
-    before = longest // 3
-    return f"{name[:before]}…{name[before + 1 - longest :]}"
-
-
-def headings(hit: Hit) -> str:
-    """Title and heading trail, the title not twice."""
-    trail = [hit.title, *(hit.heading.split(" > ") if hit.heading else [])]
-    if len(trail) > 1 and trail[0] == trail[1]:
-        trail = trail[1:]
-    return one_line(" > ".join(part for part in trail if part))
-
-
-def snippet(hit: Hit) -> str:
-    """The beginning of a passage after its own heading; an ellipsis says that there is more."""
-    body, trail = hit.text, hit.heading.split(" > ")
-    while True:
-        first, _, rest = body.partition("\n")
-        if not rest.strip() or first.strip(" #\r") not in trail:
-            break
-        body = _UNDERLINE.sub("", rest.lstrip())
-    flat = one_line(body)
-    return flat if len(flat) <= _SNIPPET else flat[:_SNIPPET].rsplit(" ", 1)[0] + " …"
-
-
-def duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
-
-
-def size(n_bytes: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.1f} GB"
+def bar(share: float, width: int = 20) -> Text:
+    """A bar for a share of 1; its number stands beside it."""
+    return Text(BLOCK * round(share * width), style="blue")

@@ -1,23 +1,20 @@
-"""What a training did, for a terminal or as JSON."""
+"""What a training did, of an encoder or of a head for labels, for a terminal."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from search.records.evaluations import Estimate, TrainingReport
-from search.render import json
+from search.records.predictions import LabelReport, LabelTraining
 from search.render.escape import escape, one_line
-from search.render.terminal import canvas, drawn, duration, shown_path
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from search.render.evaluation import compared_parts, interval
+from search.render.format import duration, shown_path
+from search.render.terminal import Canvas, bar, grid, number
 
 LEARNED = {
     "pairs": "queries and passages that answer them",
@@ -27,33 +24,46 @@ LEARNED = {
     "denoising": "passages to write again from their embeddings",
 }
 _SETTINGS = ("epochs", "batch_size", "lr", "warmup", "weight_decay", "precision", "seed")
+_LEFT_OUT = ("duplicates", "also_held_out", "without_negative", "query_too_long", "cut")
 
 
 def training(done: TrainingReport, *, width: int = 80, colour: bool = False) -> str:
     """The figures before and after, what they are of, and where the model is."""
-    console = canvas(width, colour)
-    console.print(
-        Text(f"Trained {base_name(done)} into {escape(shown_path(done.out))}", style="bold"), soft_wrap=True
+    canvas = Canvas(width, colour)
+    canvas.line(f"Trained {base_name(done)} into {escape(shown_path(done.out))}", style="bold", whole=True)
+    canvas.line(figures_line(done), style="dim")
+    canvas.gap()
+    table = grid(
+        Column("metric", no_wrap=True),
+        *map(number, ("before", "after", "difference")),
+        Column("95 % interval", no_wrap=True),
     )
-    console.print(Text(figures_line(done), style="dim"))
-    console.print()
-    console.print(_figures(done))
-    console.print()
-    console.print(_facts(done))
-    _draw_notes(console, done)
-    return drawn(console)
-
-
-def as_json(done: TrainingReport) -> str:
-    """The record, with what it derives."""
-    return json.document(
-        {
-            **asdict(done),
-            "stopped_early": done.stopped_early,
-            "lower_is_better": done.lower_is_better,
-            "improved": done.improved,
-        }
+    for name, before in done.before.items():
+        gap = done.difference[name]
+        better = (gap.mean < 0) == done.lower_is_better and gap.mean
+        style = "" if name != done.primary else "bold green" if better else "bold red"
+        *means, change, ends = gap_cells(before, done.after[name], gap)
+        table.add_row(name, *means, Text(change, style=style), Text(ends, style="dim"))
+    canvas.table(table)
+    canvas.gap()
+    files = dict.fromkeys(f"{one_line(file.name)} ({file.role})" for file in done.files)
+    left = {name.replace("_", " "): done.counts.get(name, 0) for name in _LEFT_OUT}
+    said = ", ".join(f"{name}: {count:,}" for name, count in left.items() if count)
+    rows = f"{done.counts['read']:,} read" + (f"; {said}" if said else "")
+    canvas.facts(
+        (
+            ("loss", done.loss),
+            ("data", ", ".join(files)),
+            ("rows", rows),
+            ("settings", ", ".join(f"{name} {done.settings[name]}" for name in _SETTINGS)),
+            ("steps", steps_line(done)),
+            ("time", f"{duration(done.seconds)} on {one_line(done.device)}"),
+        )
     )
+    if done.notes:
+        canvas.gap()
+    canvas.notes(done.notes)
+    return canvas.drawn()
 
 
 def base_name(done: TrainingReport) -> str:
@@ -64,13 +74,9 @@ def base_name(done: TrainingReport) -> str:
 def figures_line(done: TrainingReport) -> str:
     """What was learned, and what the figures are of."""
     counts = done.counts
-    held = (
-        f"{counts['held_out']:,} to measure with"
-        if "chosen_by" in counts
-        else f"{counts['held_out']:,} held out"
-    )
+    held = f"{counts['held_out']:,} held out"
     if "chosen_by" in counts:
-        held += f", {counts['chosen_by']:,} to choose a checkpoint by"
+        held = f"{counts['held_out']:,} to measure with, {counts['chosen_by']:,} to choose a checkpoint by"
     if "queries" in counts:
         held += f", {counts['queries']:,} queries among {counts['ranked_passages']:,} passages"
     return f"{counts['train']:,} {LEARNED[done.objective]}; {held}"
@@ -83,12 +89,8 @@ def chosen_by(done: TrainingReport) -> str:
 
 def gap_cells(before: Estimate, after: Estimate, gap: Estimate) -> tuple[str, str, str, str]:
     """Before, after, their difference and its interval."""
-    return (
-        f"{before.mean:.4f}",
-        f"{after.mean:.4f}",
-        f"{gap.mean:+.4f}",
-        f"{gap.low:+.3f} to {gap.high:+.3f}",
-    )
+    ends = f"{gap.low:+.3f} to {gap.high:+.3f}"
+    return f"{before.mean:.4f}", f"{after.mean:.4f}", f"{gap.mean:+.4f}", ends
 
 
 def steps_line(done: TrainingReport) -> str:
@@ -108,42 +110,114 @@ def tick(value: float, span: float) -> str:
     return f"{value:.{min(digits, 8)}f}"
 
 
-def _figures(done: TrainingReport) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("metric", no_wrap=True)
-    for name in ("before", "after", "difference"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("95 % interval", no_wrap=True)
-    for name, before in done.before.items():
-        cells = gap_cells(before, done.after[name], done.difference[name])
-        better = (done.difference[name].mean < 0) == done.lower_is_better and done.difference[name].mean
-        style = "" if name != done.primary else "bold green" if better else "bold red"
-        table.add_row(name, *cells[:2], Text(cells[2], style=style), Text(cells[3], style="dim"))
-    return table
+def curve_range(values: Sequence[float]) -> tuple[float, float]:
+    """A range with some air around the values, never empty."""
+    low, high = min(values), max(values)
+    air = 0.08 * (high - low) or 0.05 * abs(high) or 0.5
+    return low - air, high + air
 
 
-def _facts(done: TrainingReport) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("loss", done.loss)
-    table.add_row(
-        "data", Text(", ".join(dict.fromkeys(f"{one_line(f.name)} ({f.role})" for f in done.files)))
+def label_training(found: LabelTraining, *, width: int = 80, colour: bool = False) -> str:
+    """The figures, side by side where there are several poolings; classes, confusion and calibration of the first."""
+    canvas = Canvas(width, colour)
+    report = found.report
+    canvas.line(one_line(found.name), style="bold")
+    canvas.line(_examples_line(found), style="dim")
+    canvas.line(_judged_line(report), style="dim")
+    canvas.gap()
+    _draw_figures(canvas, found.reports)
+    if found.comparisons:
+        canvas.gap()
+    for comparison in found.comparisons:
+        said, (gap, _), ends = compared_parts(comparison, comparison.metric.replace("_f1", " F1"))
+        canvas.line(f"{said}{gap}{ends}")
+    canvas.title(f"By class ({report.pooling})" if len(found.reports) > 1 else "By class")
+    _draw_classes(canvas, report)
+    _draw_confusion(canvas, report)
+    _draw_calibration(canvas, report)
+    if found.notes:
+        canvas.gap()
+    canvas.notes(found.notes)
+    return canvas.drawn()
+
+
+def _examples_line(found: LabelTraining) -> str:
+    report = found.report
+    source = f" of {one_line(found.source)}" if found.source else ""
+    groups = f" in {report.groups:,} documents or texts" if report.groups < report.examples else ""
+    reused = (
+        f"; {found.reused:,} embeddings from the index, {found.encoded:,} encoded" if found.reused else ""
     )
-    left = {
-        name: done.counts.get(name, 0)
-        for name in ("duplicates", "also_held_out", "without_negative", "query_too_long", "cut")
-    }
-    said = ", ".join(f"{name.replace('_', ' ')}: {count:,}" for name, count in left.items() if count)
-    table.add_row("rows", f"{done.counts['read']:,} read" + (f"; {said}" if said else ""))
-    table.add_row("settings", ", ".join(f"{name} {done.settings[name]}" for name in _SETTINGS))
-    table.add_row("steps", steps_line(done))
-    table.add_row("time", f"{duration(done.seconds)} on {one_line(done.device)}")
-    return table
+    return f"{report.examples:,} examples{source}{groups}, {len(report.classes)} labels{reused}"
 
 
-def _draw_notes(console: Console, done: TrainingReport) -> None:
-    if done.notes:
-        console.print()
-    for note in done.notes:
-        console.print(Padding(Text(f"note: {one_line(note)}", style="dim"), (0, 0)))
+def _judged_line(report: LabelReport) -> str:
+    """How the figures came about."""
+    times = f", {report.repeats} times" if report.repeats > 1 else ""
+    return (
+        f"logistic regression, C = {report.c:g}, on frozen embeddings of {one_line(report.model)}; "
+        f"{report.folds}-fold cross-validation{times} (seed {report.seed})"
+    )
+
+
+def _draw_figures(canvas: Canvas, reports: Sequence[LabelReport]) -> None:
+    several = len(reports) > 1
+    names = [Column(no_wrap=True), *([Column("pooling")] if several else [])]
+    table = grid(*names, number("figure"), Column("95 % interval"))
+    first = reports[0]
+
+    def add(name: str, report: LabelReport, figure: float, rest: str, pooling: str) -> None:
+        cells = [name if report is first else "", *([pooling] if several else [])]
+        table.add_row(*cells, Text(f"{figure:.4f}", style="bold"), Text(rest, style="dim"))
+
+    for report in reports:
+        add("accuracy", report, report.accuracy.mean, interval(report.accuracy), report.pooling)
+    for report in reports:
+        add("macro F1", report, report.macro_f1.mean, interval(report.macro_f1), report.pooling)
+    always = f"accuracy of always '{one_line(first.majority)}'"
+    add("majority class", first, first.majority_accuracy, always, "")  # the same for all
+    for report in reports:
+        add("calibration error", report, report.calibration.error, "", report.pooling)
+    canvas.table(table)
+
+
+def _draw_classes(canvas: Canvas, report: LabelReport) -> None:
+    table = grid("label", *map(number, ("precision", "recall", "F1", "examples")), header="dim")
+    for figures in report.by_class:
+        shares = (f"{value:.3f}" for value in (figures.precision, figures.recall, figures.f1))
+        table.add_row(one_line(figures.label), *shares, f"{figures.support:,}")
+    canvas.table(table)
+
+
+def _draw_confusion(canvas: Canvas, report: LabelReport) -> None:
+    mean = f", means of {report.repeats} divisions" if report.repeats > 1 else ""
+    canvas.title(f"Confusion: rows are true labels, columns what was said{mean}")
+    names = [one_line(name) for name in report.classes]
+    table = grid("", *(Column(name, justify="right", overflow="fold") for name in names), header="dim")
+    for i, (name, row) in enumerate(zip(names, report.confusion.tolist(), strict=True)):
+        table.add_row(
+            name, *(Text(_count(cell), style="bold" if i == j else "") for j, cell in enumerate(row))
+        )
+    canvas.table(table)
+
+
+def _count(value: float) -> str:
+    """Of examples; with a decimal where it is a mean that is no whole number."""
+    return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else f"{value:,.1f}"
+
+
+def _draw_calibration(canvas: Canvas, report: LabelReport) -> None:
+    error = f"the error is {report.calibration.error:.4f}"
+    canvas.title(f"Calibration: what was said with what probability, and was right; {error}")
+    table = grid(*map(number, ("probability", "mean", "right", "share")), Column(no_wrap=True), header="dim")
+    bins = report.calibration.bins
+    total = sum(predictions.count for predictions in bins)
+    for predictions in bins:
+        table.add_row(
+            f"{predictions.low:.1f} to {predictions.high:.1f}",
+            f"{predictions.confidence:.3f}",
+            f"{predictions.accuracy:.3f}",
+            f"{predictions.count / total:.1%}",
+            bar(predictions.accuracy),
+        )
+    canvas.table(table)

@@ -2,67 +2,57 @@
 
 Four parts: the sum that makes the score; what each query word added; the passage with its words marked by
 what they added; and which word is like which. The first three rest on the contribution matrix, the
-last on the similarity matrix, and they say so.
+last on the similarity matrix, and they say so. Then, where it was asked for, what a check of the explanation found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
-from search.records.comparisons import Difference
+from search.records.comparisons import Difference, Faithfulness, Removal
 from search.records.explanations import Explanation, Partner, Share
 from search.records.hits import Hit
 from search.records.tokens import Word, WordMatrices
-from search.render import scale
 from search.render.escape import escape, one_line
-from search.render.terminal import canvas, drawn, headings, where
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from search.render.format import headings, hub_warning, percentile_of, where
+from search.render.terminal import BLOCK, Canvas, bar, grid, number
 
 _BAR = 18
 _PAIRS = 12
+_NAMED = 10  # words that were cut out
 _NAMES = {"prompt": "the model's prompt", "context": "title and headings"}
 
 
 def explanation(why: Explanation, hit: Hit | None = None, *, width: int = 80, colour: bool = False) -> str:
     """The whole picture, `width` characters wide; readable without colour too."""
-    console = canvas(width, colour)
-    words = why.words()
-    _draw_head(console, why, hit)
-    _draw_sum(console, why)
-    _draw_query_words(console, why)
-    _draw_passage(console, why, words, colour)
-    _draw_alignment(console, why)
-    return drawn(console)
+    canvas = Canvas(width, colour)
+    _draw_head(canvas, why, hit)
+    _draw_sum(canvas, why)
+    _draw_query_words(canvas, why)
+    _draw_passage(canvas, why, why.words())
+    _draw_alignment(canvas, why)
+    return canvas.drawn()
 
 
-def _draw_head(console: Console, why: Explanation, hit: Hit | None) -> None:
-    console.print(Text.assemble(("query    ", "dim"), (one_line(why.query), "bold")))
+def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
+    canvas.line(("query    ", "dim"), (one_line(why.query), "bold"))
     if hit is not None:
         rank = f"rank {hit.rank}, " if hit.rank else ""
-        console.print(
-            Text.assemble(
-                ("passage  ", "dim"), (where(hit), "cyan"), (f"  ({rank}p{hit.passage_id})", "dim")
-            ),
-            soft_wrap=True,
+        canvas.line(
+            ("passage  ", "dim"), (where(hit), "cyan"), (f"  ({rank}p{hit.passage_id})", "dim"), whole=True
         )
-        console.print(Padding(Text(headings(hit), style="bold"), (0, 0, 0, 9)))
-        if said := scale.of_hit(hit):
-            console.print(
-                Text.assemble(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {said}")
-            )
-        if warning := scale.hub(hit):
-            console.print(Padding(Text(warning, style="yellow"), (0, 0, 0, 9)))
-    console.print()
+        canvas.line(headings(hit), style="bold", indent=9)
+        if said := percentile_of(hit):
+            canvas.line(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {said}")
+        if warning := hub_warning(hit):
+            canvas.line(warning, style="yellow", indent=9)
+    canvas.gap()
 
 
-def _draw_sum(console: Console, why: Explanation) -> None:
+def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     """The sum that makes the score, how it was made, and the score as the index gives it anew."""
     audit = why.audit
     parts = []
@@ -73,26 +63,20 @@ def _draw_sum(console: Console, why: Explanation) -> None:
         parts.append(f"{sum(term.contribution for term in why.terms):.6f} ({_terms(why)})")
     if why.late is not None:
         parts.append(f"{float(why.late.sum()):.6f} (best matches)")
-    console.print(
-        Text.assemble(
-            "score ",
-            (f"{audit.returned:.6f}", "bold green"),
-            f" = {' + '.join(parts)} {signed(audit.residual)} (residual)",
-        )
+    canvas.line(
+        "score ",
+        (f"{audit.returned:.6f}", "bold green"),
+        f" = {' + '.join(parts)} {signed(audit.residual)} (residual)",
     )
     if audit.recomputed is not None and audit.drift is not None:
-        console.print(
-            f"      {audit.recomputed:.6f} {signed(audit.drift)} by the embedding that is stored",
-            style="dim",
-        )
+        stored = f"      {audit.recomputed:.6f} {signed(audit.drift)} by the embedding that is stored"
+        canvas.line(stored, style="dim")
     how = f"{why.pooling} pooling"
     if why.steps:
         how += f"; by integrated gradients in {why.steps} steps, so the residual is their error"
-    console.print(
-        f"({len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens, {how})",
-        style="dim",
-    )
-    console.print()
+    pairs = f"{len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens"
+    canvas.line(f"({pairs}, {how})", style="dim")
+    canvas.gap()
 
 
 def _terms(why: Explanation) -> str:
@@ -121,20 +105,18 @@ def signed(value: float) -> str:
     return f"{'-' if value < 0 else '+'} {abs(value):.1e}"
 
 
-def _draw_query_words(console: Console, why: Explanation) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("Each query word added")
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("most of it with", overflow="fold")
+def _draw_query_words(canvas: Canvas, why: Explanation) -> None:
+    table = grid(Column("Each query word added"), number(), Column(no_wrap=True), "most of it with")
     shares = why.shares()
     largest = max((abs(share.contribution) for share in shares), default=0.0)
     for share in shares:
         added = share.contribution
-        table.add_row(share_name(share), f"{added:+.4f}", bar(added, largest), partners(share.partners))
+        table.add_row(
+            share_name(share), f"{added:+.4f}", signed_bar(added, largest), partners(share.partners)
+        )
     table.add_row("sum", f"{why.audit.addends:+.4f}", "", "", style="bold")
-    console.print(table)
-    console.print()
+    canvas.table(table)
+    canvas.gap()
 
 
 def partners(found: Sequence[Partner]) -> str:
@@ -149,23 +131,23 @@ def _name(kind: str, words: Sequence[Word]) -> str:
     return _NAMES[kind]
 
 
-def bar(value: float, largest: float, width: int = _BAR) -> Text:
+def signed_bar(value: float, largest: float, width: int = _BAR) -> Text:
     """A bar as long as the value is large; lighter where it is negative."""
     length = round(width * abs(value) / (largest or 1.0))
-    return Text("█" * length, style="green") if value >= 0 else Text("░" * length, style="red")
+    return Text(BLOCK * length, style="green") if value >= 0 else Text("░" * length, style="red")
 
 
-def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colour: bool) -> None:
+def _draw_passage(canvas: Canvas, why: Explanation, words: WordMatrices) -> None:
     """The passage's own text, its strongest words marked: by colour, or by brackets where there is none."""
-    added = why.passage_added(words)
+    added = why.passage_added(words).tolist()
     own = [
-        (word, float(added[j]))
-        for j, word in enumerate(words.passage)
+        (word, value)
+        for word, value in zip(words.passage, added, strict=True)
         if word.kind in ("word", "punctuation")
     ]
     strongest = max((value for _, value in own), default=0.0)
     by_meaning = why.weight > 0  # else no word of it has a part in the score but those of the list above
-    console.print(Text("What each passage word added" if by_meaning else "The passage", style="bold"))
+    canvas.line("What each passage word added" if by_meaning else "The passage", style="bold")
     text, at = Text(), 0
     for word, value in own:
         text.append(escape(why.passage[at : word.start]))
@@ -173,19 +155,19 @@ def _draw_passage(console: Console, why: Explanation, words: WordMatrices, colou
         shown = escape(why.passage[word.start : word.end])
         if word.kind == "word" and share >= 0.25:
             marks = "«»" if share >= 0.6 else "‹›"
-            text.append(shown if colour else f"{marks[0]}{shown}{marks[1]}", style=_shade(share))
+            text.append(shown if canvas.colour else f"{marks[0]}{shown}{marks[1]}", style=_shade(share))
         else:
             text.append(shown, style="red" if value < 0 else "")
         at = word.end
     text.append(escape(why.passage[at:]))
-    console.print(Padding(text, (0, 0, 0, 2)))
+    canvas.line(text, indent=2)
     for kind in ("context", "prompt", "special"):
-        rest = [float(added[j]) for j, word in enumerate(words.passage) if word.kind == kind]
+        rest = [value for word, value in zip(words.passage, added, strict=True) if word.kind == kind]
         if rest:
-            console.print(f"  {_name(kind, words.passage)}: {sum(rest):+.4f}", style="dim")
-    marks = "" if colour else "; «word» at least 60 % of it, ‹word› at least 25 %"
-    console.print(f"  (strongest word {strongest:+.4f}{marks})", style="dim")
-    console.print()
+            canvas.line(f"  {_name(kind, words.passage)}: {sum(rest):+.4f}", style="dim")
+    marks = "" if canvas.colour else "; «word» at least 60 % of it, ‹word› at least 25 %"
+    canvas.line(f"  (strongest word {strongest:+.4f}{marks})", style="dim")
+    canvas.gap()
 
 
 def _shade(share: float) -> str:
@@ -194,22 +176,71 @@ def _shade(share: float) -> str:
     return "bold green" if share >= 0.4 else "green"
 
 
-def _draw_alignment(console: Console, why: Explanation) -> None:
-    console.print(Text("Which word is like which", style="bold"))
+def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
+    canvas.line("Which word is like which", style="bold")
     pairs = sorted(why.alignment(), key=lambda pair: -pair.similarity)
     for pair in pairs[:_PAIRS]:
-        bar = "█" * round(_BAR * max(pair.similarity, 0))
-        console.print(
-            Text.assemble(
-                f"  {one_line(pair.query.text):>16}  ~  {one_line(pair.passage.text):<16}  {pair.similarity:.3f} ",
-                (bar, "blue"),
-            )
-        )
+        words = f"  {one_line(pair.query.text):>16}  ~  {one_line(pair.passage.text):<16}"
+        canvas.line(f"{words}  {pair.similarity:.3f} ", bar(max(pair.similarity, 0), _BAR))
     if not pairs:
-        console.print("  no pair of words is each other's best match", style="dim")
+        canvas.line("  no pair of words is each other's best match", style="dim")
     more = f"; {len(pairs) - _PAIRS} weaker pairs left out" if len(pairs) > _PAIRS else ""
-    console.print(
+    canvas.line(
         f"  (cosines of token vectors at layer {why.similarity_layer}, mutual best matches; "
         f"these do not add up to the score{more})",
         style="dim",
     )
+
+
+def faithfulness(found: Faithfulness, *, width: int = 80, colour: bool = False) -> str:
+    """What is lost without the words that count most, in sentences; `width` characters wide."""
+    canvas = Canvas(width, colour)
+    what = "score" if found.is_score else "cosine"
+    canvas.line(f"Does the {what} need the words that count most?", style="bold")
+    for removal in found.removals:
+        canvas.line(_sentence(removal, found.words, what), indent=2)
+        words = ", ".join(one_line(word.text) for word in removal.words[:_NAMED])
+        more = f" and {len(removal.words) - _NAMED} more" if len(removal.words) > _NAMED else ""
+        canvas.line(f"cut out: {words}{more}", style="dim", indent=4)
+    canvas.line(_verdict(found, what), indent=2)
+    rest = "" if found.is_score else "; the word part of the score is no matter of this check"
+    canvas.line(
+        f"(what is left was encoded again; the whole passage has the cosine {found.cosine:.4f}{rest}; "
+        "± is the standard deviation of the draws)",
+        style="dim",
+        indent=2,
+    )
+    return canvas.drawn()
+
+
+def _sentence(removal: Removal, words: int, what: str) -> Text:
+    count, draws = len(removal.words), len(removal.random)
+    if count == words:
+        which = "its only word" if count == 1 else f"all its {count} words"
+        return Text.assemble(f"Without {which} the {what} ", _change(removal.drop), ".")
+    most = "its word that counts most" if count == 1 else f"its {count} words that count most"
+    times = "draw" if draws == 1 else "draws"
+    return Text.assemble(
+        f"Without {most} the {what} ",
+        _change(removal.drop),
+        f"; without {count} random word{'s' if count > 1 else ''} it ",
+        _change(removal.random_mean),
+        f" ± {removal.random_spread:.3f} ({draws} {times}, {removal.as_much or 'none'} as much).",
+    )
+
+
+def _change(drop: float) -> tuple[str, str]:
+    """What happens to the score, and its style."""
+    if abs(drop) < 0.0005:
+        return "does not change", ""
+    return (f"falls by {drop:.3f}", "bold green") if drop > 0 else (f"rises by {-drop:.3f}", "bold red")
+
+
+def _verdict(found: Faithfulness, what: str) -> str:
+    if not found.removals:
+        return "The passage has no word that could be cut out."
+    if found.holds is None:
+        return "The passage has too few words to tell whether it is these that count."
+    if found.holds:
+        return f"So the {what} does rest on the words that add most to it."
+    return f"Random words do as much too often: the {what} does not rest on the words that add most to it."

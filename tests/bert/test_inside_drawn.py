@@ -14,9 +14,11 @@ import pytest
 from search.bert import attention, compare_tokenizers, in_contexts, inspect
 from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
 from search.render import attention as drawing
+from search.render import contexts as drawn_contexts
 from search.render import inspection as tables
-from search.render import inspection_json, page
-from search.render.inside import state_rows, turned_rows
+from search.render import page
+from search.render.inspection import state_rows, turned_rows
+from search.render.json import document
 from search.render.page.attention import encoded
 from tests.bert.test_attention import by_hand
 from tests.render.test_page import Parsed, data_of
@@ -90,7 +92,7 @@ def test_cosines_of_states_by_hand(looked: Inspection) -> None:
 
 
 def test_json_of_an_inspection(looked: Inspection) -> None:
-    found = json.loads(inspection_json.inspection(looked))
+    found = json.loads(tables.as_json(looked))
     assert [token["id"] for token in found["tokens"]] == [token.id for token in looked.tokens]
     assert found["embedding"]["difference"] < 1e-6
     assert found["pooler"]["difference"] < 1e-6
@@ -98,18 +100,18 @@ def test_json_of_an_inspection(looked: Inspection) -> None:
     assert len(found["states"]) == 4
     assert np.shape(found["cosines_to_layer_before"]) == (10, 3)
     assert "hidden_states" not in found
-    whole = json.loads(inspection_json.inspection(looked, vectors=True))
+    whole = json.loads(tables.as_json(looked, vectors=True))
     np.testing.assert_allclose(whole["hidden_states"], looked.states, atol=1e-7)
     np.testing.assert_allclose(whole["embedding"]["sum"], looked.embedding.total)
 
 
 def test_json_of_attention() -> None:
-    assert np.shape(json.loads(inspection_json.attention(by_hand()))["weights"]) == (2, 2, 2, 2)
-    one = json.loads(inspection_json.attention(by_hand(), 1, 2))
+    assert np.shape(json.loads(drawing.as_json(by_hand()))["weights"]) == (2, 2, 2, 2)
+    one = json.loads(drawing.as_json(by_hand(), 1, 2))
     assert (one["layer"], one["head"], one["rollout"]) == (1, 2, False)
     np.testing.assert_allclose(one["weights"], [[0.8, 0.2], [0.1, 0.9]], atol=1e-6)
     np.testing.assert_allclose(
-        json.loads(inspection_json.attention(by_hand(), rollout=True))["weights"][0],
+        json.loads(drawing.as_json(by_hand(), rollout=True))["weights"][0],
         [0.625, 0.375],
         atol=1e-6,
     )
@@ -144,7 +146,7 @@ def test_too_many_tokens_for_a_terminal_are_said(tiny_model: Path) -> None:
 
 def test_contexts_in_the_terminal(tiny_model: Path) -> None:
     found = in_contexts("key", ["turn the key", "key  and key"], ["lock"], model=str(tiny_model))
-    drawn = tables.contexts(found)
+    drawn = drawn_contexts.contexts(found)
     assert "A  turn the key\nB  key and key" in drawn
     assert "layer   A ~ B  A ~ lock  B ~ lock" in drawn
     assert f"3  {found.between[3, 0, 1]:.4f}    {found.others[3, 0, 0]:.4f}" in drawn
@@ -157,7 +159,7 @@ def test_comparison_in_the_terminal(tiny_model: Path, cased_model: Path) -> None
     assert "the the the" in lines
     assert "* Keys key ##s [UNK]" in lines
     assert lines[-1].startswith("1 of 2 differ; 5 and 4 tokens")
-    assert [s["same"] for s in json.loads(inspection_json.comparison(found))["stretches"]] == [True, False]
+    assert [s["same"] for s in json.loads(document(found))["stretches"]] == [True, False]
 
 
 @pytest.mark.parametrize("colour", [False, True])
@@ -166,7 +168,7 @@ def test_nothing_from_a_text_reaches_the_terminal_raw(evil: Any, colour: bool) -
     few = replace(weights, weights=weights.weights[:, :, :5, :5], tokens=weights.tokens[:5])
     for drawn in (
         tables.inspection(inspection, colour=colour),
-        tables.contexts(contexts, colour=colour),
+        drawn_contexts.contexts(contexts, colour=colour),
         tables.comparison(comparison, colour=colour),
         drawing.attention(weights, 1, colour=colour),
         drawing.attention(few, colour=colour),

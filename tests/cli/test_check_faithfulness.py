@@ -8,7 +8,7 @@ import pytest
 
 from search.records.comparisons import Faithfulness, Removal
 from search.records.tokens import Word
-from search.render.faithfulness import faithfulness
+from search.render.why import faithfulness
 from tests.conftest import Run
 
 QUERY = "find the key, turn the lock"

@@ -13,6 +13,7 @@ from search.cli.train import LossName, ObjectiveName, PrecisionName
 from search.records.evaluations import CurvePoint, Estimate, TrainingFile, TrainingReport
 from search.render import page
 from search.render import training as draw
+from search.render.json import document
 from search.training.adapting import OBJECTIVES
 from search.training.fitting import PRECISIONS
 from search.training.losses import LOSSES
@@ -182,4 +183,4 @@ def test_a_loss_is_better_when_it_is_lower() -> None:
     found = report(**loss, difference={"loss": Estimate(-1.0, -1.5, -0.5)})
     assert (found.improved, found.stopped_early, found.lower_is_better) == (True, True, True)
     assert re.search("\x1b\\[1;32m *-1.0000", draw.training(found, colour=True))
-    assert json.loads(draw.as_json(found))["improved"] is True
+    assert json.loads(document(found))["improved"] is True

@@ -8,7 +8,7 @@ import pytest
 from search.explaining.explainer import contrast_of
 from search.records.comparisons import WhyNot
 from search.records.explanations import Term
-from search.render import contrast, json, why, why_not
+from search.render import contrast, json, why
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_render import HIT
 
@@ -61,8 +61,8 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
     missing = WhyNot(evil, evil, 10, 0, 99, "not indexed", "ignored", evil)
     for drawn in (
         contrast.contrast(found, colour=colour),
-        why_not.why_not(answer, colour=colour),
-        why_not.why_not(missing, colour=colour),
+        contrast.why_not(answer, colour=colour),
+        contrast.why_not(missing, colour=colour),
     ):
         assert "\x07" not in drawn
         assert "\x9b" not in drawn
@@ -82,6 +82,6 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
 )
 def test_every_cause_has_its_sentence(cause: str, said: str) -> None:
     answer = WhyNot("key", "keys.md", 10, 0, 99, cause, hit=HIT, shares=by_hand().shares())  # type: ignore[arg-type]
-    assert said in why_not.why_not(answer)
-    assert "What it was matched on" in why_not.why_not(answer)
-    assert standard_json.loads(why_not.as_json(answer))["matched_on"][0]["text"] == "Keys"
+    assert said in contrast.why_not(answer)
+    assert "What it was matched on" in contrast.why_not(answer)
+    assert standard_json.loads(json.document(answer))["matched_on"][0]["text"] == "Keys"

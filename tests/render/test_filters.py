@@ -9,7 +9,7 @@ import pytest
 from search.ranking.where import parse
 from search.records.annotations import filter_argument, in_filter
 from search.records.predictions import FieldCount, LabelledIndex, TagReport
-from search.render import labels, tags
+from search.render import predictions
 from search.store.conditions import Comparison
 
 NAMES = ("topic", "creative-work", "a b", "not", "HAS", "it's", 'a"b', "a.b", "x>y", "a,b", "$HOME", "where:")
@@ -46,11 +46,11 @@ def test_plain_words_are_written_plainly() -> None:
 
 def test_the_filter_that_is_advised() -> None:
     found = LabelledIndex("i", "not", "h", ("don't", "other"), True, 3, 3, 0, {"don't": 2, "other": 1})
-    assert labels.index_line(found) == """Filter by it: --where "'not'='don''t' and not_score>=0.8\""""
+    drawn = predictions.labelled_index(found)
+    assert drawn.endswith("""Filter by it: --where "'not'='don''t' and not_score>=0.8\"""")
     several = LabelledIndex("i", "mood", "h", ("a b", "c"), False, 3, 3, 0, {"a b": 2, "c": 1})
-    assert (
-        labels.index_line(several) == """Filter by it: --where "mood='a b'\""""
-    )  # whose score it is, is not known
+    drawn = predictions.labelled_index(several)  # whose score it is, is not known
+    assert drawn.endswith("""Filter by it: --where "mood='a b'\"""")
     person = FieldCount("person", 2, 1, 2, (("O'Hara", 2),))
     report = TagReport("i", "ner", "ner", "m", (person,), 2, 2, 2, 0, {}, 1.0, ())
-    assert """Filter by them: --where "person='O''Hara'\"""" in tags.report(report)
+    assert """Filter by them: --where "person='O''Hara'\"""" in predictions.tag_report(report)

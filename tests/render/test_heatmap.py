@@ -10,6 +10,7 @@ import pytest
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.render import csv, heatmap
+from search.render.format import letters
 from search.render.units import largest_addend, left_out, part, units, word_lines
 from tests.explaining.test_explanation import by_hand
 
@@ -96,7 +97,7 @@ def test_other_sentences_have_letters() -> None:
     drawn = heatmap.sentences(found)
     assert "A  x\nB  y" in drawn
     assert "0.900  1 ~ B" in drawn
-    assert [heatmap.letters(i) for i in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+    assert [letters(i) for i in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
 
 
 @pytest.mark.parametrize(("n", "width"), [(3, 40), (12, 40), (25, 80), (60, 100)])

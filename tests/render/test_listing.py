@@ -1,11 +1,11 @@
 """Hits as CSV, Markdown and paths; groups and surroundings."""
 
-import csv
+import csv as standard_csv
 import io
 from dataclasses import replace
 
 from search.records.hits import Neighbour, Surroundings
-from search.render import hits, listing
+from search.render import csv, hits
 from tests.render.test_render import HIT
 
 OTHER = replace(
@@ -16,8 +16,8 @@ OTHER = replace(
 def test_csv_has_documented_columns_and_seven_digits() -> None:
     text = 'a "b",\nc\x1b[2J'
     hit = replace(HIT, score=0.12345678, cosine=None, lexical=None, text=text)
-    header, row = csv.reader(io.StringIO(listing.as_csv([hit])))
-    assert tuple(header) == listing.COLUMNS
+    header, row = standard_csv.reader(io.StringIO(csv.hits([hit])))
+    assert tuple(header) == csv.HIT_COLUMNS
     found = dict(zip(header, row, strict=True))
     assert found == {
         "rank": "1", "score": "0.1234568", "cosine": "", "lexical": "", "path": "/notes/keys.md", "line_start": "3",
@@ -27,7 +27,7 @@ def test_csv_has_documented_columns_and_seven_digits() -> None:
 
 
 def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
-    assert listing.as_markdown([HIT, OTHER]).split("\n") == [
+    assert hits.markdown([HIT, OTHER]).split("\n") == [
         "1. [Keys \\> Rotate](/notes/keys.md#L3-L5) 0.613",
         "",
         "   Turn the lock.",
@@ -36,12 +36,12 @@ def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
         "",
         "   \\#\\# Rotate Turn the lock.",
     ]
-    assert "(/notes/keys.md#L3)" in listing.as_markdown([replace(HIT, line_end=3)])
+    assert "(/notes/keys.md#L3)" in hits.markdown([replace(HIT, line_end=3)])
 
 
 def test_paths_come_once_in_order() -> None:
-    assert listing.paths([OTHER, HIT, OTHER]) == ["/notes/a b.pdf", "/notes/keys.md"]
-    assert listing.path_lines([replace(HIT, path="/notes/a\nb\x1b.md")]) == "/notes/a\nb\\x1b.md"
+    assert hits.paths([OTHER, HIT, OTHER]) == ["/notes/a b.pdf", "/notes/keys.md"]
+    assert hits.path_lines([replace(HIT, path="/notes/a\nb\x1b.md")]) == "/notes/a\nb\\x1b.md"
 
 
 def test_groups_have_their_document_above() -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from search.records.hits import Hit
 from search.records.reports import Report, SkippedGroup
 from search.records.tokens import ConvertedModel
-from search.render import hits, json, reports, terminal, why
+from search.render import hits, json, reports, why
 from search.render.escape import escape, one_line
-from search.render.numbers import fixed
+from search.render.format import cut_in_the_middle, fixed, snippet, where
 from tests.explaining.test_explanation import by_hand
 
 HIT = Hit(
@@ -75,7 +75,7 @@ def test_hits() -> None:
 )
 def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
     hit = replace(HIT, path=path, page=page)
-    assert terminal.where(hit) == shown
+    assert where(hit) == shown
     assert shown in hits.hits([hit])
     assert standard_json.loads(json.document([hit]))[0]["page"] == page
 
@@ -92,9 +92,9 @@ def test_a_long_path_in_a_table_lacks_its_middle(length: int) -> None:
 
 
 def test_a_name_is_cut_in_the_middle() -> None:
-    assert terminal.cut_in_the_middle("0123456789", 10) == "0123456789"
-    assert terminal.cut_in_the_middle("0123456789", 7) == "01…6789"
-    assert terminal.cut_in_the_middle("0123456789", 3) == "0…9"
+    assert cut_in_the_middle("0123456789", 10) == "0123456789"
+    assert cut_in_the_middle("0123456789", 7) == "01…6789"
+    assert cut_in_the_middle("0123456789", 3) == "0…9"
 
 
 def test_a_reason_with_a_way_out_names_it() -> None:
@@ -109,12 +109,12 @@ def test_a_reason_with_a_way_out_names_it() -> None:
 
 def test_a_heading_is_not_repeated_in_the_snippet_of_restructured_text() -> None:
     hit = replace(HIT, heading="Rotate", text="Rotate\n======\n\nTurn the lock.")
-    assert terminal.snippet(hit) == "Turn the lock."
-    assert terminal.snippet(replace(hit, text="Rotate")) == "Rotate"
+    assert snippet(hit) == "Turn the lock."
+    assert snippet(replace(hit, text="Rotate")) == "Rotate"
 
 
 def test_a_long_passage_says_that_there_is_more() -> None:
-    assert terminal.snippet(replace(HIT, text="word " * 100)).endswith("word …")
+    assert snippet(replace(HIT, text="word " * 100)).endswith("word …")
 
 
 @pytest.mark.parametrize("colour", [False, True])

@@ -4,7 +4,8 @@ import pytest
 
 from search.records.hits import Hit
 from search.records.reports import RandomPairs
-from search.render import hits, scale
+from search.render import hits
+from search.render.format import hub_warning, percentile_of, percentiles_of, random_pairs
 
 
 def hit(rank: int, percentile: float | None, hub: float | None = None) -> Hit:
@@ -34,14 +35,14 @@ def hit(rank: int, percentile: float | None, hub: float | None = None) -> Hit:
     ],
 )
 def test_a_ranking_in_one_sentence(percentiles: list[float | None], said: str) -> None:
-    assert scale.of_hits([hit(rank, share) for rank, share in enumerate(percentiles, 1)]) == said
+    assert percentiles_of([hit(rank, share) for rank, share in enumerate(percentiles, 1)]) == said
 
 
 def test_one_hit() -> None:
-    assert scale.of_hit(hit(1, 99.8)) == "above 99.8 % of 2,000 random pairs"
-    assert scale.of_hit(hit(1, 57.5)) == "above 57.5 % of 2,000 random pairs"
-    assert scale.of_hit(hit(1, 100.0)) == "above all of 2,000 random pairs"
-    assert scale.of_hit(hit(1, None)) == ""
+    assert percentile_of(hit(1, 99.8)) == "above 99.8 % of 2,000 random pairs"
+    assert percentile_of(hit(1, 57.5)) == "above 57.5 % of 2,000 random pairs"
+    assert percentile_of(hit(1, 100.0)) == "above all of 2,000 random pairs"
+    assert percentile_of(hit(1, None)) == ""
 
 
 def test_hits_with_a_hub_at_80_columns() -> None:
@@ -56,10 +57,10 @@ def test_hits_with_a_hub_at_80_columns() -> None:
 
 
 def test_a_hub_above_all_random_pairs_is_there_for_the_question() -> None:
-    assert scale.hub(hit(1, 99.9, hub=14.2)).startswith("p801 comes up for 14 % of random queries")
-    assert scale.hub(hit(1, 100.0, hub=14.2)) == ""
-    assert scale.hub(hit(1, None, hub=14.2))
-    assert scale.hub(hit(1, 99.9)) == ""
+    assert hub_warning(hit(1, 99.9, hub=14.2)).startswith("p801 comes up for 14 % of random queries")
+    assert hub_warning(hit(1, 100.0, hub=14.2)) == ""
+    assert hub_warning(hit(1, None, hub=14.2))
+    assert hub_warning(hit(1, 99.9)) == ""
 
 
 def test_hits_of_an_index_without_a_sample_say_nothing_of_it() -> None:
@@ -67,7 +68,7 @@ def test_hits_of_an_index_without_a_sample_say_nothing_of_it() -> None:
 
 
 def test_the_spread() -> None:
-    assert scale.spread(RandomPairs(2000, 0.75, 0.126, 0.3275, 0.437)) == (
+    assert random_pairs(RandomPairs(2000, 0.75, 0.126, 0.3275, 0.437)) == (
         "median 0.13, 95 % below 0.33, 99 % below 0.44 (2,000 pairs)"
     )
-    assert scale.spread(None).startswith("no sample")
+    assert random_pairs(None).startswith("no sample")

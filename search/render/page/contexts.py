@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from search.records.inspections import ContextualCosines
-from search.render.inside import context_columns, context_name, contexts_line
+from search.render.contexts import compared, what_was_compared
+from search.render.format import letters
 from search.render.page.document import document, isolated, shade, text
 
 
 def contexts(found: ContextualCosines) -> str:
     """The page of a word's cosines, as the text of an HTML file."""
-    names, columns = context_columns(found)
+    names, columns = compared(found)
     listed = "".join(
-        f"<div><dt>{context_name(i)}</dt><dd>{_marked(one, *found.found[i])}</dd></div>"
+        f"<div><dt>{letters(i)}</dt><dd>{_marked(one, *found.found[i])}</dd></div>"
         for i, one in enumerate(found.texts)
     )
     head = "".join(f'<th scope="col">{isolated(name)}</th>' for name in names)
@@ -22,7 +23,7 @@ def contexts(found: ContextualCosines) -> str:
     body = f"""<header><div class="title"><h1>One word, layer by layer: {isolated(found.word)}</h1>
 <button type="button" id="theme" hidden>Dark or light</button></div><dl>{listed}</dl></header>
 <main><div class="scroll"><table class="matrix narrow"><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody>
-</table></div><p class="faint">{text(contexts_line(found))} Layer 0 is the embedding layer, which sees no
+</table></div><p class="faint">{text(what_was_compared(found))} Layer 0 is the embedding layer, which sees no
 neighbours: only word, position and segment.</p></main>"""
     return document(f"{found.word} in contexts", body, {}, style="attention.css")
 

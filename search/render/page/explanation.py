@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
+from search.render.format import headings, where
 from search.render.page.document import bar, document, isolated, signed, text
 from search.render.page.texts import Side, panel, two_texts
-from search.render.terminal import headings, where
 from search.render.units import Units, largest_addend
 
 _CHOICE = """<fieldset class="choice" id="choice">

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from search.records.comparisons import Similarities
 from search.render.escape import one_line
-from search.render.heatmap import letters
+from search.render.format import letters
 from search.render.page.document import document, isolated, shade, text
 
 MOST_CELLS = 40_000  # more make a page that no browser scrolls well

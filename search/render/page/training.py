@@ -9,6 +9,7 @@ from search.render.page.document import document, isolated, text
 from search.render.training import (
     base_name,
     chosen_by,
+    curve_range,
     figures_line,
     gap_cells,
     step_ticks,
@@ -68,9 +69,7 @@ def _curve(
     if not points:
         return '<p class="faint">Nothing was recorded.</p>'
     values = [point.value for point in points]
-    low, high = min(values), max(values)
-    air = 0.08 * (high - low) or 0.05 * abs(high) or 0.5
-    low, high = low - air, high + air
+    low, high = curve_range(values)
     last = max(point.step for point in (*done.losses, *done.scores)) or 1
 
     def x(step: float) -> str:

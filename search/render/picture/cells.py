@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from search.render.numbers import fixed
+from search.render.format import fixed
 from search.render.picture.canvas import FAINT, GRID, INK, Canvas
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from search.records.inspections import ContextualCosines
-from search.render.inside import context_columns, context_name, contexts_line
+from search.render.contexts import compared, what_was_compared
+from search.render.format import letters
 from search.render.picture.canvas import FAINT, GRID, INK, Canvas, Lettering, shortened, text_width, wrapped
 
 _MARGIN, _WIDTH, _HEIGHT = 0.35, 5.4, 3.6
@@ -13,14 +14,14 @@ _DASHES = ("-", "--", ":", "-.")
 
 def contexts(found: ContextualCosines) -> bytes:
     """Cosines by layer, as the bytes of a PNG; what a line is stands at its end, colour is not needed."""
-    names, columns = context_columns(found)
-    texts = [f"{context_name(i)}: {text}" for i, text in enumerate(found.texts)]
+    names, columns = compared(found)
+    texts = [f"{letters(i)}: {text}" for i, text in enumerate(found.texts)]
     lettering = Lettering([*texts, *names])
     shown = [shortened(lettering.drawable(name), 28) for name in names]
     right = max(text_width(name, 9) for name in shown) + 0.75
     width = _MARGIN + 0.45 + _WIDTH + right + _MARGIN
     heads = [line for text in texts for line in wrapped(text, width - 2 * _MARGIN, 10)]
-    notes = wrapped(f"{contexts_line(found)} {lettering.note}", width - 2 * _MARGIN)
+    notes = wrapped(f"{what_was_compared(found)} {lettering.note}", width - 2 * _MARGIN)
     top = _MARGIN + 0.3 + 0.22 * len(heads) + 0.15
     tall = max(_HEIGHT, 0.19 * len(names))
     canvas = Canvas(width, top + tall + 0.6 + 0.2 * len(notes) + _MARGIN, lettering)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.render.escape import one_line
+from search.render.format import headings, where
 from search.render.picture.canvas import (
     FAINT,
     INK,
@@ -24,7 +25,6 @@ from search.render.picture.canvas import (
     wrapped,
 )
 from search.render.picture.cells import NARROWEST_SCALE, Block, draw_cells, draw_scale
-from search.render.terminal import headings, where
 from search.render.units import Part, Unit, Units, largest_addend, left_out, part, word_lines
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from search.records.comparisons import Similarities
-from search.render.heatmap import letters
+from search.render.format import letters
 from search.render.picture.canvas import (
     FAINT,
     INK,

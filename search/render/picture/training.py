@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from search.records.evaluations import CurvePoint, TrainingReport
 from search.render.picture.canvas import FAINT, GRID, MINUS, PLUS, Canvas, Lettering, wrapped
-from search.render.training import base_name, chosen_by, figures_line, step_ticks, steps_line, tick
+from search.render.training import (
+    base_name,
+    chosen_by,
+    curve_range,
+    figures_line,
+    step_ticks,
+    steps_line,
+    tick,
+)
 
 _MARGIN, _WIDTH, _HEIGHT, _LEFT, _GAP = 0.4, 4.2, 2.8, 0.55, 0.45
 _TICKS = 4
@@ -59,7 +67,7 @@ def _panel(
     canvas.write(left, top - 0.28, name, 9.5, color=tone, weight="bold")
     axes = canvas.axes(left, top, _WIDTH, _HEIGHT)
     values = [point.value for point in points] or [0.0]
-    low, high = ends(values)
+    low, high = curve_range(values)
     axes.set_xlim(0, max(last, 1))
     axes.set_ylim(low, high)
     for i in range(_TICKS + 1):
@@ -86,10 +94,3 @@ def _panel(
         [point.step for point in points], values[: len(points)], marker="o" if mark else "", markersize=3.5,
         linewidth=1.6, color=tone, clip_on=False,
     )  # fmt: skip
-
-
-def ends(values: Sequence[float]) -> tuple[float, float]:
-    """A range with some air around the values, never empty."""
-    low, high = min(values), max(values)
-    air = 0.08 * (high - low) or 0.05 * abs(high) or 0.5
-    return low - air, high + air

@@ -1,0 +1,170 @@
+"""How places, headings, numbers and scores are written, the same in every kind of output."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from search.records.hits import Copy, Hit
+from search.records.predictions import Answer, AnswerPlace
+from search.records.reports import RandomPairs
+from search.render.escape import escape, one_line
+
+_HIGH = 95.0  # percentile from which on a score is worth a look
+_SNIPPET = 320
+
+# What a page is called, by how the file's suffix begins: .pptx, .potx, .xlsm and so on.
+_PAGES = {".pp": "slide", ".po": "slide", ".xl": "sheet"}
+_WITHOUT_LINES = (".doc", ".dot", ".epub")
+
+_UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
+
+
+def where(hit: Hit | Copy | Answer | AnswerPlace) -> str:
+    """`path:line` of a hit or an answer, relative to the current folder where that is shorter.
+
+    `path page 3` in a format with pages, slides or sheets; the path alone in one that has neither pages nor
+    lines that a reader could find.
+    """
+    path, suffix = escape(shown_path(hit.path)), Path(hit.path).suffix.lower()
+    if hit.page is not None:
+        return f"{path} {_PAGES.get(suffix[:3], 'page')} {hit.page}"
+    if suffix.startswith(_WITHOUT_LINES):
+        return path
+    lines = str(hit.line_start) if hit.line_start == hit.line_end else f"{hit.line_start}-{hit.line_end}"
+    return f"{path}:{lines}"
+
+
+def shown_path(path: str) -> str:
+    try:
+        relative = os.path.relpath(path)
+    except (ValueError, OSError):  # another drive on Windows; the current folder is gone
+        return path
+    return path if relative.startswith("..") else relative
+
+
+def cut_in_the_middle(name: str, longest: int) -> str:
+    """A name or path that is too long for a table, without its middle; the end tells more than the beginning."""
+    if len(name) <= longest:
+        return name
+    before = longest // 3
+    return f"{name[:before]}…{name[before + 1 - longest :]}"
+
+
+def headings(hit: Hit) -> str:
+    """Title and heading trail, the title not twice."""
+    trail = [hit.title, *(hit.heading.split(" > ") if hit.heading else [])]
+    if len(trail) > 1 and trail[0] == trail[1]:
+        trail = trail[1:]
+    return one_line(" > ".join(part for part in trail if part))
+
+
+def snippet(hit: Hit) -> str:
+    """The beginning of a passage after its own heading; an ellipsis says that there is more."""
+    body, trail = hit.text, hit.heading.split(" > ")
+    while True:
+        first, _, rest = body.partition("\n")
+        if not rest.strip() or first.strip(" #\r") not in trail:
+            break
+        body = _UNDERLINE.sub("", rest.lstrip())
+    return shortened(one_line(body), _SNIPPET)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters, cut between words; an ellipsis says so."""
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def size(n_bytes: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"
+
+
+def fixed(value: float, places: int, *, signed: bool = False) -> str:
+    """A number with so many decimals; what rounds to zero has no minus sign. Signed: with a plus where it has none."""
+    number = f"{value:.{places}f}"
+    if float(number) == 0:
+        number = number.removeprefix("-")
+    return f"+{number}" if signed and not number.startswith("-") else number
+
+
+def letters(number: int) -> str:
+    """0 is A, 25 is Z, 26 is AA: how columns and texts are named."""
+    name = ""
+    while number >= 0:
+        name = chr(ord("A") + number % 26) + name
+        number = number // 26 - 1
+    return name
+
+
+def counted(number: int, name: str) -> str:
+    """`1 passage`, `2,000 passages`."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def percentile_of(hit: Hit) -> str:
+    """Where a score stands: "above 99.8 % of 2,000 random pairs"; "" where there is no sample."""
+    if hit.percentile is None:
+        return ""
+    return f"above {_share(hit.percentile)} {hit.random_pairs:,} random pairs"
+
+
+def percentiles_of(hits: Sequence[Hit]) -> str:
+    """Where the scores of a ranking stand, in one sentence; "" where there is no sample.
+
+    "Hits 1-4 score above all of 2,000 random pairs, hit 10 above 98.6 %." Where scores fall to what one in twenty
+    random pairs reaches, it says from which hit on.
+    """
+    found = [hit.percentile for hit in hits if hit.percentile is not None]
+    if not found or len(found) < len(hits):
+        return ""
+    alike = sum(share == found[0] for share in found) if found[0] == 100 else 1
+    which = "Hit 1 scores" if alike == 1 else f"Hits 1-{alike} score"
+    said = f"{which} {percentile_of(hits[0])}"
+    if alike < len(found):
+        said += f", hit {len(found)} above {_number(found[-1])} %"
+    high = sum(share >= _HIGH for share in found)
+    if 1 <= high < len(found) - 1:
+        said += f"; from hit {high + 1} on less than {_HIGH:.0f} %"
+    return f"{said}."
+
+
+def hub_warning(hit: Hit) -> str:
+    """A warning of a passage that is near everything; "" for others, and where its score needs no excuse."""
+    if hit.hub is None or hit.percentile == 100:
+        return ""
+    return (
+        f"p{hit.passage_id} comes up for {hit.hub:.0f} % of random queries: it may be here for its style, not for "
+        "your question"
+    )
+
+
+def random_pairs(found: RandomPairs | None) -> str:
+    """What random pairs score: "median 0.13, 95 % below 0.33, 99 % below 0.44 (2,000 pairs)"."""
+    if found is None:
+        return "no sample (it takes a run of indexing, and 50 passages or more)"
+    return (
+        f"median {found.median:.2f}, 95 % below {found.p95:.2f}, 99 % below {found.p99:.2f} "
+        f"({found.pairs:,} pairs)"
+    )
+
+
+def _share(percentile: float) -> str:
+    return "all of" if percentile == 100 else f"{_number(percentile)} % of"
+
+
+def _number(percentile: float) -> str:
+    """Rounded down, so that only what is above all is 100."""
+    return f"{math.floor(percentile * 10 + 1e-9) / 10:g}"

@@ -1,0 +1,277 @@
+"""What models say of texts, for a terminal: masked words, next sentences, labels, entities and parts of speech."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Column
+from rich.text import Text
+
+from search.records.annotations import Annotator, field_in_filter, filter_argument, in_filter
+from search.records.predictions import (
+    Filled,
+    Guess,
+    LabelExplanation,
+    LabelledIndex,
+    LabelledText,
+    Labelling,
+    NextSentence,
+    Tagged,
+    TagReport,
+)
+from search.render.escape import escape, one_line
+from search.render.format import counted, duration, fixed, letters
+from search.render.terminal import Canvas, bar, grid, number
+
+_TOGETHER = "All masks are masked at once, and each is guessed by itself: the guesses need not fit together."
+_TRAINED = (
+    "The head was trained to tell a text's neighbour from a text of another document, so a change of topic is what it "
+    "sees; it says little about order or sense within one document."
+)
+_NAMELESS = "(no name)"
+_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
+
+
+def filled(found: Filled, *, width: int = 80, colour: bool = False) -> str:
+    """The words at each masked place; where candidates were asked about, these and the best one besides."""
+    canvas = Canvas(width, colour)
+    canvas.facts((("text", one_line(found.text)), ("model", one_line(found.model))))
+    for place, mask in enumerate(found.masks, 1):
+        title = f"mask {place} of {len(found.masks)}, " if len(found.masks) > 1 else ""
+        if mask.hidden:
+            title += f"'{one_line(found.text[mask.start : mask.end])}', "
+        title += f"characters {mask.start}-{mask.end}"
+        if mask.hidden:
+            likely = probability(mask.hidden.probability)
+            title += f": rank {mask.hidden.rank:,} of {found.vocabulary:,}, probability {likely}"
+        _draw_guesses(canvas, title, mask.guesses)
+        if mask.among:
+            which = f"mask {place} of {len(found.masks)}, " if len(found.masks) > 1 else ""
+            _draw_guesses(canvas, f"{which}of the words that were asked about", mask.among)
+    canvas.title(one_line(found.filled))
+    canvas.gap()
+    canvas.line(
+        f"Probabilities are taken over all {found.vocabulary:,} entries of the vocabulary.", style="dim"
+    )
+    if len(found.masks) > 1:
+        canvas.line(_TOGETHER, style="dim")
+    if any(guess.piece.startswith("##") for mask in found.masks for guess in (*mask.guesses, *mask.among)):
+        canvas.line("## goes on with the word before it.", style="dim")
+    return canvas.drawn()
+
+
+def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
+    canvas.title(title)
+    table = grid("word", *map(number, ("rank", "probability", "logit")), Column(no_wrap=True), header="dim")
+    for guess in guesses:
+        name = guess.piece if guess.piece.startswith("##") else guess.word
+        numbers = (f"{guess.rank:,}", probability(guess.probability), f"{guess.logit:.3f}")
+        table.add_row(one_line(name), *numbers, bar(guess.probability))
+    canvas.table(table)
+
+
+def next_sentences(found: Sequence[NextSentence], *, width: int = 80, colour: bool = False) -> str:
+    """How likely each text follows the one before it, and the other way round."""
+    canvas = Canvas(width, colour)
+    texts = [found[0].first, *(pair.second for pair in found)]
+    names = [letters(i) for i in range(len(texts))]
+    canvas.facts(
+        (name, one_line(text)) for name, text in zip((*names, "model"), (*texts, found[0].model), strict=True)
+    )
+    canvas.gap()
+    table = grid(
+        "", *map(number, ("probability", "is next", "is not next")), Column(no_wrap=True), header="dim"
+    )
+    for first, second, pair in zip(names, names[1:], found, strict=False):
+        for name, likely, logits, style in (
+            (f"{second} after {first}", pair.probability, pair.logits, ""),
+            (f"{first} after {second}", pair.reverse_probability, pair.reverse_logits, "dim"),
+        ):
+            numbers = (f"{logit:.3f}" for logit in logits)
+            table.add_row(name, probability(likely), *numbers, bar(likely), style=style)
+    canvas.table(table)
+    canvas.gap()
+    canvas.line("Probability is the softmax of the two logits beside it.", style="dim")
+    canvas.line(_TRAINED, style="dim")
+    return canvas.drawn()
+
+
+def probability(value: float) -> str:
+    """Four decimals, or two digits where these would be zeros."""
+    return f"{value:.4f}" if value >= 0.00005 or value == 0 else f"{value:.1e}"
+
+
+def labelling(found: Labelling, *, width: int = 80, colour: bool = False) -> str:
+    """Texts with the probabilities of their classes, the best first."""
+    canvas = Canvas(width, colour)
+    for text in found.texts:
+        canvas.line(one_line(text.text))
+        _draw_classes(canvas, found.classes, text)
+        if text.windows > 1:
+            canvas.line(f"  read in {text.windows} windows; the mean of their logits counts", style="dim")
+        canvas.gap()
+    who = one_line(found.classifier)
+    if found.pooling:
+        who += f", a linear head over {one_line(found.model)} ({found.pooling})"
+    rest = "They sum to 1." if found.exclusive else "Each class has its own; from 0.5 on it is a label."
+    canvas.line(f"Probabilities by {who}. {rest}", style="dim")
+    return canvas.drawn()
+
+
+def _draw_classes(canvas: Canvas, classes: Sequence[str], text: LabelledText) -> None:
+    table = grid("", _folded_number(), "", header="")
+    for name, score in sorted(zip(classes, text.scores, strict=True), key=lambda pair: -pair[1]):
+        style = "bold green" if name in text.labels else "dim"
+        table.add_row(Text(f"  {one_line(name) or _NAMELESS}", style=style), f"{score:.3f}", bar(score))
+    canvas.table(table)
+
+
+def labelled_index(found: LabelledIndex, *, width: int = 80, colour: bool = False) -> str:
+    """What was labelled, and how many passages have each label."""
+    canvas = Canvas(width, colour)
+    before = f", {found.before:,} had been before" if found.before else ""
+    canvas.line(f"{one_line(found.name)}: {found.labelled:,} passages labelled{before}", style="bold")
+    table = grid("", _folded_number(), _folded_number(), "", header="")
+    for name, count in sorted(found.counts.items(), key=lambda pair: -pair[1]):
+        share = count / max(found.passages, 1)
+        table.add_row(f"  {one_line(name) if name else '(none)'}", f"{count:,}", f"{share:.0%}", bar(share))
+    canvas.table(table)
+    if found.windowed:
+        canvas.line(f"{found.windowed:,} of them did not fit the model and were read in windows")
+    best = max(found.classes, key=lambda label: found.counts.get(label, 0))
+    condition = in_filter(found.name, best)
+    if found.exclusive:  # of several labels it would be the highest one's
+        condition += f" and {field_in_filter(f'{found.name}_score')}>=0.8"
+    canvas.line(f"Filter by it: --where {one_line(filter_argument(condition))}", style="dim")
+    return canvas.drawn()
+
+
+def label_explanation(found: LabelExplanation, *, width: int = 80, colour: bool = False) -> str:
+    """What each word adds to the logit of each class, the sums, and the probabilities."""
+    canvas = Canvas(width, colour)
+    canvas.line(one_line(found.text))
+    canvas.gap()
+    table = grid("", *(_folded_number(one_line(name)) for name in found.classes))
+    largest = float(abs(found.by_word).max()) or 1.0
+    for word, added in zip(found.words, found.by_word.tolist(), strict=True):
+        style = "" if word.kind == "word" else "dim"
+        cells = (Text(_addend(value), style=_tone(value, largest)) for value in added)
+        table.add_row(Text(one_line(word.text), style=style), *cells)
+    table.add_row(Text("intercept", style="dim"), *map(_addend, found.intercepts.tolist()))
+    logits = (Text(_addend(value), style="bold") for value in found.logits.tolist())
+    table.add_row(Text("logit", style="bold"), *logits)
+    table.add_row("probability", *(f"{value:.4f}" for value in found.probabilities.tolist()))
+    canvas.table(table)
+    canvas.gap()
+    residual = float(abs(found.residual).max())
+    canvas.line(
+        f"The label is '{one_line(found.label)}', by the head '{one_line(found.head)}' over {one_line(found.model)} "
+        f"({found.pooling}). Each column adds up to its logit; residual at most {residual:.1e}. The vectors of words "
+        "depend on their neighbours: an addend is no effect of leaving the word out.",
+        style="dim",
+    )
+    return canvas.drawn()
+
+
+def _addend(value: float) -> str:
+    return fixed(value, 4, signed=True)
+
+
+def _tone(value: float, largest: float) -> str:
+    if abs(value) < largest / 4:
+        return ""
+    return "blue" if value > 0 else "yellow"
+
+
+def _folded_number(name: str = "") -> Column:
+    """A column of numbers whose name may be long."""
+    return Column(name, justify="right", overflow="fold")
+
+
+def tagged(found: Tagged, *, width: int = 80, colour: bool = False) -> str:
+    """The text with its entities marked, each with its place, and every word with its class."""
+    canvas = Canvas(width, colour)
+    if found.task == "ner":
+        canvas.line(_marked(found, colour))
+        canvas.gap()
+        if not found.mentions:
+            canvas.line("No entity.")
+        for mention in found.mentions:
+            place = f"{mention.start}-{mention.end}, {mention.score:.4f}"
+            canvas.line(f"{mention.field}: {one_line(mention.text)}  ({place})", whole=True)
+        canvas.gap()
+    table = grid("word", "tokens", "class", number("score"), number("offsets"))
+    for word in found.words:
+        style = "" if word.label.upper() != "O" else "dim"
+        table.add_row(
+            Text(one_line(word.text), style=style),
+            Text(" ".join(map(one_line, word.tokens)), style="dim"),
+            Text(one_line(word.label), style=style),
+            Text(f"{word.score:.4f}", style=style),
+            Text(f"{word.start}-{word.end}", style="dim"),
+        )
+    canvas.table(table)
+    many = any(len(word.tokens) > 1 for word in found.words)
+    rule = " A word has the class of its first token." if many else ""
+    canvas.line(f"{one_line(found.model)}, {len(found.labels)} classes.{rule}", style="dim")
+    if found.windows > 1:
+        canvas.line(
+            f"Read in {found.windows} overlapping windows; a token counts in the one in whose middle it stands "
+            "nearest.",
+            style="dim",
+        )
+    return canvas.drawn()
+
+
+def _marked(found: Tagged, colour: bool) -> Text:
+    """The text; each entity in the colour of its field, or in brackets."""
+    fields = list(dict.fromkeys(mention.field for mention in found.mentions))
+    text, at = Text(), 0
+    for mention in found.mentions:
+        text.append(escape(found.text[at : mention.start]))
+        inside = escape(mention.text)
+        style = _COLOURS[fields.index(mention.field) % len(_COLOURS)]
+        text.append(inside if colour else f"«{inside}»", style=f"bold {style}")
+        text.append(f" {escape(mention.field)} ", style=f"{style} dim")
+        at = mention.end + (found.text[mention.end : mention.end + 1] == " ")
+    return text.append(escape(found.text[at:]))
+
+
+def tag_report(done: TagReport, *, width: int = 80, colour: bool = False) -> str:
+    """How many passages were tagged, and what was found, by field."""
+    canvas = Canvas(width, colour)
+    canvas.line(_tagged_line(done), style="bold", whole=True)
+    if any(field.mentions for field in done.fields):
+        table = grid(
+            Column("field", no_wrap=True),
+            *map(number, ("mentions", "different", "passages")),
+            "most frequent",
+        )
+        for field in done.fields:
+            frequent = ", ".join(f"{one_line(value)} ({count:,})" for value, count in field.frequent)
+            counts = (f"{count:,}" for count in (field.mentions, field.values, field.passages))
+            table.add_row(one_line(field.field), *counts, Text(frequent, style="dim"))
+        canvas.table(table)
+        first = next(field for field in done.fields if field.mentions)
+        typed = one_line(filter_argument(in_filter(first.field, first.frequent[0][0])))
+        canvas.line(f"Filter by them: --where {typed}", style="dim", whole=True)
+    canvas.notes(done.notes)
+    return canvas.drawn()
+
+
+def _tagged_line(done: TagReport) -> str:
+    """What was done, in one line."""
+    what = "entities" if done.task == "ner" else "parts of speech"
+    if not done.tagged:
+        return f"{done.name}: nothing new to tag; all {done.passages:,} passages have {what}."
+    new = "all" if done.tagged == done.passages else f"{done.tagged:,} new ones of"
+    windows = f", {done.windowed:,} of them in several windows" if done.windowed else ""
+    took = duration(done.seconds)
+    return f"{one_line(done.name)}: tagged {new} {done.passages:,} passages{windows}, {one_line(done.model)}, {took}."
+
+
+def removed(was: Annotator) -> str:
+    """What was taken away."""
+    fields = ", ".join(map(one_line, was.fields))
+    passages = counted(was.annotated, "passage")
+    return f"Removed the annotations '{one_line(was.name)}' of {passages}, with the fields {fields}."
