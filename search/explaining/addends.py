@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,8 +12,9 @@ from search.encoding import Encoder
 from search.ranking.fusion import Fusion
 from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
-from search.ranking.rerank import LATE_SHARE, LateInteraction, Matched
+from search.ranking.rerank import LATE_SHARE, LateInteraction
 from search.records.explanations import Occurrence, Term
+from search.records.hits import Hit
 from search.records.tokens import TokenVectors
 from search.store.snapshot import StoredPassage
 from search.store.token_vectors import kept
@@ -28,40 +28,31 @@ if TYPE_CHECKING:
 _RANKS = ("by meaning", "by words")
 
 
-@dataclass(frozen=True)
-class Subject:
-    """What is explained: a text, what it was ranked by, and its embedding where one is stored.
-
-    Attributes:
-        lexical, reranked: the parts that it was ranked by.
-        stored: its passage in the index; None where there is none.
-    """
-
-    text: str
-    ranking: Ranking
-    context: str = ""
-    cosine: float | None = None
-    lexical: float | None = None
-    score: float | None = None
-    reranked: float | None = None
-    stored: Stored | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """A passage of the index and its embedding."""
-
-    id: int
-    vector: NDArray[np.float32]
-
-
 @dataclass(frozen=True, eq=False)
 class Addends:
-    """What a score is made of besides token pairs, and the score as the index gives it anew."""
+    """What a score is made of besides token pairs.
+
+    Attributes:
+        recomputed: the score as the index gives it anew; None where it cannot.
+        late: (q, p) addends of late interaction, by tokens of query and passage.
+        embedding: of the passage, as it is stored; None where it is not.
+    """
 
     terms: tuple[Term, ...] = ()
     recomputed: float | None = None
     late: NDArray[np.float64] | None = None
+    embedding: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Stored:
+    """What the index says of a hit: its passage, and its score before a rerank."""
+
+    passage: StoredPassage
+    embedding: NDArray[np.float32]
+    terms: tuple[Term, ...]
+    score: float
+    prepared: Any
 
 
 class AddendFinder:
@@ -74,120 +65,83 @@ class AddendFinder:
     def __init__(
         self, store: Store, encoder: Encoder, query: EncodedQuery, tokens: TokenVectors | None
     ) -> None:
-        self._store, self._encoder, self._query, self._tokens = store, encoder, query, tokens
+        self._store, self._query = store, query
+        self._late = LateInteraction(encoder, tokens) if tokens is not None else None
 
-    def of(self, subjects: Sequence[Subject], encoded: Sequence[TokenVectors]) -> list[Addends]:
-        """For each subject, given with its token vectors."""
-        addends = [self._unstored(subject) for subject in subjects]
-        for ranking in {subject.ranking for subject in subjects}:
-            mine = [
-                (i, subject)
-                for i, subject in enumerate(subjects)
-                if subject.ranking == ranking and subject.stored is not None
-            ]
-            if not mine:
-                continue
-            ids = [subject.stored.id for _, subject in mine if subject.stored is not None]
-            late = self._late if ranking.rerank == "late" else None
-            with self._store.reading() as snapshot:
-                passages = [snapshot.passage(id_) for id_ in ids]
-                fusion = Fusion(snapshot, self._query, ranking)
-                terms = terms_of(snapshot, fusion, ranking, passages)
-                words = fusion.matches.parts(np.array(ids, dtype=np.int64)).tolist()
-                ranks = [fusion.score(id_).score if ranking.mode == "rrf" else None for id_ in ids]
-                prepared = late.prepare(snapshot, passages) if late else None
-            matched: Sequence[Matched | None] = [None] * len(ids)
-            if late and prepared:
-                matched = late.matches(
-                    passages, prepared, {id_: encoded[i] for id_, (i, _) in zip(ids, mine, strict=True)}
-                )
-            for at, (i, subject) in enumerate(mine):
-                addends[i] = self._of_stored(
-                    subject, encoded[i], terms[at], words[at], ranks[at], matched[at]
-                )
-        return addends
+    def of(self, hits: Sequence[Hit | str], encoded: Sequence[TokenVectors]) -> list[Addends]:
+        """For each hit or free text, given with its token vectors."""
+        fusions: dict[Ranking, Fusion] = {}
+        with self._store.reading() as snapshot:
+            stored = [self._stored(snapshot, hit, fusions) if isinstance(hit, Hit) else None for hit in hits]
+        return [
+            self._addends(hit, known, vectors) if isinstance(hit, Hit) else Addends()
+            for hit, known, vectors in zip(hits, stored, encoded, strict=True)
+        ]
 
-    @cached_property
-    def _late(self) -> LateInteraction:
-        assert self._tokens is not None  # a query of several parts is not reranked
-        return LateInteraction(self._encoder, self._tokens)
+    def _stored(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> _Stored | None:
+        """None when the hit's passage has left the index since."""
+        passage = snapshot.stored([hit.passage_id]).get(hit.passage_id)
+        if passage is None or (passage.text, passage.context) != (hit.text, hit.context):
+            return None
+        assert self._query.embedding is not None
+        ranking = Ranking.of_hit(hit)
+        if ranking not in fusions:
+            fusions[ranking] = Fusion(snapshot, self._query, ranking)
+        fusion = fusions[ranking]
+        (embedding,) = snapshot.embeddings([passage.id])
+        if ranking.mode == "rrf":
+            terms, score = _ranks(fusion, passage.id), fusion.score(passage.id).score
+        else:
+            terms = _terms(snapshot, fusion, ranking, passage)
+            (words,) = fusion.matches.parts(np.array([passage.id]))
+            meaning = float(embedding @ self._query.embedding)
+            score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
+        late = self._late if ranking.rerank == "late" else None
+        return _Stored(passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None)
 
-    def _unstored(self, subject: Subject) -> Addends:
-        """Of a text that is not in the index: its word part, and what a reranker said, each in one piece."""
-        if subject.ranking.rerank not in ("", "late"):
-            return Addends(terms=self._judged(subject))
-        terms = _all_words(subject)
-        if subject.ranking.rerank == "late":
-            again = Term("late interaction", LATE_SHARE * (subject.reranked or 0.0), kind="model")
-            terms = (*(replace(t, contribution=(1 - LATE_SHARE) * t.contribution) for t in terms), again)
-        return Addends(terms=terms)
-
-    def _of_stored(
-        self,
-        subject: Subject,
-        encoded: TokenVectors,
-        terms: tuple[Term, ...],
-        words: float,
-        by_ranks: float | None,
-        matched: Matched | None,
-    ) -> Addends:
-        assert subject.stored is not None and self._query.embedding is not None
-        ranking = subject.ranking
-        score = by_ranks
-        if score is None:
-            meaning = float(subject.stored.vector @ self._query.embedding)
-            score = ranking.weight * meaning + (1 - ranking.weight) * words
-        if ranking.rerank == "":
-            return Addends(terms, score)
-        if matched is None:  # a cross-encoder, which is not asked again
-            return Addends(self._judged(subject))
+    def _addends(self, hit: Hit, stored: _Stored | None, encoded: TokenVectors) -> Addends:
+        embedding = stored.embedding if stored else None
+        if hit.rerank not in ("", "late"):  # a cross-encoder is not asked again
+            name = f"{hit.rerank}, reading both texts at once"
+            return Addends((Term(name, hit.reranked or 0.0, kind="model"),), embedding=embedding)
+        if stored is None:
+            return Addends(_in_one_piece(hit))
+        if hit.rerank == "":
+            return Addends(stored.terms, stored.score, embedding=embedding)
+        assert self._late is not None  # a query of several parts is not reranked
+        (matched,) = self._late.matches([stored.passage], stored.prepared, {stored.passage.id: encoded})
         share = 1 - LATE_SHARE
         cells = np.zeros((len(matched.addends), len(encoded.tokens)))
         columns = kept(encoded.tokens)
         for row in np.flatnonzero(matched.addends):
             cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
-        return Addends(
-            tuple(replace(term, contribution=share * term.contribution) for term in terms),
-            share * score + LATE_SHARE * matched.value,
-            cells,
-        )
-
-    def _judged(self, subject: Subject) -> tuple[Term, ...]:
-        name = f"{subject.ranking.rerank}, reading both texts at once"
-        return (Term(name, subject.reranked or 0.0, kind="model"),)
+        score = share * stored.score + LATE_SHARE * matched.value
+        return Addends(_scaled(stored.terms, share), score, cells, embedding)
 
 
-def _all_words(subject: Subject) -> tuple[Term, ...]:
-    """The word part in one piece, for a passage that has left the index: its terms cannot be told any more."""
-    added = (1 - subject.ranking.weight) * (subject.lexical or 0.0)
-    return (Term("all words together", added),) if added and subject.ranking.mode != "rrf" else ()
-
-
-def terms_of(
-    snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passages: Sequence[StoredPassage]
-) -> list[tuple[Term, ...]]:
-    """What each word of the query added to the score of each passage; words that it does not have are left out."""
-    addends = fusion.matches.addends([passage.id for passage in passages])
-    terms: list[tuple[Term, ...]] = []
-    for row, passage in enumerate(passages):
-        if ranking.mode == "rrf":
-            terms.append(_ranks(fusion, passage.id))
-            continue
-        here = [(term, float(value)) for term, value in zip(fusion.terms, addends[row], strict=True) if value]
-        places = _places(snapshot, [term for term, _ in here], passage.context, passage.text)
-        terms.append(
-            tuple(
-                Term(
-                    term.text,
-                    (1 - ranking.weight) * value,
-                    term.start,
-                    term.end,
-                    at,
-                )
-                for (term, value), at in zip(here, places, strict=True)
-            )
-        )
+def _in_one_piece(hit: Hit) -> tuple[Term, ...]:
+    """The words, and what late interaction said, of a passage that has left the index: no more can be told."""
+    added = (1 - hit.weight) * (hit.lexical or 0.0)
+    terms: tuple[Term, ...] = (Term("all words together", added),) if added and hit.mode != "rrf" else ()
+    if hit.rerank == "late":
+        again = Term("late interaction", LATE_SHARE * (hit.reranked or 0.0), kind="model")
+        terms = (*_scaled(terms, 1 - LATE_SHARE), again)
     return terms
+
+
+def _scaled(terms: Sequence[Term], share: float) -> tuple[Term, ...]:
+    return tuple(replace(term, contribution=share * term.contribution) for term in terms)
+
+
+def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage) -> tuple[Term, ...]:
+    """What each word of the query added to the score of a passage; words that it does not have are left out."""
+    (addends,) = fusion.matches.addends(np.array([passage.id]))
+    here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
+    places = _places(snapshot, [term for term, _ in here], passage.context, passage.text)
+    return tuple(
+        Term(term.text, (1 - ranking.weight) * value, term.start, term.end, at)
+        for (term, value), at in zip(here, places, strict=True)
+    )
 
 
 def _ranks(fusion: Fusion, passage: int) -> tuple[Term, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
 from search.errors import InputError
-from search.explaining.addends import AddendFinder, Addends, Stored, Subject
+from search.explaining.addends import AddendFinder, Addends
 from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layer
 from search.ranking.fusion import Fusion, Position
 from search.ranking.options import Ranking, Selection
@@ -63,19 +63,22 @@ class Explainer:
 
     def explain(self, what: Sequence[Hit | int | str]) -> list[Explanation]:
         """See `Index.explain_all`."""
-        subjects = [self._subject(one) for one in what]
-        if not subjects:
+        hits = [
+            scored(self._store, self._query, self._ranking, hit) if isinstance(hit, int) else hit
+            for hit in what
+        ]
+        if not hits:
             return []
         with query_fits("text"):
             vectors = self._encoder.tokens(
-                [subject.text for subject in subjects],
-                contexts=[subject.context for subject in subjects],
+                [hit if isinstance(hit, str) else hit.text for hit in hits],
+                contexts=["" if isinstance(hit, str) else hit.context for hit in hits],
                 role="document",
                 layers=[self._layer, -1],
             )
         tokens = None if self._query.parts else self._tokens
-        addends = AddendFinder(self._store, self._encoder, self._query, tokens).of(subjects, vectors)
-        return [self._explained(*one) for one in zip(subjects, vectors, addends, strict=True)]
+        addends = AddendFinder(self._store, self._encoder, self._query, tokens).of(hits, vectors)
+        return [self._explained(*one) for one in zip(hits, vectors, addends, strict=True)]
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """See `Index.contrast`."""
@@ -167,50 +170,27 @@ class Explainer:
             scale = Scale(snapshot.random_pairs(), self._ranking)
         return as_hit(position.rank, stored, position.scored, self._ranking, scale)
 
-    def _subject(self, what: Hit | int | str) -> Subject:
-        if isinstance(what, str):
-            return Subject(what, Ranking.of("dense"))
-        if isinstance(what, int):
-            return self._subject(scored(self._store, self._query, self._ranking, what))
-        return Subject(
-            what.text,
-            Ranking.of_hit(what),
-            what.context,
-            what.cosine,
-            what.lexical,
-            what.score,
-            what.reranked,
-            self._stored(what),
-        )
-
-    def _stored(self, hit: Hit) -> Stored | None:
-        """What the index holds for a hit; None when its passage has left the index since."""
-        with self._store.reading() as snapshot:
-            stored = snapshot.stored([hit.passage_id]).get(hit.passage_id)
-            if stored is None or (stored.text, stored.context) != (hit.text, hit.context):
-                return None
-            (vector,) = snapshot.embeddings([hit.passage_id])
-        return Stored(hit.passage_id, vector)
-
-    def _explained(self, subject: Subject, vectors: TokenVectors, addends: Addends) -> Explanation:
-        counts = {"": 1.0, "late": 1 - LATE_SHARE}.get(subject.ranking.rerank, 0.0)
+    def _explained(self, hit: Hit | str, vectors: TokenVectors, addends: Addends) -> Explanation:
+        counts = 1.0
+        if isinstance(hit, Hit):
+            counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.rerank, 0.0)
         if parts := self._query.parts:
-            embedding = vectors.embedding if subject.stored is None else subject.stored.vector
-            explain = partial(explain_parts, parts, self._parts, vectors, embedding)
+            embedding = vectors.embedding if addends.embedding is None else addends.embedding
+            explain = partial(explain_parts, parts, self._parts, vectors, embedding, weight=counts)
         else:
-            explain = partial(explain_pair, self._tokens, vectors)
-        return explain(
-            encoder=self._encoder,
-            layer=self._layer,
-            cosine=subject.cosine,
-            score=subject.score,
-            mode=subject.ranking.mode,
-            weight=counts * subject.ranking.weight,
-            terms=addends.terms,
+            explain = partial(explain_pair, self._tokens, vectors, roles=("query", "document"))
+        why: Explanation = explain(encoder=self._encoder, layer=self._layer, offline=self._offline)
+        if isinstance(hit, str):
+            return why
+        return replace(
+            why,
+            cosine=why.cosine if hit.cosine is None else hit.cosine,
+            score=hit.score,
+            mode=hit.mode,
+            weight=counts,
+            terms=(*why.terms, *addends.terms),
             late=addends.late,
             recomputed=addends.recomputed,
-            roles=("query", "document"),
-            offline=self._offline,
         )
 
 

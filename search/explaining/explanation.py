@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,31 +42,17 @@ def explain_pair(
     *,
     encoder: Encoder,
     layer: int,
-    cosine: float | None = None,
-    score: float | None = None,
-    mode: str = "dense",
-    weight: float = 1.0,
-    terms: tuple[Term, ...] = (),
-    late: Matrix | None = None,
-    recomputed: float | None = None,
     roles: tuple[Role | None, Role | None] = (None, None),
     offline: bool = False,
 ) -> Explanation:
-    """Explain the cosine of two texts.
+    """Explain the cosine of two texts, as if it was all of a score.
 
     Args:
         query, passage: from `encoder`, with the last layer, and layer `layer` for the similarity matrix.
-        cosine: as it was ranked by; None takes it from the two embeddings.
-        score: what the passage was ranked by; None takes the cosine.
-        weight: what the cosine counts in it.
-        terms: the addends besides the token pairs.
-        late: those of a rerank by late interaction, (q, p).
-        recomputed: the score as the index says it now; see `Audit`.
         roles: what the two texts were encoded as.
         offline: never call out to the hub, should the model be needed in PyTorch.
     """
-    if cosine is None:
-        cosine = float(query.embedding @ passage.embedding)
+    cosine = float(query.embedding @ passage.embedding)
     contributions, steps = _contributions(query, passage, encoder, roles, offline)
     return Explanation(
         query=query.text,
@@ -77,15 +63,12 @@ def explain_pair(
         similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),
         similarity_layer=layer,
         contributions=contributions,
-        terms=terms,
+        terms=(),
         cosine=cosine,
-        score=cosine if score is None else score,
-        mode=mode,
+        score=cosine,
+        mode="dense",
         pooling=encoder.pooling,
-        weight=weight,
-        recomputed=recomputed,
         steps=steps,
-        late=late,
     )
 
 
@@ -123,27 +106,29 @@ def explain_parts(
     parts: Sequence[Part],
     tokens: Sequence[TokenVectors | None],
     passage: TokenVectors,
-    vector: Matrix,
+    embedding: Matrix,
     *,
-    terms: tuple[Term, ...],
+    encoder: Encoder,
+    layer: int,
     weight: float,
-    **options: Any,
+    offline: bool = False,
 ) -> Explanation:
     """As `explain_pair`, for a query of several parts.
 
     Args:
         tokens: of each part, from `encoded_parts`.
-        vector: the embedding of the passage by which it was ranked.
+        embedding: of the passage, by which it was ranked.
+        weight: what the cosine counts in the score, and so what a part counts that is not taken apart.
     """
     wholes = []
     others = []
     for part, mine in zip(parts, tokens, strict=True):
         if mine is None and weight:
-            added = weight * part.factor * float(part.embedding @ vector)
+            added = weight * part.factor * float(part.embedding @ embedding)
             others.append(Term(part.name, added, kind="like"))
         elif mine is not None:
-            roles = (part.role, "document")
-            pair = explain_pair(mine, passage, weight=weight, terms=(), **(options | {"roles": roles}))
+            roles: tuple[Role, Role] = (part.role, "document")
+            pair = explain_pair(mine, passage, encoder=encoder, layer=layer, roles=roles, offline=offline)
             wholes.append((part.factor, pair))
     texts = [whole.query for _, whole in wholes]
     _, first = wholes[0]
@@ -154,7 +139,7 @@ def explain_parts(
         query_tokens=_in_a_row([whole.query_tokens for _, whole in wholes], texts),
         similarity=similarity,
         contributions=np.vstack([factor * whole.contributions for factor, whole in wholes]),
-        terms=(*others, *terms),
+        terms=tuple(others),
         steps=max(whole.steps for _, whole in wholes),
     )
 

@@ -37,6 +37,13 @@ class Postings:
     ids: NDArray[np.int64]
     scores: NDArray[np.float64]
 
+    def at(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(n,) the scores of passages, in their order; 0 for those that do not have the term."""
+        if not len(self.ids):
+            return np.zeros(len(passages))
+        places = np.minimum(np.searchsorted(self.ids, passages), len(self.ids) - 1)
+        return np.where(self.ids[places] == passages, self.scores[places], 0.0)
+
     def among(self, passages: NDArray[np.int64]) -> Postings:
         """Those of some passages, by increasing ids."""
         kept = np.isin(self.ids, passages, assume_unique=True)
@@ -70,19 +77,11 @@ class Matches:
         return self._chosen(part, among)
 
     def parts(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
-        ids = self._sum.ids
-        if not len(ids):
-            return np.zeros(len(passages))
-        places = np.minimum(np.searchsorted(ids, passages), len(ids) - 1)
-        return np.where(ids[places] == passages, self._parts[places], 0.0)
+        return self._sum.at(passages) / self.highest
 
-    def addends(self, passages: Sequence[int]) -> NDArray[np.float64]:
-        wanted, rows = np.unique(np.array(passages, dtype=np.int64), return_inverse=True)
-        columns = np.zeros((len(wanted), len(self._terms)))
-        for column, term in enumerate(self._terms):
-            there = term.among(wanted)
-            columns[np.searchsorted(wanted, there.ids), column] = there.scores / self.highest
-        return columns[rows]
+    def addends(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
+        columns = [term.at(passages) for term in self._terms]
+        return np.array(columns).reshape(len(columns), len(passages)).T / self.highest
 
     def _chosen(self, part: float, among: NDArray[np.int64] | None) -> _Ranked:
         chosen = self._parts >= part

@@ -252,7 +252,7 @@ class Matches(Protocol):
         """(n,) of passages, in their order; 0 for those that have no term."""
         ...
 
-    def addends(self, passages: Sequence[int]) -> NDArray[np.float64]:
+    def addends(self, passages: Ids) -> NDArray[np.float64]:
         """(n, terms) what each term adds to the part of a passage; a row sums to it."""
         ...
 
