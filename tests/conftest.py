@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,6 +46,14 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_CACHE", str(cache))
         yield cache
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_lines_of_progress() -> Iterator[None]:
+    """What a command prints does not depend on how slow the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("search.cli.progress._SECONDS_BETWEEN_LINES", math.inf)
+        yield
 
 
 @pytest.fixture(autouse=True)
