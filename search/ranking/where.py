@@ -22,19 +22,18 @@ in a query that takes milliseconds, and its errors would have to be put in these
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
 from search.records.annotations import BUILT_IN_FIELDS
 from search.store.conditions import (
     ORDERS,
-    And,
     Comparison,
     Condition,
     Field,
-    Has,
+    Joined,
     Not,
-    Or,
     Value,
     Where,
     wrong,
@@ -95,16 +94,16 @@ class _Parser:
         return condition
 
     def any_of(self, depth: int) -> Condition:
-        parts = [self.all_of(depth)]
-        while self.take_keyword("or"):
-            parts.append(self.all_of(depth))
-        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+        return self.joined("or", self.all_of, depth)
 
     def all_of(self, depth: int) -> Condition:
-        parts = [self.one(depth)]
-        while self.take_keyword("and"):
-            parts.append(self.one(depth))
-        return parts[0] if len(parts) == 1 else And(tuple(parts))
+        return self.joined("and", self.one, depth)
+
+    def joined(self, word: str, rule: Callable[[int], Condition], depth: int) -> Condition:
+        parts = [rule(depth)]
+        while self.take_keyword(word):
+            parts.append(rule(depth))
+        return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
 
     def one(self, depth: int) -> Condition:
         start = self.at
@@ -121,7 +120,7 @@ class _Parser:
             problem = f"more than {_MOST_CONDITIONS} conditions; many values fit into: FIELD in (A, B)"
             raise wrong(self.text, start, problem)
         if self.take_keyword("has"):
-            return Has(self.field())
+            return Comparison(self.field(), "has", ())
         return self.comparison()
 
     def comparison(self) -> Condition:

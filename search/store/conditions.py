@@ -101,17 +101,12 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Has:
-    """The field has a value that is not empty."""
-
-    field: Field
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """The field, or one of several values that it has, compares with one of `values`.
+    """The field, or one of several values that it has, compares with one of `values`; a leaf of the tree.
 
-    `operator` is "=", "<", "<=", ">", ">=" or ":", with several values always "=".
+    Attributes:
+        operator: "=", "<", "<=", ">", ">=" or ":"; "has", without values, for a field that is not empty.
+        values: one, or several for "=".
     """
 
     field: Field
@@ -125,16 +120,14 @@ class Not:
 
 
 @dataclass(frozen=True)
-class And:
+class Joined:
+    """Conditions that all have to be true, or one of them; `word` is "and" or "or"."""
+
+    word: str
     parts: tuple[Condition, ...]
 
 
-@dataclass(frozen=True)
-class Or:
-    parts: tuple[Condition, ...]
-
-
-Condition: TypeAlias = "Has | Comparison | Not | And | Or"
+Condition: TypeAlias = "Comparison | Not | Joined"
 
 
 @dataclass(frozen=True)
@@ -145,15 +138,13 @@ class Where:
     condition: Condition
 
 
-def leaves(condition: Condition) -> Iterator[Has | Comparison]:
-    """The single conditions of a tree, in their order."""
-    if isinstance(condition, (And, Or)):
-        for part in condition.parts:
-            yield from leaves(part)
-    elif isinstance(condition, Not):
-        yield from leaves(condition.part)
-    else:
+def comparisons(condition: Condition) -> Iterator[Comparison]:
+    """The leaves of a tree, in their order."""
+    if isinstance(condition, Comparison):
         yield condition
+    else:
+        for part in condition.parts if isinstance(condition, Joined) else (condition.part,):
+            yield from comparisons(part)
 
 
 def wrong(text: str, at: int, problem: str) -> InputError:

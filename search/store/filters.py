@@ -31,20 +31,18 @@ from search.records.annotations import BUILT_IN_FIELDS, Annotator
 from search.store.annotations import annotators, way_on
 from search.store.conditions import (
     ORDERS,
-    And,
     Comparison,
     Condition,
     Field,
-    Has,
+    Joined,
     Not,
-    Or,
     Test,
     Where,
     as_text,
     comparable,
     comparing,
+    comparisons,
     folded,
-    leaves,
     wrong,
 )
 
@@ -137,16 +135,16 @@ class _Query:
         return self._tests[number](stored)
 
     def sql(self, condition: Condition) -> str:
-        if isinstance(condition, (And, Or)):
-            word = " AND " if isinstance(condition, And) else " OR "
+        if isinstance(condition, Joined):
+            word = " AND " if condition.word == "and" else " OR "
             return "(" + word.join(map(self.sql, condition.parts)) + ")"
         if isinstance(condition, Not):
             return f"(NOT {self.sql(condition.part)})"
-        if isinstance(condition, Comparison) and condition.operator != ":":
-            if condition.field.column == "kind" and condition.operator == "=":
-                return self._compared(condition, [value.folded for value in condition.values])
-            if condition.field.column == "page":  # of which the parser says that it is a number
-                return self._compared(condition, [float(value.number or 0) for value in condition.values])
+        column, operator, values = condition.field.column, condition.operator, condition.values
+        if column == "kind" and operator == "=":
+            return self._compared(condition, [value.folded for value in values])
+        if column == "page" and operator not in (":", "has"):  # the parser lets only numbers through
+            return self._compared(condition, [float(value.number or 0) for value in values])
         return self._by_function(condition)
 
     def _compared(self, condition: Comparison, values: Sequence[float | str]) -> str:
@@ -156,7 +154,7 @@ class _Query:
         column, marks = _COLUMNS[condition.field.column], ", ".join("?" * len(values))
         return f"({column} IS NOT NULL AND {column} {operator} ({marks}))"
 
-    def _by_function(self, condition: Has | Comparison) -> str:
+    def _by_function(self, condition: Comparison) -> str:
         field, number = condition.field, len(self._tests)
         self._tests.append(_test_of(condition))
         self.parameters.append(number)
@@ -168,9 +166,9 @@ class _Query:
         return f"({sql} OR {_ANNOTATED})"
 
 
-def _test_of(condition: Has | Comparison) -> Test:
+def _test_of(condition: Comparison) -> Test:
     """What tells whether a column as it is stored passes a condition: in JSON one of the field's values."""
-    test = _is_something if isinstance(condition, Has) else _comparison(condition)
+    test = _is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
     if field.column == "metadata":
         return lambda stored: any(map(test, _values_under(_loaded(stored), field.parts)))
@@ -223,7 +221,9 @@ def _values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
 
 def _annotators_asked(connection: sqlite3.Connection, where: Where) -> dict[str, Annotator]:
     """Those that a filter asks, by the names of their fields."""
-    wanted = {folded(leaf.field.name) for leaf in leaves(where.condition) if leaf.field.column == "metadata"}
+    wanted = {
+        folded(leaf.field.name) for leaf in comparisons(where.condition) if leaf.field.column == "metadata"
+    }
     if not wanted:
         return {}
     return {
@@ -250,7 +250,7 @@ def _require_sense(connection: sqlite3.Connection, where: Where, annotated: Mapp
     """Raise InputError for a condition that nothing can pass because of its field's name or kind."""
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return
-    for leaf in leaves(where.condition):
+    for leaf in comparisons(where.condition):
         field = leaf.field
         if field.column != "metadata":
             continue
@@ -258,7 +258,7 @@ def _require_sense(connection: sqlite3.Connection, where: Where, annotated: Mapp
         is_there = next((True for _ in _stored_values(connection, field, annotator)), False)
         if not is_there and annotator is None:
             raise wrong(where.text, field.at, _unknown(connection, field))
-        if is_there and isinstance(leaf, Comparison) and leaf.operator in ORDERS:
+        if is_there and leaf.operator in ORDERS:
             _require_comparable(connection, where, leaf, annotator)
 
 

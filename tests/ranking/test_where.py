@@ -16,7 +16,7 @@ from search import IndexDamaged, InputError
 from search.corpus import SourceFile, read, walk
 from search.ranking.where import KINDS, parse
 from search.records.documents import Document
-from search.store.conditions import And, Comparison, Has, Not, Or, Value, as_date, as_number, comparing
+from search.store.conditions import Comparison, Joined, Not, Value, as_date, as_number, comparing
 from search.store.database import connect_to_read
 from search.store.filters import Filters, matching
 from tests.conftest import REPOSITORY
@@ -242,14 +242,14 @@ def test_the_tree() -> None:
     where = parse("a=1 or not b in (x, 'y z') and has c")
     assert where.text.startswith("a=1")
     condition = where.condition
-    assert isinstance(condition, Or)
+    assert isinstance(condition, Joined) and condition.word == "or"
     first, second = condition.parts
     assert isinstance(first, Comparison) and first.values == (Value("1", False, 2),)
-    assert isinstance(second, And)
+    assert isinstance(second, Joined) and second.word == "and"
     negated, has = second.parts
     assert isinstance(negated, Not) and isinstance(negated.part, Comparison)
     assert [(value.text, value.quoted) for value in negated.part.values] == [("x", False), ("y z", True)]
-    assert isinstance(has, Has) and has.field.name == "c"
+    assert isinstance(has, Comparison) and (has.field.name, has.operator, has.values) == ("c", "has", ())
 
 
 def test_many_conditions_and_deep_ones(stored: tuple[sqlite3.Connection, dict[int, str]]) -> None:
