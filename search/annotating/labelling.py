@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from search.annotating.made_with import from_anywhere, of_checkpoint
 from search.bert.labelling import Classifier, labelled
 from search.bert.linear_head import LinearHead, load_linear_head
@@ -23,12 +21,12 @@ from search.records.annotations import Annotation
 from search.records.predictions import LabelledIndex, LabelledText
 from search.records.reports import Progress
 from search.store.annotating import Annotating, annotating
-from search.store.annotations import CALLED, annotators
-from search.store.database import read_meta, reading
+from search.store.annotations import CALLED
+from search.store.database import read_meta
 from search.store.layout import DATABASE, find_index
-from search.store.stored_vectors import embeddings_of
+from search.store.sqlite import SQLiteStore
 
-_HEAD_AT_ONCE, _MODEL_AT_ONCE = 1024, 64
+_AT_ONCE = 64
 
 Labelled: TypeAlias = Iterator[tuple[Sequence[int], Sequence[LabelledText]]]
 Labeller: TypeAlias = Callable[[Annotating], Labelled]
@@ -77,7 +75,7 @@ def label_index(
         )
         made_with: dict[str, Any] = {"kind": "linear head", CALLED: loaded.name, "sha256": loaded.sha256}
         own, classes, exclusive = loaded.name, loaded.classes, True
-        labeller, classifier = _by_head(loaded, int(fingerprint.dimension)), loaded.name
+        labeller, classifier = _by_head(loaded), loaded.name
     else:
         from search.bert.heads import load_head
 
@@ -122,21 +120,18 @@ def _values(name: str, found: LabelledText) -> Mapping[str, Any]:
     return {**values, f"{name}_score": round(found.score, 6)}
 
 
-def _by_head(head: LinearHead, dimension: int) -> Labeller:
+def _by_head(head: LinearHead) -> Labeller:
     def labels(run: Annotating) -> Labelled:
-        todo = np.array(run.todo, dtype=np.int64)
-        for start in range(0, len(todo), _HEAD_AT_ONCE):
-            some = todo[start : start + _HEAD_AT_ONCE]
-            for ids, vectors in embeddings_of(run.connection, dimension, some):
-                rows = head.probabilities(vectors)
-                yield ids.tolist(), [labelled("", row, head.classes, exclusive=True) for row in rows]
+        for ids, vectors in run.embedding_blocks():
+            rows = head.probabilities(vectors)
+            yield ids.tolist(), [labelled("", row, head.classes, exclusive=True) for row in rows]
 
     return labels
 
 
 def _by_checkpoint(classifier: Classifier) -> Labeller:
     def labels(run: Annotating) -> Labelled:
-        for passages in run.batches(_MODEL_AT_ONCE):
+        for passages in run.batches(_AT_ONCE):
             yield [one.id for one in passages], classifier([one.text for one in passages])
 
     return labels
@@ -144,19 +139,9 @@ def _by_checkpoint(classifier: Classifier) -> Labeller:
 
 def _counts(place: Path, name: str, classes: Sequence[str], exclusive: bool) -> dict[str, int]:
     """label -> passages that have it."""
-    from search.store.annotations import annotations_of
-
-    with reading(place / DATABASE) as connection:
-        (known,) = [one for one in annotators(connection) if one.name == name]
-        ids = [
-            row[0]
-            for row in connection.execute(
-                "SELECT passage FROM annotations WHERE annotator = ?", (known.name,)
-            )
-        ]
-        found: Counter[str] = Counter()
-        for start in range(0, len(ids), 5000):
-            for some in annotations_of(connection, ids[start : start + 5000], name).values():
-                value = some[0].values.get(name, "")
-                found.update(value if isinstance(value, list) else [value])
-    return {label: found[label] for label in (*classes, *([] if exclusive else [""]))}
+    counts: Counter[str] = Counter()
+    with SQLiteStore(place).reading() as snapshot:
+        for annotation in snapshot.annotations_by(name):
+            value = annotation.values.get(name, "")
+            counts.update(value if isinstance(value, list) else [value])
+    return {label: counts[label] for label in (*classes, *([] if exclusive else [""]))}

@@ -16,10 +16,9 @@ from search.records.annotations import Annotation, Mention
 from search.records.predictions import FieldCount, TagReport, TagTask
 from search.records.reports import Progress
 from search.store.annotating import annotating, annotators_of
-from search.store.annotations import CALLED, COMMAND, each_annotation
-from search.store.database import reading
-from search.store.layout import DATABASE
+from search.store.annotations import CALLED, COMMAND
 from search.store.snapshot import StoredPassage
+from search.store.sqlite import SQLiteStore
 
 _RULES = 1  # raised when the same checkpoint would make other annotations
 _AT_ONCE = 64  # passages that one transaction stores
@@ -88,8 +87,8 @@ def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, 
     """What the annotations of a name hold, field by field, the field with the most mentions first."""
     spelled: dict[str, dict[str, Counter[str]]] = {field: defaultdict(Counter) for field in fields}
     passages: Counter[str] = Counter()
-    with reading(index / DATABASE) as connection:
-        for annotation in each_annotation(connection, name):
+    with SQLiteStore(index).reading() as snapshot:
+        for annotation in snapshot.annotations_by(name):
             passages.update({span.field for span in annotation.spans})
             for span in annotation.spans:
                 value = _value(span.text)

@@ -6,7 +6,6 @@ there: a text of the same content, by the key that the index itself goes by. Tha
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,10 +20,7 @@ from search.errors import InputError, TextTooLong
 from search.records.predictions import Example
 from search.records.reports import Progress
 from search.store.checksums import content_key
-from search.store.database import reading
-from search.store.layout import DATABASE
 from search.store.sqlite import SQLiteStore
-from search.store.stored_vectors import one_embedding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -225,8 +221,8 @@ def embedded(
     found = np.empty((len(items), encoder.dimension), dtype=np.float32)
     missing = list(range(len(items)))
     if index is not None:
-        with reading(index / DATABASE) as connection:
-            missing = _taken(connection, items, found)
+        with SQLiteStore(index).reading() as snapshot:
+            missing = _taken(snapshot, items, found)
     if not missing:
         return Embedded(found, len(items), 0, 0)
 
@@ -250,17 +246,15 @@ def embedded(
     return Embedded(found, len(items) - len(missing), len(missing), cut)
 
 
-def _taken(connection: sqlite3.Connection, items: Sequence[Item], found: NDArray[np.float32]) -> list[int]:
+def _taken(snapshot: Snapshot, items: Sequence[Item], vectors: NDArray[np.float32]) -> list[int]:
     """Fill in what the index holds; the numbers of the items that it does not."""
     missing = []
     for i, item in enumerate(items):
-        row = connection.execute(
-            "SELECT passage FROM embeddings WHERE content = ? LIMIT 1", (item.key,)
-        ).fetchone()
-        if row is None:
+        embedding = snapshot.embedding_of(item.context, item.text)
+        if embedding is None:
             missing.append(i)
         else:
-            found[i] = one_embedding(connection, row[0])
+            vectors[i] = embedding
     return missing
 
 

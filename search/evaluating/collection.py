@@ -16,8 +16,8 @@ from search.errors import InputError, quoted
 from search.evaluating.dataset import Retrieval
 from search.evaluating.formats.beir import CORPUS
 from search.files import write_whole
-from search.store.database import reading
-from search.store.layout import DATABASE, home
+from search.store.layout import home
+from search.store.sqlite import SQLiteStore
 
 
 def place_of_collection(source: Path, model: str | None, pooling: str | None) -> Path:
@@ -44,11 +44,8 @@ def written_corpus(data: Retrieval, place: Path) -> Path:
 
 def indexed_names(index: Path) -> set[str]:
     """The names ("_id") of the documents of a collection that are in its index."""
-    with reading(index / DATABASE) as connection:
-        return {
-            str(json.loads(metadata).get("_id"))
-            for (metadata,) in connection.execute("SELECT metadata FROM documents")
-        }
+    with SQLiteStore(index).reading() as snapshot:
+        return {str(metadata.get("_id")) for metadata in snapshot.document_metadata()}
 
 
 def require_documents(missing: list[str], relevant: int, index: Path, allowed: bool) -> str:

@@ -12,7 +12,9 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from search.errors import InputError
 from search.records.annotations import BUILT_IN_FIELDS, Annotation, Annotator
@@ -22,7 +24,11 @@ from search.store.database import connect_to_write, meta_of, one_meta, reading, 
 from search.store.layout import DATABASE
 from search.store.lock import writer_lock
 from search.store.snapshot import StoredPassage, stored_passages
+from search.store.stored_vectors import embeddings_of
 from search.store.writer import Writer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _AT_ONCE = 64
 _SHA256 = 64  # digits
@@ -73,6 +79,11 @@ class Annotating:
             ids = self.todo[start : start + size]
             stored = stored_passages(self.connection, ids)
             yield [stored[id_] for id_ in ids]
+
+    def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """The embeddings of the passages in `todo`, as blocks of (ids, (n, d)); no transaction is open between two."""
+        dimension = int(one_meta(self.connection, "fingerprint")["dimension"])
+        return embeddings_of(self.connection, dimension, np.array(self.todo, dtype=np.int64))
 
     def put(self, found: Sequence[Annotation]) -> None:
         """Store annotations, one for each passage that was looked at, with values or without: one transaction.

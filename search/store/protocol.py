@@ -32,7 +32,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,6 +135,10 @@ class Snapshot(Protocol):
         """All embeddings, or those of some passages, as blocks of (ids, (n, d)) by increasing ids."""
         ...
 
+    def embedding_of(self, context: str, text: str) -> NDArray[np.float32] | None:
+        """(d,) of a passage with exactly this context and text; None where there is none."""
+        ...
+
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """(tokens, d) rows of length 1, of those of the passages that have them."""
         ...
@@ -208,6 +212,14 @@ class Snapshot(Protocol):
         """
         ...
 
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Context and text of every passage, by increasing ids."""
+        ...
+
+    def document_metadata(self) -> Iterator[dict[str, Any]]:
+        """What each document says of itself."""
+        ...
+
     def file_of(self, passage: int) -> StoredFile | None:
         """The file that a passage is of; None where there is no such passage."""
         ...
@@ -220,6 +232,10 @@ class Snapshot(Protocol):
 
     def annotations(self, passages: Sequence[int]) -> Mapping[int, Sequence[Annotation]]:
         """What annotators say of those of the passages that they have said something of."""
+        ...
+
+    def annotations_by(self, annotator: str) -> Iterator[Annotation]:
+        """All that one annotator says, by increasing ids of passages."""
         ...
 
     def random_pairs(self) -> Baseline | None:

@@ -12,14 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
 from search.store import token_vectors
-from search.store.annotations import annotations_of, annotators
+from search.store.annotations import annotations_of, annotators, each_annotation
 from search.store.baseline import Baseline, LoadedBaseline
+from search.store.checksums import content_key
 from search.store.database import Reader, one_meta
 from search.store.layout import DATABASE
 from search.store.lexicon import Lexicon
@@ -130,6 +131,12 @@ class SQLiteSnapshot:
             return embeddings(self.connection, self._dimension)
         return embeddings_of(self.connection, self._dimension, among)
 
+    def embedding_of(self, context: str, text: str) -> NDArray[np.float32] | None:
+        row = self.connection.execute(
+            "SELECT passage FROM embeddings WHERE content = ? LIMIT 1", (content_key(context, text),)
+        ).fetchone()
+        return None if row is None else self.embeddings(row)[0]
+
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         return token_vectors.stored(self.connection, passages, self._dimension)
 
@@ -196,6 +203,13 @@ class SQLiteSnapshot:
         stored = self.stored(first + last)
         return [stored[id_] for id_ in first], [stored[id_] for id_ in last]
 
+    def texts(self) -> Iterator[tuple[str, str]]:
+        return iter(self.connection.execute("SELECT context, text FROM passages ORDER BY id"))
+
+    def document_metadata(self) -> Iterator[dict[str, Any]]:
+        rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")
+        return (json.loads(metadata) for (metadata,) in rows)
+
     def file_of(self, passage: int) -> StoredFile | None:
         row = self.connection.execute(
             """SELECT kind, size, mtime_ns, inode, files.sha256 FROM passages
@@ -212,6 +226,9 @@ class SQLiteSnapshot:
 
     def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
         return annotations_of(self.connection, passages)
+
+    def annotations_by(self, annotator: str) -> Iterator[Annotation]:
+        return each_annotation(self.connection, annotator)
 
     def random_pairs(self) -> Baseline | None:
         return self._store.baseline.get(self.connection)

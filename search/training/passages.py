@@ -12,8 +12,8 @@ from search.encoding import Encoder
 from search.encoding.inputs import with_context
 from search.errors import InputError, ReadError
 from search.records.evaluations import TrainingFile
-from search.store.database import reading
 from search.store.layout import DATABASE, find_index
+from search.store.sqlite import SQLiteStore
 from search.training.examples import key_of
 
 FEWEST = 8  # passages
@@ -70,11 +70,8 @@ def read_passages(source: str | Path, encoder: Encoder, share: float, seed: int)
 
 
 def _of_index(path: Path) -> list[str]:
-    with reading(path / DATABASE) as connection:
-        return [
-            with_context(context, text)
-            for context, text in connection.execute("SELECT context, text FROM passages ORDER BY id")
-        ]
+    with SQLiteStore(path).reading() as snapshot:
+        return [with_context(context, text) for context, text in snapshot.texts()]
 
 
 def _of_folder(folder: Path, encoder: Encoder) -> tuple[list[str], int]:
