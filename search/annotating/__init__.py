@@ -1,5 +1,9 @@
-"""What task heads say of all passages of an index, kept as annotations that filters find.
+"""What task heads say of all passages of an index, kept as annotations that filters find; and heads from examples.
 
-tagging.py    entities and parts of speech
-labelling.py  labels
+tag_index.py          entities and parts of speech of its passages
+label_index.py        labels of its passages, by a checkpoint or a trained head
+checkpoints.py        what is recorded of a checkpoint that annotated
+label_training.py     train_labels: a linear head on frozen embeddings
+labelled_examples.py  what it is given: texts, or passages of an index
+held_out.py           how good such heads are on examples that were held out
 """

@@ -12,21 +12,15 @@
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index): of its passages
     train_labels(examples)    a linear head on frozen embeddings, judged; explain_label(text, head): its addends
 
-checkpoint.py       the model, as transformers and PyTorch compute it
-tokenizing.py       text -> tokens and words
-embedding_layer.py  the embedding layer taken apart         parameters.py  parameter counts by part
-inspecting.py       inspect, attention                      contexts.py    one word in several contexts
-heads.py            checkpoints with a task head            masks.py       masked places and single entries
-filling.py          fill                                    next_sentence.py  next_sentence
-answering.py        answer, and answers from the hits of an index; spans.py the best spans by logits,
-                    merging.py answers that stand in several places
-tagging.py          tag                                     tag_labels.py  what the names of classes mean
-labelling.py        label
+checkpoint.py  the model, as transformers and PyTorch compute it    tokenizing.py   text -> tokens and words
+inspecting.py  inspect, attention                                   contexts.py     one word in several contexts
+heads.py       checkpoints with a task head                         linear_head.py  a trained head; explain_label
+filling.py     fill; masks.py masked places and single entries      next_sentence.py
+answering.py   answer; answer_spans.py the best spans by logits     classifying.py  label
+tagging.py     tag; tag_schemes.py what the names of classes mean
 
-../training/        train, adapt
-../annotating/      the passages of an index tagged; label_index
-linear_head.py      a trained head, its two files       label_addends.py  explain_label
-label_training.py   train_labels; examples.py what it is given, label_report.py how good it is
+../training/    train, adapt
+../annotating/  train_labels, label_index
 
 Works with checkpoints of the families in `FAMILIES`, of any size; others are refused by name. None of this is
 part of a score: how a score is made up is told by `search.explain`.
@@ -37,16 +31,22 @@ from typing import Any
 
 from search.bert.answering import answer
 from search.bert.checkpoint import FAMILIES
+from search.bert.classifying import label
 from search.bert.contexts import in_contexts
 from search.bert.filling import fill
 from search.bert.inspecting import attention, inspect
-from search.bert.label_addends import explain_label
-from search.bert.label_training import TrainedHead, train_labels
-from search.bert.labelling import label
-from search.bert.linear_head import LinearHead, load_linear_head
+from search.bert.linear_head import LinearHead, explain_label, load_linear_head
 from search.bert.next_sentence import next_sentence, next_sentences
 from search.bert.tagging import tag
 from search.bert.tokenizing import compare_tokenizers, tokenize
+
+_LATER = {  # names whose home is a later stage, as they ask an index or train an encoder
+    "TrainedHead": "annotating.label_training",
+    "adapt": "training",
+    "label_index": "annotating.label_index",
+    "train": "training",
+    "train_labels": "annotating.label_training",
+}
 
 __all__ = [
     "FAMILIES",
@@ -73,8 +73,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names whose home is a later stage, as it asks an index."""
-    later = {"adapt": "training", "train": "training", "label_index": "annotating.labelling"}
-    if name in later:
-        return getattr(import_module(f"search.{later[name]}"), name)
+    if name in _LATER:
+        return getattr(import_module(f"search.{_LATER[name]}"), name)
     raise AttributeError(f"module 'search.bert' has no attribute '{name}'")

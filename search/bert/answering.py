@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from search.bert.answer_spans import best_spans, merged, tidy
 from search.bert.heads import Head, load_head
-from search.bert.merging import merged
-from search.bert.spans import best_spans, tidy
+from search.bert.tokenizing import check_text
 from search.corpus.text import line_map
 from search.errors import InputError, ModelError
 from search.records.hits import Hit
@@ -110,8 +110,7 @@ def answer(
         ModelError: the model cannot be found or loaded, or has no head for answer spans.
     """
     how = Reading.of(answers, 1.0, no_answer_margin, max_answer)
-    if not text.strip():
-        raise InputError("the text is empty, so nothing in it can answer. Give one with words.")
+    check_text(text)
     reader = load_head("answer", required(model), offline, device)
     lines = line_map(text)
 
@@ -206,8 +205,7 @@ def read(
         InputError: the question is empty or too long.
         ModelError: the model's output is of no use.
     """
-    if not question.strip():
-        raise InputError("the question is empty. Ask something.")
+    check_text(question, "the question")
     made = [(passage, _windows(reader, question, _text(passage), how)) for passage in passages]
     inputs = [one for _, windows in made for one in windows]
     logits = reader.run(inputs)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.bert.contexts import occurrences
-from search.bert.heads import Head, load_head
+from search.bert.heads import Head, load_head, softmax
 from search.bert.masks import (
     TYPED,
     Masked,
@@ -25,6 +25,7 @@ from search.bert.masks import (
     without_masks,
     word_of,
 )
+from search.bert.tokenizing import check_text
 from search.errors import InputError
 from search.records.predictions import Filled, Guess, Mask
 
@@ -63,7 +64,9 @@ def fill(
         raise InputError(f"k={k}, but at least 1 guess must be asked for.")
     if isinstance(among, str):
         raise InputError("among is a list of strings.")
-    _check(text, *among, word or "")
+    check_text(text)
+    for one in (*among, word or ""):
+        check_text(one, "one of the words", may_be_empty=True)
     head, mask = with_mask(load_head("fill", model, offline))
     hidden = [] if word is None else occurrences(word, without_masks(text, mask), named=text)
     given = masked(text, mask, hidden)
@@ -116,8 +119,7 @@ def _logits(head: Head, given: Masked, mask: str) -> NDArray[np.float64]:
 
 def _guesses(head: Head, row: NDArray[np.float64], ids: Iterable[int]) -> tuple[Guess, ...]:
     """Entries with their ranks and probabilities by the logits of one place, (vocabulary,)."""
-    likely = np.exp(row - row.max())
-    likely /= likely.sum()
+    likely = softmax(row)
     return tuple(
         Guess(
             word=word_of(head.tokenizer, number),
@@ -143,14 +145,3 @@ def _filled(head: Head, text: str, masks: Sequence[Mask]) -> str:
         parts += [before, mask.best.word]
         at = mask.end
     return "".join([*parts, text[at:]])
-
-
-def _check(text: str, *words: str) -> None:
-    if not text.strip():
-        raise InputError("the text is empty. Give one with a mask.")
-    for one in (text, *words):
-        try:
-            one.encode("utf-8")
-        except UnicodeEncodeError:
-            what = "the text" if one is text else "one of the words"
-            raise InputError(f"{what} holds bytes that are no valid text. Take them out.") from None

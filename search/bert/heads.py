@@ -15,13 +15,14 @@ import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from search.encoding.engine import padded
 from search.encoding.loading import load_transformer, token_limit
 from search.encoding.models import ModelFiles, find_model
-from search.encoding.tokenizer import load_tokenizer
+from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError
 
@@ -31,26 +32,25 @@ if TYPE_CHECKING:
 
 Task = Literal["fill", "next", "answer", "tag", "label"]
 
-_CLASSES: dict[Task, str] = {
-    "fill": "AutoModelForMaskedLM",
-    "next": "AutoModelForNextSentencePrediction",
-    "answer": "AutoModelForQuestionAnswering",
-    "tag": "AutoModelForTokenClassification",
-    "label": "AutoModelForSequenceClassification",
-}
-_NAMED: dict[Task, str] = {
-    "fill": "masked words",
-    "next": "the next sentence",
-    "answer": "answer spans",
-    "tag": "classes of tokens",
-    "label": "classes of texts",
-}
-_TRAINED: dict[Task, str] = {  # a published checkpoint that has the head
-    "fill": "bert-base-uncased",
-    "next": "bert-base-uncased",
-    "answer": "deepset/roberta-base-squad2",
-    "tag": "dslim/bert-base-NER",
-    "label": "distilbert-base-uncased-finetuned-sst-2-english",
+
+class _Kind(NamedTuple):
+    """What a task is called, transformers' class for it, and a published checkpoint that was trained for it."""
+
+    named: str
+    loads: str
+    trained: str
+
+
+_KINDS: dict[Task, _Kind] = {
+    "fill": _Kind("masked words", "AutoModelForMaskedLM", "bert-base-uncased"),
+    "next": _Kind("the next sentence", "AutoModelForNextSentencePrediction", "bert-base-uncased"),
+    "answer": _Kind("answer spans", "AutoModelForQuestionAnswering", "deepset/roberta-base-squad2"),
+    "tag": _Kind("classes of tokens", "AutoModelForTokenClassification", "dslim/bert-base-NER"),
+    "label": _Kind(
+        "classes of texts",
+        "AutoModelForSequenceClassification",
+        "distilbert-base-uncased-finetuned-sst-2-english",
+    ),
 }
 _BATCH_TOKENS = 2048
 
@@ -155,29 +155,22 @@ class Head:
     def _run(self, batch: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
         import torch
 
-        longest = max(len(one.ids) for one in batch)
-        pad = int(self.files.config.get("pad_token_id") or 0)
-        shape = len(batch), longest
         self.require_known(max(max(one.ids) for one in batch))
-        given = {name: np.zeros(shape, dtype=np.int64) for name in ("attention_mask", "token_type_ids")}
-        given["input_ids"] = np.full(shape, pad, dtype=np.int64)
-        for row, one in enumerate(batch):
-            given["input_ids"][row, : len(one.ids)] = one.ids
-            given["attention_mask"][row, : len(one.ids)] = 1
-            given["token_type_ids"][row, : len(one.ids)] = one.type_ids
-        if "token_type_ids" not in inspect.signature(self.model.forward).parameters:
-            del given["token_type_ids"]
-        elif (rows := int(getattr(self.model.config, "type_vocab_size", 2) or 1)) < 2:  # RoBERTa has one
-            given["token_type_ids"] = np.minimum(given["token_type_ids"], rows - 1)
+        pad = int(self.files.config.get("pad_token_id") or 0)
+        ids, types, mask = padded([Encoded(one.ids, one.type_ids) for one in batch], pad)
+        given = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in inspect.signature(self.model.forward).parameters:
+            rows = int(getattr(self.model.config, "type_vocab_size", 2) or 1)  # RoBERTa has one
+            given["token_type_ids"] = np.minimum(types, rows - 1)
         with torch.inference_mode():
             output = self.model(
                 **{name: torch.from_numpy(rows).to(self.device) for name, rows in given.items()}
             )
         names = ("start_logits", "end_logits") if self.task == "answer" else ("logits",)
-        found = {name: getattr(output, name).float().cpu().numpy() for name in names}
+        logits = {name: getattr(output, name).float().cpu().numpy() for name in names}
         by_token = self.task in ("fill", "tag", "answer")
         for row, one in enumerate(batch):
-            yield {name: rows[row, : len(one.ids)] if by_token else rows[row] for name, rows in found.items()}
+            yield {name: of[row, : len(one.ids)] if by_token else of[row] for name, of in logits.items()}
 
 
 @lru_cache(maxsize=1)
@@ -195,27 +188,33 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
     files = find_model(name, offline=offline)
     device = usable_device(device)
     tokenizer = load_tokenizer(files.folder, files.name)
-    model, missing = _load(task, files)
-    if missing:
-        listed = f"{', '.join(sorted(missing)[:3])}{' ...' if len(missing) > 3 else ''}"
+    kind = _KINDS[task]
+    way = f"Name a checkpoint that was trained for it ({kind.loads}), such as {kind.trained}."
+    try:
+        model, missing = load_transformer(files, kind.loads)
+    except ModelError as error:
+        if "Unrecognized configuration class" not in str(error.__cause__):
+            raise
+        what = files.config.get("model_type")
         raise ModelError(
-            f"'{files.name}' has no head for {_NAMED[task]}: its file holds no weights for {listed}. "
-            f"Name a checkpoint that was trained for it ({_CLASSES[task]}), such as {_TRAINED[task]}."
+            f"'{files.name}' is a model of type '{what}', which has no head for {kind.named}. {way}"
+        ) from None
+    if missing:
+        listed = f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}"
+        raise ModelError(
+            f"'{files.name}' has no head for {kind.named}: its file holds no weights for {listed}. {way}"
         )
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
     return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)
 
 
-def _load(task: Task, files: ModelFiles) -> tuple[Any, tuple[str, ...]]:
-    """The model and the names of weights that its files do not hold."""
-    try:
-        return load_transformer(files, _CLASSES[task])
-    except ModelError as error:
-        if "Unrecognized configuration class" not in str(error.__cause__):
-            raise
-        kind = files.config.get("model_type")
-        raise ModelError(
-            f"'{files.name}' is a model of type '{kind}', which has no head for {_NAMED[task]}. "
-            f"Name a checkpoint that was trained for it ({_CLASSES[task]}), such as {_TRAINED[task]}."
-        ) from None
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, c) -> (n, c) probabilities; no overflow however large the logits are."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of classes that do not exclude each other; no overflow however large the logits are."""
+    return np.asarray(np.exp(-np.logaddexp(0, -logits)))

@@ -1,19 +1,51 @@
-"""The public `inspect` and `attention`: one pass of a model over a text or a pair."""
+"""The public `inspect` and `attention`: one pass of a model over a text or a pair.
+
+The embedding layer is taken apart: for each token
+
+    LayerNorm( word[id] + position[place] + segment[0 or 1] )
+
+(Devlin et al. 2018, "BERT", figure 2). ELECTRA and ALBERT multiply the result by one more matrix where their
+embeddings are narrower than their layers; DistilBERT and MPNet have no segments.
+"""
 
 from __future__ import annotations
 
+import re
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.bert.checkpoint import Checkpoint, load_checkpoint
-from search.bert.embedding_layer import array, taken_apart
-from search.bert.parameters import parameter_parts
 from search.encoding.models import DEFAULT_MODEL
-from search.records.inspections import Attention, Inspection, ModelShape, Pooler
+from search.records.inspections import (
+    Attention,
+    EmbeddingLayer,
+    Inspection,
+    ModelShape,
+    ParameterPart,
+    Pooler,
+    Tokenization,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+# Beginnings of parameter names, or parts of them, in the order they are tried in.
+_PARTS = (
+    ("word embeddings", re.compile(r"^embeddings\.word_embeddings\.")),
+    ("position embeddings", re.compile(r"^embeddings\.position_embeddings\.")),
+    ("segment embeddings", re.compile(r"^embeddings\.token_type_embeddings\.")),
+    ("LayerNorm of the embeddings", re.compile(r"^embeddings\.LayerNorm\.")),
+    ("projection of the embeddings", re.compile(r"embeddings_project|embedding_hidden_mapping_in")),
+    ("relative positions", re.compile(r"relative_attention_bias")),
+    ("pooler", re.compile(r"^pooler")),
+    ("LayerNorms", re.compile(r"layer_?norm", re.IGNORECASE)),
+    ("attention", re.compile(r"attention")),
+    ("feed-forward", re.compile(r"intermediate|output\.dense|ffn")),
+)
+_LAYER = re.compile(r"\.layer\.(\d+)\.")
 
 
 def inspect(
@@ -90,4 +122,86 @@ def _shape(checkpoint: Checkpoint) -> ModelShape:
         segments=int(segments),
         max_tokens=checkpoint.max_tokens,
         parts=parameter_parts(checkpoint.model, pooler=not checkpoint.no_pooler),
+    )
+
+
+def taken_apart(checkpoint: Checkpoint, made: Tokenization, output: NDArray[np.float32]) -> EmbeddingLayer:
+    """The parts, computed in float64 from the rows of the model's tables.
+
+    Args:
+        output: (n, d) what the model itself handed to its first layer.
+    """
+    tables = checkpoint.model.embeddings
+    positions = checkpoint.positions(made)
+    words = _rows(tables.word_embeddings, [token.id for token in made.tokens])
+    places = _rows(tables.position_embeddings, positions)
+    segments = (
+        _rows(tables.token_type_embeddings, checkpoint.segments(made)) if checkpoint.takes_segments else None
+    )
+    total = words + places if segments is None else words + places + segments
+    normalized = layer_norm(
+        total, array(tables.LayerNorm.weight), array(tables.LayerNorm.bias), float(tables.LayerNorm.eps)
+    )
+    projection = _projection(checkpoint.model)
+    projected = None
+    if projection is not None:
+        projected = normalized @ array(projection.weight).T + array(projection.bias)
+    return EmbeddingLayer(words, places, segments, tuple(positions), normalized, projected, output)
+
+
+def layer_norm(
+    rows: NDArray[np.float64], weight: NDArray[np.float64], bias: NDArray[np.float64], eps: float
+) -> NDArray[np.float64]:
+    """Each row less its mean, divided by its standard deviation, then scaled and shifted (Ba et al. 2016).
+
+    Args:
+        rows: (n, h).
+        weight, bias: (h,).
+        eps: added to the variance, against division by zero.
+    """
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    deviation = np.sqrt((centred**2).mean(axis=1, keepdims=True) + eps)
+    return centred / deviation * weight + bias
+
+
+def array(tensor: Any) -> NDArray[np.float64]:
+    """A parameter as float64."""
+    found: NDArray[np.float64] = tensor.detach().double().numpy()
+    return found
+
+
+def _rows(table: Any, numbers: list[int]) -> NDArray[np.float64]:
+    """Rows of a table; of the table itself no copy is made."""
+    return array(table.weight[numbers])
+
+
+def _projection(model: Any) -> Any:
+    """The linear layer from the width of the embeddings to that of the layers; None where there is none."""
+    if hasattr(model, "embeddings_project"):  # ELECTRA
+        return model.embeddings_project
+    return getattr(getattr(model, "encoder", None), "embedding_hidden_mapping_in", None)  # ALBERT
+
+
+def parameter_parts(model: Any, *, pooler: bool = True) -> tuple[ParameterPart, ...]:
+    """Every parameter of a transformers model, counted once, in the order of the model.
+
+    Args:
+        pooler: False leaves out a pooler whose weights the model's file does not hold.
+    """
+    found: dict[tuple[str, int | None], list[tuple[int, ...]]] = {}
+    for name, tensor in model.named_parameters():
+        part = next((part for part, pattern in _PARTS if pattern.search(name)), "other")
+        layer = _LAYER.search(name)
+        if part != "pooler" or pooler:
+            found.setdefault((part, int(layer[1]) + 1 if layer else None), []).append(tuple(tensor.shape))
+    return tuple(
+        ParameterPart(
+            name=part,
+            layer=layer,
+            tensors=len(shapes),
+            parameters=sum(map(prod, shapes)),
+            in_matrices=sum(prod(shape) for shape in shapes if len(shape) > 1),
+            shape=shapes[0] if len(shapes) == 1 else (),
+        )
+        for (part, layer), shapes in found.items()
     )

@@ -4,6 +4,13 @@
 
 It is kept as numbers, never as code: head.safetensors holds W and b, head.json the classes, the fingerprint of the
 encoder and how the head was trained. Applying it needs NumPy alone.
+
+With mean pooling x is the sum of the token vectors over n |mean|, so a logit is a sum over tokens, too:
+
+    logit_c = sum_i  W_c . h_i / (n |h_mean|)  +  b_c
+
+The length |h_mean| is taken as it is; it depends on all tokens, as every h_i does on its neighbours. What is left out
+and encoded again may thus change by more or less than its addend.
 """
 
 from __future__ import annotations
@@ -18,9 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from search.bert.heads import softmax
+from search.bert.tokenizing import check_text
 from search.encoding import Encoder, Fingerprint
-from search.errors import FingerprintMismatch, HeadMismatch, IndexDamaged, InputError
+from search.errors import FingerprintMismatch, HeadMismatch, IndexDamaged, InputError, TextTooLong, first_line
 from search.files import write_whole
+from search.records.predictions import LabelExplanation
+from search.records.tokens import TokenVectors, merged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,8 +116,8 @@ class LinearHead:
         text = json.dumps(described, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
         try:
             place.mkdir(parents=True, exist_ok=True)
-            for name, content in ((WEIGHTS, weights), (DESCRIPTION, text.encode("ascii"))):
-                write_whole(place / name, content)
+            write_whole(place / WEIGHTS, weights)
+            write_whole(place / DESCRIPTION, text)
         except OSError as error:
             raise InputError(
                 f"'{place}' cannot be written: {error.strerror or error}. Name another folder."
@@ -136,8 +147,7 @@ def load_linear_head(folder: str | Path) -> LinearHead:
     """
     place = Path(folder).expanduser()
     try:
-        described = json.loads((place / DESCRIPTION).read_text(encoding="utf-8"))
-        weights = (place / WEIGHTS).read_bytes()
+        text, weights = (place / DESCRIPTION).read_bytes(), (place / WEIGHTS).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             f"there is no head in '{folder}': a head is a folder with {DESCRIPTION} and {WEIGHTS}. "
@@ -145,18 +155,66 @@ def load_linear_head(folder: str | Path) -> LinearHead:
         ) from None
     except OSError as error:
         raise InputError(f"'{folder}' cannot be read: {error.strerror or error}. Check the name.") from None
-    except (ValueError, RecursionError):
-        raise _damaged(folder, f"{DESCRIPTION} is no JSON") from None
-    if not isinstance(described, dict) or described.get("format") != FORMAT:
-        raise _damaged(folder, f"{DESCRIPTION} does not describe a head")
+    try:
+        return _built(folder, text, weights)
+    except InputError:
+        raise
+    except Exception as error:  # whatever the libraries stumble over; safetensors has an error of its own
+        what = "something is missing" if isinstance(error, (KeyError, IndexDamaged)) else first_line(error)
+        raise InputError(
+            f"the head in '{folder}' is damaged: {what:.80}. "
+            "Train it again with: seewhy label train EXAMPLES.csv"
+        ) from None
+
+
+def _built(folder: str | Path, text: bytes, weights: bytes) -> LinearHead:
+    from safetensors.numpy import load
+
+    described = _described(text)
     if described.get("version") != VERSION:
         raise InputError(
             f"the head in '{folder}' has version {described.get('version')!r:.20} and this version of seewhy reads "
             f"{VERSION}. Update seewhy, or train it again with: seewhy label train EXAMPLES.csv"
         )
     if hashlib.sha256(weights).hexdigest() != described.get("weights_sha256"):
-        raise _damaged(folder, f"{WEIGHTS} is not the file that {DESCRIPTION} was written with")
-    return _built(folder, described, weights)
+        raise ValueError(f"{WEIGHTS} is not the file that {DESCRIPTION} was written with")
+    arrays = load(weights)
+    head = LinearHead(
+        name=described["name"],
+        classes=tuple(described["classes"]),
+        coefficients=arrays["coefficients"].astype(np.float64),
+        intercepts=arrays["intercepts"].astype(np.float64),
+        fingerprint=Fingerprint.from_dict(described["fingerprint"]),
+        trained=described["trained"],
+    )
+    shape = (len(head.classes), int(head.fingerprint.dimension))
+    if head.coefficients.shape != shape or head.intercepts.shape != shape[:1]:
+        raise ValueError(f"{WEIGHTS} has other shapes than {DESCRIPTION} says")
+    if not (np.isfinite(head.coefficients).all() and np.isfinite(head.intercepts).all()):
+        raise ValueError(f"{WEIGHTS} holds numbers that are none")
+    return head
+
+
+def _described(text: bytes) -> dict[str, Any]:
+    """What head.json says; ValueError where that describes no head."""
+    try:
+        described = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{DESCRIPTION} is no JSON") from None
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
+        raise ValueError(f"{DESCRIPTION} does not describe a head")
+    classes: Any = described.get("classes")
+    names = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
+    right = {
+        "name": isinstance(described.get("name"), str) and described["name"].strip(),
+        "classes": names and len(set(classes)) == len(classes) >= 2,
+        "trained": isinstance(described.get("trained"), dict),
+        "fingerprint": isinstance(described.get("fingerprint"), dict),
+    }
+    for key, well in right.items():
+        if not well:
+            raise ValueError(f"{key} in {DESCRIPTION} is not what it has to be")
+    return described
 
 
 def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto") -> Encoder:
@@ -172,54 +230,63 @@ def encoder_of(head: LinearHead, *, offline: bool = False, engine: str = "auto")
         raise HeadMismatch(head.name, "the model that is found now", error.differences) from None
 
 
-def _built(folder: str | Path, described: dict[str, Any], weights: bytes) -> LinearHead:
-    from safetensors.numpy import load
+def explain_label(
+    text: str,
+    head: LinearHead | str | Path,
+    *,
+    encoder: Encoder | None = None,
+    offline: bool = False,
+    engine: str = "auto",
+) -> LabelExplanation:
+    """What each token of a text adds to the logits of a head; with the poolings mean, mean_sqrt_len and max.
 
+    Args:
+        encoder: that the head was trained for, if it is loaded; None finds it.
+
+    Raises:
+        InputError: an empty text or one that is too long; or a pooling that is no sum over tokens.
+        HeadMismatch: `encoder` makes other embeddings than the head was trained on.
+    """
+    check_text(text)
+    head = head if isinstance(head, LinearHead) else load_linear_head(head)
+    if encoder is None:
+        encoder = encoder_of(head, offline=offline, engine=engine)
+    head.require_fits(encoder.fingerprint, "the encoder")
     try:
-        arrays = load(weights)
-        if wrong := _wrong_description(described):
-            raise _damaged(folder, f"{wrong} in {DESCRIPTION} is not what it has to be")
-        head = LinearHead(
-            name=described["name"],
-            classes=tuple(described["classes"]),
-            coefficients=arrays["coefficients"].astype(np.float64),
-            intercepts=arrays["intercepts"].astype(np.float64),
-            fingerprint=Fingerprint.from_dict(described["fingerprint"]),
-            trained=described["trained"],
-        )
-        shape = (len(head.classes), int(head.fingerprint.dimension))
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexDamaged) as error:
-        raise _damaged(folder, f"something is missing ({error!s:.60})") from None
-    except Exception as error:  # safetensors has an error of its own, which is no child of these
-        raise _damaged(folder, f"{WEIGHTS} cannot be read ({error!s:.60})") from None
-    if head.coefficients.shape != shape or head.intercepts.shape != shape[:1]:
-        raise _damaged(folder, f"{WEIGHTS} has other shapes than {DESCRIPTION} says")
-    if not (np.isfinite(head.coefficients).all() and np.isfinite(head.intercepts).all()):
-        raise _damaged(folder, f"{WEIGHTS} holds numbers that are none")
-    return head
-
-
-def _wrong_description(described: Mapping[str, Any]) -> str:
-    """What is no name, no list of two or more classes, no object; "" where all is well."""
-    name, classes, trained = (described[key] for key in ("name", "classes", "trained"))
-    if not (isinstance(name, str) and name.strip()):
-        return "name"
-    if not (isinstance(classes, list) and all(isinstance(one, str) for one in classes)):
-        return "classes"
-    if len(set(classes)) < max(len(classes), 2):
-        return "classes"
-    return "" if isinstance(trained, dict) else "trained"
-
-
-def _damaged(folder: str | Path, what: str) -> InputError:
-    return InputError(
-        f"the head in '{folder}' is damaged: {what}. Train it again with: seewhy label train EXAMPLES.csv"
+        (found,) = encoder.tokens([text], role="document")
+    except TextTooLong as error:
+        raise InputError(
+            f"the text has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
+        ) from None
+    logits = head.logits(found.embedding.astype(np.float32)[None])[0]
+    return LabelExplanation(
+        text=text,
+        tokens=found.tokens,
+        words=merged(found.tokens, {"text": text}),
+        classes=head.classes,
+        logits=logits,
+        probabilities=softmax(logits),
+        contributions=_parts(found, encoder.pooling) @ head.coefficients.T,
+        intercepts=head.intercepts,
+        label=head.classes[int(logits.argmax())],
+        head=head.name,
+        model=encoder.model,
+        pooling=encoder.pooling,
     )
 
 
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, c) -> (n, c) probabilities; no overflow however large the logits are."""
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+def _parts(found: TokenVectors, pooling: str) -> NDArray[np.float64]:
+    """(n, d) vectors, one a token, that sum to the embedding."""
+    if found.addends is None:
+        raise InputError(
+            f"with pooling '{pooling}' an embedding is no sum over tokens, so its logits have no exact addends. "
+            "Train the head on embeddings with the pooling mean, mean_sqrt_len or max."
+        )
+    vectors = found.addends.astype(np.float64)
+    if pooling == "max":  # each dimension belongs to the token that has its largest value
+        parts = np.zeros_like(vectors)
+        dimensions = np.arange(vectors.shape[1])
+        parts[vectors.argmax(axis=0), dimensions] = vectors.max(axis=0)
+    else:
+        parts = vectors / len(vectors)
+    return np.asarray(parts / np.linalg.norm(parts.sum(axis=0)))

@@ -5,14 +5,14 @@ What is typed as [MASK] is handed to a checkpoint as its own mask token: "<mask>
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.bert.heads import Head
+from search.bert.tokenizing import unknown_id
+from search.encoding.models import optional_json
 from search.errors import InputError, ModelError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def with_mask(head: Head) -> tuple[Head, str]:
     """
     import tokenizers
 
-    name = _named(head.files.folder) or next(
+    name = _named(head) or next(
         (usual for usual in _USUAL if head.tokenizer.token_to_id(usual) is not None), ""
     )
     if not name or head.tokenizer.token_to_id(name) is None:
@@ -142,24 +142,14 @@ def is_wordpiece(tokenizer: tokenizers.Tokenizer) -> bool:
     return type(tokenizer.model).__name__ == "WordPiece"
 
 
-def unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:
-    """The id that stands for what cannot be spelled; None where everything can."""
-    name = getattr(tokenizer.model, "unk_token", None) or "<unk>"
-    number: int | None = tokenizer.token_to_id(name)
-    return number
-
-
 def _masks(mask: str) -> re.Pattern[str]:
     return re.compile(f"{re.escape(mask)}|{re.escape(TYPED)}")
 
 
-def _named(folder: Path) -> str:
+def _named(head: Head) -> str:
     """The mask token that a checkpoint's tokenizer files name; "" if they name none."""
     for file in ("tokenizer_config.json", "special_tokens_map.json"):
-        try:
-            said = json.loads((folder / file).read_text(encoding="utf-8")).get("mask_token")
-        except (OSError, ValueError, AttributeError):
-            continue
+        said = optional_json(head.files.folder / file, head.name).get("mask_token")
         name = said.get("content") if isinstance(said, dict) else said
         if isinstance(name, str) and name:
             return name

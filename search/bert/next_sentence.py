@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.bert.heads import load_head
+from search.bert.heads import load_head, softmax
+from search.bert.tokenizing import check_text
 from search.errors import InputError
 from search.records.predictions import NextSentence
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def next_sentence(first: str, second: str, *, model: str, offline: bool = False) -> NextSentence:
@@ -46,12 +43,12 @@ def next_sentences(texts: Sequence[str], *, model: str, offline: bool = False) -
     if len(texts) < 2:
         raise InputError("there is nothing to compare: give at least two texts.")
     for number, text in enumerate(texts, 1):
-        _check(text, number)
+        check_text(text, f"text {number}")
     head = load_head("next", model, offline)
     pairs = list(pairwise(texts))
     inputs = [head.encoded(*pair) for one, two in pairs for pair in ((one, two), (two, one))]
     logits = np.stack([found["logits"] for found in head.run(inputs)]).astype(np.float64)
-    likely = _is_next(logits)
+    likely = softmax(logits)[:, 0]  # label 0 is "is next"
     return tuple(
         NextSentence(
             first=one,
@@ -64,17 +61,3 @@ def next_sentences(texts: Sequence[str], *, model: str, offline: bool = False) -
         )
         for i, (one, two) in enumerate(pairs)
     )
-
-
-def _is_next(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) the softmax over (n, 2) logits at label 0, "is next"."""
-    return np.exp(-np.logaddexp(0, logits[:, 1] - logits[:, 0]))
-
-
-def _check(text: str, number: int) -> None:
-    if not text.strip():
-        raise InputError(f"text {number} is empty. Give something to read.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"text {number} holds bytes that are no valid text. Take them out.") from None

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.bert.heads import Head, load_head
-from search.bert.tag_labels import check_task, chunks, field_of
+from search.bert.answer_spans import without_space
+from search.bert.heads import Head, load_head, softmax
+from search.bert.tag_schemes import check_task, chunks, field_of
+from search.bert.tokenizing import check_text
 from search.errors import InputError
 from search.records.annotations import Mention
 from search.records.predictions import Tagged, TaggedWord, TagTask
@@ -53,12 +55,7 @@ def tag(
             those of the task.
         ModelError: the model cannot be found or loaded, or has no head for classes of tokens.
     """
-    if not text.strip():
-        raise InputError("the text is empty, so there is nothing to tag. Give one with words.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError("the text is no valid Unicode: it holds half of a character.") from None
+    check_text(text)
     tagger = load_tagger(model, task, offline, device)
     (read,) = tagger.read([text])
     return Tagged(
@@ -154,7 +151,7 @@ class Tagger:
             if members:
                 logits = tokens.logits[members[0]].astype(np.float64)
                 best = int(logits.argmax())
-                label, score = self.head.labels[best], float(1 / np.exp(logits - logits[best]).sum())
+                label, score = self.head.labels[best], float(softmax(logits)[best])
             pieces = tuple(tokens.pieces[i] for i in members)
             yield TaggedWord(text[start:end], start, end, label, score, pieces)
 
@@ -202,21 +199,12 @@ def _merged(
         one = windows[j]
         word = one.word_ids[i]
         pieces.append(one.tokens[i])
-        spans.append(_trimmed(text, *one.offsets[i]))
+        spans.append(without_space(text, *one.offsets[i]))
         breaks.append(word is None or word != before)
         rows.append(logits[j][i])
         before = word
     classes = logits[0].shape[1]
     return _Tokens(pieces, spans, np.array(rows, dtype=np.float32).reshape(total, classes), breaks)
-
-
-def _trimmed(text: str, start: int, end: int) -> Span:
-    """A span without the white space that some tokenizers count to a token."""
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
-    return start, end
 
 
 def _own_words(text: str, tokens: _Tokens) -> list[tuple[Span, list[int]]]:

@@ -26,6 +26,19 @@ _STRETCH = re.compile(r"\S+")
 _UNKNOWN = ("[UNK]", "<unk>")
 
 
+def check_text(text: str, name: str = "the text", *, may_be_empty: bool = False) -> None:
+    """
+    Raises:
+        InputError: a text, which is called `name`, is empty or no valid Unicode.
+    """
+    if not text.strip() and not may_be_empty:
+        raise InputError(f"{name} is empty. Give something to read.")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{name} holds bytes that are no valid text. Take them out.") from None
+
+
 def tokenize(
     text: str, text2: str | None = None, *, model: str = DEFAULT_MODEL, offline: bool = False
 ) -> Tokenization:
@@ -76,7 +89,7 @@ def tokenized(
     """
     texts = (text,) if text2 is None else (text, text2)
     for number, one in enumerate(texts, 1):
-        _check(one, "the text" if len(texts) == 1 else f"text {number}")
+        check_text(one, "the text" if len(texts) == 1 else f"text {number}")
     encoding = tokenizer.encode(*texts)
     if max_tokens is not None and len(encoding.ids) > max_tokens:
         what = "the text has" if len(texts) == 1 else "the two texts together have"
@@ -84,7 +97,7 @@ def tokenized(
             f"{what} {len(encoding.ids):,} tokens, [CLS] and [SEP] included, and '{name}' reads {max_tokens:,}. "
             "Nothing is cut here: shorten it."
         )
-    unknown = _unknown_id(tokenizer)
+    unknown = unknown_id(tokenizer)
     tokens = tuple(
         InputToken(
             text=piece,
@@ -133,7 +146,7 @@ def _within(made: Tokenization, source: int, start: int, end: int) -> tuple[Inpu
     return tuple(token for token in made.tokens if token.source == source and start <= token.start < end)
 
 
-def _unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:
+def unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:
     """The id that stands for what cannot be spelled; None where everything can."""
     named = getattr(tokenizer.model, "unk_token", None)
     for name in (named,) if named else _UNKNOWN:
@@ -141,12 +154,3 @@ def _unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:
         if number is not None:
             return number
     return None
-
-
-def _check(text: str, name: str) -> None:
-    if not text.strip():
-        raise InputError(f"{name} is empty. Give something to read.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"{name} holds bytes that are no valid text. Take them out.") from None

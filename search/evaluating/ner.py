@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.bert.tag_labels import chunks, field_of, parsed
+from search.bert.tag_schemes import chunks, field_of, parsed
 from search.bert.tagging import Tagger, load_tagger
 from search.errors import InputError, OptionalDependency
 from search.evaluating.asking import FEW

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import search
 from search.bert import answer
+from search.bert.answer_spans import merged
 from search.bert.heads import load_head
-from search.bert.merging import merged
 from search.errors import InputError, ModelError
 from search.records.hits import Hit
 from search.records.predictions import Answer, Answers, ReadWindow

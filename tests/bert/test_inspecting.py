@@ -10,7 +10,7 @@ import pytest
 import search
 from search.bert import FAMILIES, inspect
 from search.bert.checkpoint import load_checkpoint
-from search.bert.embedding_layer import layer_norm
+from search.bert.inspecting import layer_norm
 from search.encoding import Encoder
 from search.errors import InputError, ModelError
 from tests.bert.conftest import named_checkpoint

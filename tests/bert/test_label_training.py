@@ -12,8 +12,8 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precisio
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import search
+from search.annotating.held_out import calibration, class_figures, macro_f1
 from search.bert import TrainedHead, train_labels
-from search.bert.label_report import calibration, class_figures, macro_f1
 from search.encoding import Encoder
 from search.errors import InputError
 from search.records.predictions import Example, LabelReport
@@ -177,7 +177,7 @@ def test_long_texts_may_be_cut_and_that_is_said(pairs: list[tuple[str, str]], ti
 def test_fits_that_do_not_converge_are_counted(
     pairs: list[tuple[str, str]], tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.bert.label_training._MOST_ITERATIONS", 2)
+    monkeypatch.setattr("search.annotating.label_training._MOST_ITERATIONS", 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = train_labels(pairs, model=str(tiny_model), folds=3, repeats=2)
@@ -215,7 +215,7 @@ def test_documents_of_an_index_are_not_parted(index: search.Index, monkeypatch: 
 
 
 def test_records_of_a_table_are_documents(notes: Path, tiny_model: Path) -> None:
-    from search.bert.examples import gathered
+    from search.annotating.labelled_examples import gathered
 
     index = search.Index.build(notes, model=str(tiny_model))
     hits = index.query("the", k=50)
@@ -228,7 +228,7 @@ def test_records_of_a_table_are_documents(notes: Path, tiny_model: Path) -> None
 
 
 def test_a_document_is_in_training_or_in_test() -> None:
-    from search.bert.label_training import _folds
+    from search.annotating.label_training import _folds
 
     truth, groups = np.array([0, 0, 1, 1, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 2, 2, 3, 3])
     for train, test in _folds(truth, groups, 2, 3, 0):

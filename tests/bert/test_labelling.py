@@ -150,7 +150,7 @@ def test_what_has_no_addends(tiny: Encoder, tiny_model: Path, tmp_path: Path) ->
     cls = Encoder(str(tiny_model), pooling="cls")
     with pytest.raises(InputError, match="with pooling 'cls' an embedding is no sum over tokens"):
         explain_label("the key", head_for(cls), encoder=cls)
-    with pytest.raises(InputError, match="nothing to explain"):
+    with pytest.raises(InputError, match="the text is empty"):
         explain_label(" ", head_for(tiny), encoder=tiny)
     with pytest.raises(InputError, match="has 102 tokens and the model reads 64"):
         explain_label("water " * 100, head_for(tiny), encoder=tiny)

@@ -10,7 +10,7 @@ import pytest
 
 import search.bert
 from search import InputError, ModelError
-from search.bert.tag_labels import chunks, field_of, parsed
+from search.bert.tag_schemes import chunks, field_of, parsed
 from search.bert.tagging import OVERLAP, load_tagger, mentions
 from tests.bert.conftest import BIO, save_tagger, save_tiny_head
 
@@ -228,7 +228,7 @@ def test_what_is_refused(tagger: Path, tiny_model: Path, tmp_path: Path) -> None
     pos = save_tiny_head(tmp_path / "pos", "tag", labels=("NOUN", "VERB"))
     for text, options, problem in (
         (" ", {"model": str(tagger)}, "the text is empty"),
-        ("a\ud800", {"model": str(tagger)}, "no valid Unicode"),
+        ("a\ud800", {"model": str(tagger)}, "no valid text"),
         ("a", {"model": None}, "--model, such as dslim/bert-base-NER"),
         ("a", {"model": str(tagger), "task": "pos"}, "those of entities .O, B-PER.*--task ner"),
         ("a", {"model": str(pos)}, "no class O .* NOUN, VERB.*--task pos"),

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from search.annotating.made_with import from_anywhere, of_checkpoint
-from search.bert.tag_labels import field_of
+from search.annotating.checkpoints import from_anywhere, of_checkpoint
+from search.bert.tag_schemes import field_of
 from search.bert.tagging import OVERLAP, Tagger, load_tagger, mentions
 from search.errors import quoted
 from search.records.annotations import Annotation, Mention

@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.bert.examples import Embedded, Gathered, check_classes, embedded, gathered, same_kind
-from search.bert.label_report import HeldOut, accuracy, calibration, class_figures, comparisons, macro_f1
-from search.bert.linear_head import LinearHead, softmax
+from search.annotating.held_out import HeldOut, accuracy, calibration, class_figures, comparisons, macro_f1
+from search.annotating.labelled_examples import (
+    Embedded,
+    Gathered,
+    check_classes,
+    embedded,
+    gathered,
+    same_kind,
+)
+from search.bert.heads import softmax
+from search.bert.linear_head import LinearHead
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.pooling import check_pooling

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from search.annotating.made_with import from_anywhere, of_checkpoint
-from search.bert.labelling import Classifier, labelled
+from search.annotating.checkpoints import from_anywhere, of_checkpoint
+from search.bert.classifying import Classifier, labelled
 from search.bert.linear_head import LinearHead, load_linear_head
 from search.encoding import Fingerprint
 from search.errors import InputError, quoted

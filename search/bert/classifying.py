@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.bert.heads import Head, load_head
-from search.bert.linear_head import LinearHead, encoder_of, load_linear_head, softmax
+from search.bert.heads import Head, load_head, sigmoid, softmax
+from search.bert.linear_head import LinearHead, encoder_of, load_linear_head
+from search.bert.tokenizing import check_text
 from search.encoding.inputs import strings
 from search.errors import InputError, ModelError
 from search.records.predictions import LabelledText, Labelling
@@ -53,8 +54,7 @@ def label(
     """
     texts = strings(texts)
     for number, text in enumerate(texts, 1):
-        if not text.strip():
-            raise InputError(f"text number {number} is empty: there is nothing to label.")
+        check_text(text, f"text number {number}")
     if (model is None) == (head is None):
         raise InputError("name a checkpoint or a head that is to label, and only one of them.")
     if head is not None:
@@ -151,8 +151,3 @@ class Classifier:
                 labelled(text, probabilities, self.classes, exclusive=self.exclusive, windows=len(some))
             )
         return found
-
-
-def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of classes that do not exclude each other; no overflow however large the logits are."""
-    return np.asarray(np.exp(-np.logaddexp(0, -logits)))
