@@ -12,7 +12,7 @@ from search.cli.options import (
     RANKING,
     DeviceOption,
     IndexOptions,
-    RankingOptions,
+    RerankOptions,
     checkpoint,
     top_k,
 )
@@ -24,7 +24,7 @@ READING = "Reading"
 
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
-    ranking: RankingOptions,
+    ranking: RerankOptions,
     index: IndexOptions,
     output: Output,
     model: Annotated[
@@ -101,7 +101,7 @@ def ask(
     if logits and not output.as_json:
         raise typer.BadParameter("--logits goes with --json")
     asks_index = (ranking, index, k, per_document, reader_weight) != (
-        RankingOptions(), IndexOptions(offline=index.offline), 10, HITS_OF_A_DOCUMENT, 1.0,
+        RerankOptions(), IndexOptions(offline=index.offline), 10, HITS_OF_A_DOCUMENT, 1.0,
     )  # fmt: skip
     if inside is not None and asks_index:
         raise typer.BadParameter(
@@ -131,7 +131,8 @@ def ask(
                 reader_weight=reader_weight,
                 progress=progress,
                 **reading,
-                **ranking.keywords,
+                where=ranking.where,
+                **ranking.order,
             )
             notes = opened.notes
     output.show(

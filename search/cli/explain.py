@@ -13,7 +13,7 @@ from search.cli.options import (
     QueryArgument,
     QuestionOptions,
     RankingOptions,
-    ScoreOptions,
+    RerankOptions,
     passage_id,
     passage_or_path,
     top_k,
@@ -30,7 +30,7 @@ TopK = Annotated[int, top_k("As the query had it, whose ranks are meant.")]
 
 def explain(
     text: QueryArgument,
-    ranking: RankingOptions,
+    ranking: RerankOptions,
     parts: QuestionOptions,
     index: IndexOptions,
     output: DrawnOutput,
@@ -102,7 +102,7 @@ def contrast(
         ),
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
-    ranking: RankingOptions,
+    ranking: RerankOptions,
     parts: QuestionOptions,
     index: IndexOptions,
     output: Output,
@@ -133,7 +133,7 @@ def why_not(
             help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
         ),
     ],
-    score: ScoreOptions,
+    score: RankingOptions,
     index: IndexOptions,
     output: Output,
     k: Annotated[int, top_k("How many hits the query asked for.")] = 10,
@@ -157,7 +157,7 @@ def why_not(
 
 
 def _ranked(
-    opened: Index, question: str | Question, ranks: Sequence[int], k: int, ranking: RankingOptions
+    opened: Index, question: str | Question, ranks: Sequence[int], k: int, ranking: RerankOptions
 ) -> dict[int, Hit]:
     """The hits at some ranks of a query, asked for as `seewhy query` asks.
 
@@ -173,7 +173,9 @@ def _ranked(
         return {}
     if min(ranks) < 1:
         raise InputError(f"there is no rank {min(ranks)}; the best hit is 1.")
-    hits = opened.query(question, k=max(k, *ranks), per_document=HITS_OF_A_DOCUMENT, **ranking.keywords)
+    hits = opened.query(
+        question, k=max(k, *ranks), per_document=HITS_OF_A_DOCUMENT, where=ranking.where, **ranking.order
+    )
     if max(ranks) > len(hits):
         raise InputError(f"there is no rank {max(ranks)}: the query has {len(hits)} hits.")
     return {rank: hits[rank - 1] for rank in ranks}

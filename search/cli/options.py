@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from search.encoding import Encoder
     from search.index import Index
     from search.ranking.question import Question
+    from search.records import options
 
 HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
 
@@ -138,7 +139,7 @@ class Mode(str, Enum):
 
 
 @dataclass(frozen=True)
-class ScoreOptions:
+class RankingOptions:
     """What a score is made of, and which passages have one."""
 
     mode: Annotated[
@@ -171,13 +172,13 @@ class ScoreOptions:
     ] = False
 
     @property
-    def score(self) -> dict[str, Any]:
-        """The keyword arguments of `Index.explain` and its like."""
+    def score(self) -> options.RankingOptions:
+        """As `Index.explain` and its like take them."""
         return {"mode": self.mode.value, "weight": self.weight, "phrases": self.phrases}
 
 
 @dataclass(frozen=True)
-class RankingOptions(ScoreOptions):
+class RerankOptions(RankingOptions):
     """How hits are ranked."""
 
     rerank: Annotated[
@@ -190,14 +191,9 @@ class RankingOptions(ScoreOptions):
     ] = None
 
     @property
-    def order(self) -> dict[str, Any]:
-        """The keyword arguments of `Index.hit`: those of the score, and the rerank."""
-        return self.score | {"rerank": self.rerank}
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """The keyword arguments of `Index.query`."""
-        return self.order | {"where": self.where}
+    def order(self) -> options.RerankOptions:
+        """As `Index.hit` takes them: how scores are made, and what looks again."""
+        return {**self.score, "rerank": self.rerank}
 
     def as_typed(self, filtered: bool = True) -> str:
         """The options once more, for a command that is to rank likewise; without the filter on demand."""

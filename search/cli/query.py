@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +20,7 @@ from search.cli.options import (
     ModelOption,
     PoolingOption,
     QuestionOptions,
-    RankingOptions,
+    RerankOptions,
     WhereOption,
     passage_id,
     passage_or_path,
@@ -31,6 +31,7 @@ from search.cli.progress import Clock
 
 if TYPE_CHECKING:
     from search.index import Index
+    from search.records import options
     from search.records.hits import Hit, Surroundings
 
 
@@ -94,9 +95,15 @@ class SelectionOptions:
     ] = 0.0
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        """The keyword arguments of `Index.query` and `Index.similar`."""
-        return vars(self)
+    def selection(self) -> options.SelectionOptions:
+        """As `Index.query` and `Index.similar` take them."""
+        return {
+            "per_document": self.per_document,
+            "group": self.group,
+            "offset": self.offset,
+            "min_score": self.min_score,
+            "diversity": self.diversity,
+        }
 
     @property
     def plain(self) -> bool:
@@ -196,7 +203,7 @@ class HitsOutput(Output):
 def query(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.")],
     selection: SelectionOptions,
-    ranking: RankingOptions,
+    ranking: RerankOptions,
     parts: QuestionOptions,
     index: IndexOptions,
     output: HitsOutput,
@@ -230,7 +237,7 @@ def query(
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
         opened.query("a", k=1, **ranking.score)
         clock.lap("load FAISS and the vectors, first query")
-    hits = opened.query(question, **selection.keywords, **ranking.keywords)
+    hits = opened.query(question, selection.k, **selection.selection, where=ranking.where, **ranking.order)
     around = output.around(opened, hits)
     clock.lap(f"encode the query, search, {'rerank, ' if ranking.rerank else ''}fetch")
     if form is not Format.text:
@@ -249,7 +256,7 @@ def query(
         note("\n" + clock.report())
 
 
-def _why_none(ranking: RankingOptions, selection: SelectionOptions) -> str:
+def _why_none(ranking: RerankOptions, selection: SelectionOptions) -> str:
     """What to say where there is no hit."""
     passes = " that passes the filter" if ranking.where else ""
     if selection.min_score is not None:
@@ -261,7 +268,7 @@ def _why_none(ranking: RankingOptions, selection: SelectionOptions) -> str:
     return "no passage passes the filter." if ranking.where else ""
 
 
-def _best(hit: Hit, selection: SelectionOptions, index: IndexOptions, ranking: RankingOptions) -> str:
+def _best(hit: Hit, selection: SelectionOptions, index: IndexOptions, ranking: RerankOptions) -> str:
     """The best hit, and the options that make it one, for another command.
 
     A rank means the plain list to other commands; a passage is the same in all of them.
@@ -311,7 +318,7 @@ def similar(
         raise typer.BadParameter("--explain shows one hit alone: leave --around and --context out.")
     opened = index.open()
     meant = passage_or_path(what)
-    hits = opened.similar(meant, same_document=same_document, where=where, **selection.keywords)
+    hits = opened.similar(meant, selection.k, same_document=same_document, where=where, **selection.selection)
     if explain:
         hit = _hit_of(explain, hits)
         explanation = opened.explain_similar(meant, hit)
