@@ -14,7 +14,7 @@ from search.ranking.options import WEIGHT, Ranking, Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
 from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Surroundings
-from search.records.options import RankingOptions, RerankOptions, SelectionOptions, parts_of
+from search.records.options import RankingOptions, RerankOptions, SimilarOptions, parts_of
 from search.store.database import read_meta
 from search.store.layout import DATABASE, find_index, place_for
 from search.store.settings import PassageSettings
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         AnnotateOptions,
         BuildOptions,
         QueryOptions,
-        SimilarOptions,
         SourceOptions,
         TagOptions,
     )
@@ -274,9 +273,8 @@ class Index:
                 cannot be understood.
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
-        where = options.pop("where", None)
-        ranking_options, selection_options = parts_of(options, RerankOptions, SelectionOptions)
-        question = as_question(text)
+        ranking_options, selection_options = parts_of(options, RerankOptions, SimilarOptions)
+        question, where = as_question(text), selection_options.pop("where", None)
         selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
         among = self._among(where)
         query = self._encoded(question, ranking)
@@ -392,8 +390,8 @@ class Index:
         """
         from search.ranking.question import similar_to
 
-        where = options.pop("where", None)
-        (selection_options,) = parts_of(options, SelectionOptions)
+        (selection_options,) = parts_of(options, SimilarOptions)
+        where = selection_options.pop("where", None)
         selection = Selection.of(k, **selection_options)
         with self._store.reading() as snapshot:
             query, ids = similar_to(snapshot, what)

@@ -48,8 +48,8 @@ def explain(
     """Why two free texts have their cosine; as `Index.explain`, without an index."""
     encoder = _encoder_of(model, pooling)
     layer = similarity_layer(encoder.n_layers)
-    asked, found = encoder.tokens([query, passage], layers=[layer, -1])
-    return explain_pair(asked, found, encoder=encoder, layer=layer)
+    query_tokens, passage_tokens = encoder.tokens([query, passage], layers=[layer, -1])
+    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layer=layer)
 
 
 def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:

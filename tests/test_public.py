@@ -1,6 +1,7 @@
 """The public names, what importing them costs, and which stage may know which."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,29 @@ def test_imports_go_one_way() -> None:
                 assert STAGES.index(theirs) <= STAGES.index(mine), f"{relative} imports search.{theirs}"
                 if mine == "render":
                     assert theirs in ("records", "render"), f"{relative} imports search.{theirs}"
+
+
+def test_only_the_store_knows_sqlite_and_faiss() -> None:
+    for path in modules():
+        relative = path.relative_to(REPOSITORY / "search")
+        if relative.parts[0] in ("store", "indexing"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = {node.module or ""}
+            elif isinstance(node, ast.Import):
+                names = {alias.name for alias in node.names}
+            else:
+                continue
+            assert not names & {"sqlite3", "sqlite_utils", "faiss"}, f"{relative} imports {names}"
+
+
+def test_every_option_of_a_query_is_documented() -> None:
+    from search.records.options import BuildOptions, QueryOptions
+
+    for function, options in ((search.Index.query, QueryOptions), (search.Index.build, BuildOptions)):
+        for name in options.__annotations__:
+            assert re.search(rf"\b{name}\b.*:", function.__doc__ or ""), f"{function.__name__}: {name}"
 
 
 def test_only_the_command_line_prints() -> None:

@@ -157,18 +157,18 @@ def _places(
     snapshot: Snapshot, terms: Sequence[QueryTerm], context: str, text: str
 ) -> list[tuple[Occurrence, ...]]:
     """Where each term stands in a passage, in its text first."""
-    found: list[list[Occurrence]] = [[] for _ in terms]
+    places: list[list[Occurrence]] = [[] for _ in terms]
     parts: tuple[tuple[Literal["text", "context"], str], ...] = (("text", text), ("context", context))
     for part, source in parts:
         said = snapshot.words(source) if terms else []
-        for term, places in zip(terms, found, strict=True):
-            places += (Occurrence(part, start, end) for start, end in _runs(term.stems, said))
-    return [tuple(places) for places in found]
+        for term, mine in zip(terms, places, strict=True):
+            mine += (Occurrence(part, start, end) for start, end in _runs(term.stems, said))
+    return [tuple(mine) for mine in places]
 
 
 def _runs(wanted: tuple[str, ...], said: Sequence[QueryTerm]) -> list[tuple[int, int]]:
     """The spans of words in a row whose tokens are those that are wanted."""
-    found = []
+    spans = []
     for first in range(len(said)):
         run: tuple[str, ...] = ()
         last = first
@@ -176,5 +176,5 @@ def _runs(wanted: tuple[str, ...], said: Sequence[QueryTerm]) -> list[tuple[int,
             run += said[last].stems
             last += 1
         if run == wanted:
-            found.append((said[first].start, said[last - 1].end))
-    return found
+            spans.append((said[first].start, said[last - 1].end))
+    return spans

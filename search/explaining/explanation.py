@@ -146,13 +146,13 @@ def explain_parts(
 
 def _in_a_row(tokens: Sequence[tuple[Token, ...]], texts: Sequence[str]) -> tuple[Token, ...]:
     """The tokens of several texts, with their offsets in all the texts, one a line, and words counted on."""
-    found: list[Token] = []
+    row: list[Token] = []
     at = words = 0
     for mine, text in zip(tokens, texts, strict=True):
         for token in mine:
             moved = at if token.part == "text" else 0
             word = None if token.word is None else token.word + words
-            found.append(replace(token, start=token.start + moved, end=token.end + moved, word=word))
+            row.append(replace(token, start=token.start + moved, end=token.end + moved, word=word))
         words += 1 + max((token.word for token in mine if token.word is not None), default=0)
         at += len(text) + 1
-    return tuple(found)
+    return tuple(row)

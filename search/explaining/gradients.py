@@ -65,9 +65,9 @@ class Attribution:
         while True:
             if steps not in self._known:
                 self._known[steps] = self._model.token_addends(self._query, steps)
-            found = self._model.products(way, self._known[steps], steps)
-            if abs(cosine - found.sum()) < _TOLERANCE * abs(cosine) or steps >= MOST_STEPS:
-                return found, steps
+            cells = self._model.products(way, self._known[steps], steps)
+            if abs(cosine - cells.sum()) < _TOLERANCE * abs(cosine) or steps >= MOST_STEPS:
+                return cells, steps
             steps *= 2
 
 
@@ -131,7 +131,7 @@ class Differentiable:
         torch = self._torch
         n = len(path.start)
         base = self._at(path, np.zeros(1))[0]
-        found = np.zeros((n, len(base)))
+        addends = np.zeros((n, len(base)))
         rows = [(i, t, weight) for i in path.moving for t, weight in _points(steps)]
         for some in _pieces(rows, n):
             parts = torch.zeros(len(some), n, path.start.shape[1], device=path.start.device)
@@ -146,9 +146,9 @@ class Differentiable:
                 points = torch.autograd.forward_ad.make_dual(_between(path, [t for _, t, _ in some]), parts)
                 slopes = torch.autograd.forward_ad.unpack_dual(self._embed(path, points)).tangent
             for (i, _, weight), slope in zip(some, slopes.double().cpu().numpy(), strict=True):
-                found[i] += weight * slope
-        found[_first_special(path)] += base
-        return found
+                addends[i] += weight * slope
+        addends[_first_special(path)] += base
+        return addends
 
     def products(self, path: Path, directions: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
         """(q, n): the products of q directions (q, d) with the addends of an embedding.
@@ -156,7 +156,7 @@ class Differentiable:
         By backward differentiation, which takes as many passes as there are directions that are not zero.
         """
         torch = self._torch
-        found = np.zeros((len(directions), len(path.start)))
+        products = np.zeros((len(directions), len(path.start)))
         wanted = np.flatnonzero(directions.any(axis=1))
         towards = self._tensor(directions[wanted])
         for some in _pieces(list(_points(steps)), len(path.start)):
@@ -166,9 +166,9 @@ class Differentiable:
                 weights = self._tensor(np.array([weight for _, weight in some]))
                 for row, total in zip(wanted, (shadows * weights[:, None]).sum(dim=0), strict=True):
                     (slopes,) = torch.autograd.grad(total, points, retain_graph=True)
-                    found[row] += (slopes * path.way).sum(dim=(0, 2)).double().cpu().numpy()
-        found[:, _first_special(path)] += directions @ self._at(path, np.zeros(1))[0]
-        return found
+                    products[row] += (slopes * path.way).sum(dim=(0, 2)).double().cpu().numpy()
+        products[:, _first_special(path)] += directions @ self._at(path, np.zeros(1))[0]
+        return products
 
     def _at(self, path: Path, where: NDArray[np.float64]) -> NDArray[np.float64]:
         """Embeddings at points of a path, (len(where), d)."""

@@ -58,13 +58,16 @@ def _neighbours(
     return (
         tuple(
             Neighbour(
-                one.id, one.text[: max(0, min(one.end, hit.start) - one.start)], one.line_start, one.line_end
+                near.id,
+                near.text[: max(0, min(near.end, hit.start) - near.start)],
+                near.line_start,
+                near.line_end,
             )
-            for one in before
+            for near in before
         ),
         tuple(
-            Neighbour(one.id, one.text[max(0, hit.end - one.start) :], one.line_start, one.line_end)
-            for one in after
+            Neighbour(near.id, near.text[max(0, hit.end - near.start) :], near.line_start, near.line_end)
+            for near in after
         ),
     )
 
