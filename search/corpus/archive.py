@@ -66,9 +66,8 @@ class Archive:
             raise ReadError(path, reasons.DAMAGED, "it is no whole zip archive") from error
         entries = self._zip.infolist()
         if len(entries) > MOST_ENTRIES:
-            raise ReadError(
-                path, reasons.TOO_LARGE_UNPACKED, f"{len(entries):,} entries; the limit is {MOST_ENTRIES:,}"
-            )
+            many = f"{len(entries):,} entries; the limit is {MOST_ENTRIES:,}"
+            raise ReadError(path, reasons.TOO_LARGE_UNPACKED, many)
         self._entries = {entry.filename.lower(): entry for entry in entries}
 
     def names(self) -> list[str]:
@@ -99,11 +98,8 @@ class Archive:
     def _spend(self, n_bytes: int) -> None:
         self._left -= n_bytes
         if self._left < 0:
-            raise ReadError(
-                self.path,
-                reasons.TOO_LARGE_UNPACKED,
-                f"at least {self._most - self._left:,} bytes; the limit is {self._most:,}",
-            )
+            large = f"at least {self._most - self._left:,} bytes; the limit is {self._most:,}"
+            raise ReadError(self.path, reasons.TOO_LARGE_UNPACKED, large)
 
     def xml(self, name: str, recover: bool = False) -> Any:
         """The root element of an entry. Entities stay as they are, and nothing outside is opened.
@@ -149,26 +145,15 @@ def attribute(element: Any, name: str) -> str:
 
 def child(element: Any, *names: str) -> Any:
     """The first child of that name, of that its first child of the next name, and so on; None if none."""
-    for name in names:
-        element = next((inner for inner in element if local(inner) == name), None)
-        if element is None:
-            return None
-    return element
+    return element.find("/".join(f"{{*}}{name}" for name in names))
 
 
 # Not shown: what was deleted or moved away, codes of fields, settings, readings above characters.
 _UNSEEN = frozenset("del moveFrom delText instrText fldData pPr rPr sectPr rt tabLst".split())
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
-# The core properties that are about the content, by the names they have in metadata.
-_PROPERTIES = {
-    "creator": "author",
-    "subject": "subject",
-    "keywords": "keywords",
-    "description": "description",
-    "created": "created",
-    "modified": "modified",
-}
+# The core properties that are about the content, besides the creator.
+_PROPERTIES = ("subject", "keywords", "description", "created", "modified")
 
 
 class Package:
@@ -183,7 +168,6 @@ class Package:
     """
 
     def __init__(self, path: str, raw: bytes, root: str) -> None:
-        self.path = path
         self.archive = Archive(path, raw)
         self.main = next(self.related("", "officeDocument"), "")
         self.root = self.archive.xml(self.main) if self.main else None
@@ -224,8 +208,8 @@ class Package:
                 raise
             return "", {}
         values = {} if properties is None else {local(item): item.text or "" for item in properties}
-        found = {ours: values[theirs] for theirs, ours in _PROPERTIES.items() if values.get(theirs)}
-        return values.get("title", ""), found
+        found = {name: values.get(name, "") for name in _PROPERTIES}
+        return values.get("title", ""), {"author": values.get("creator", ""), **found}
 
 
 def seen(parent: Any) -> Iterator[Any]:
@@ -246,19 +230,17 @@ def text_of(parent: Any, aside: Callable[[Any], bool] = lambda element: False) -
         parent: a paragraph.
         aside: is shown every element, and takes those (True) that are no part of the running text.
     """
-    pieces: list[str] = []
-    _collect(parent, aside, pieces)
-    return "".join(pieces)
+    return "".join(_pieces(parent, aside))
 
 
-def _collect(parent: Any, aside: Callable[[Any], bool], pieces: list[str]) -> None:
+def _pieces(parent: Any, aside: Callable[[Any], bool]) -> Iterator[str]:
     for element in seen(parent):
         name = local(element)
         if name in _UNSEEN or aside(element):
             continue
         if name == "t":
-            pieces.append(element.text or "")
+            yield element.text or ""
         elif name in _BREAKS:
-            pieces.append(_BREAKS[name])
+            yield _BREAKS[name]
         else:
-            _collect(element, aside, pieces)
+            yield from _pieces(element, aside)

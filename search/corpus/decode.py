@@ -44,14 +44,7 @@ _DECLARED_WITHIN = 2048
 _NOT_DECLARABLE = "utf-7 unicode-escape unicode_escape raw-unicode-escape idna punycode undefined mbcs oem"
 
 _ISO_2022 = re.compile(rb"\x1b(?:\$[@AB]|\$\([@ABCD]|\([BIJ]|\$\)[ACG])")
-_ISO_2022_CODECS = (
-    "iso2022_jp",
-    "iso2022_kr",
-    "iso2022_jp_2",
-    "iso2022_jp_3",
-    "iso2022_jp_2004",
-    "iso2022_jp_ext",
-)
+_ISO_2022_CODECS = "iso2022_jp iso2022_kr iso2022_jp_2 iso2022_jp_3 iso2022_jp_2004 iso2022_jp_ext"
 
 _PRIVATE_KEY = re.compile(
     rb"\s*(?:-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d+:)"
@@ -79,8 +72,7 @@ def decode(path: str, raw: bytes) -> Decoded:
         decoded = _wide(raw)
         if decoded is None:
             raise ReadError(path, reasons.BINARY, "it holds NUL bytes")
-    if decoded is None:
-        decoded = _escaped(raw) or _strictly(raw, "utf-8") or _declared(raw) or _guessed(path, raw)
+    decoded = decoded or _escaped(raw) or _strictly(raw, "utf-8") or _declared(raw) or _guessed(path, raw)
     _check(path, decoded.text)
     return decoded
 
@@ -118,7 +110,7 @@ def _marked(raw: bytes) -> Decoded | None:
 def _escaped(raw: bytes) -> Decoded | None:
     if b"\x1b" not in raw or not _ISO_2022.search(raw):
         return None
-    for encoding in _ISO_2022_CODECS:
+    for encoding in _ISO_2022_CODECS.split():
         decoded = _strictly(raw, encoding)
         # A codec that does not know an escape sequence may hand it on as it stands.
         if decoded is not None and "\x1b" not in decoded.text:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from search.corpus import reasons
@@ -34,18 +36,12 @@ def extract(path: str, raw: bytes) -> Extracted:
         ReadError: "damaged", "encrypted" or "too large when unpacked".
     """
     package = Package(path, raw, "document")
-    body = child(package.root, "body")
     writing = Writing(path)
     story = _Story(package, writing)
-    for part in story.margins("header"):
-        story.blocks(part)
-    if body is not None:
-        story.blocks(body)
-    for part in story.margins("footer"):
-        story.blocks(part)
-    left_out = (
-        (reasons.DAMAGED, f"its {' and '.join(story.unread)} cannot be read") if story.unread else ("", "")
-    )
+    for part in (*story.margins("header"), child(package.root, "body"), *story.margins("footer")):
+        story.blocks(_children(part))
+    unread = f"its {' and '.join(story.unread)} cannot be read"
+    left_out = (reasons.DAMAGED, unread) if story.unread else ("", "")
     return writing.done(*package.title_and_metadata(), left_out)
 
 
@@ -95,7 +91,7 @@ class _Story:
 
     def _paragraph(self, element: Any) -> None:
         asides: list[Any] = []
-        text = text_of(element, _Aside(asides))
+        text = text_of(element, partial(_put_aside, asides))
         level = self._level(element)
         is_item = child(element, "pPr", "numPr") is not None or self._style(element) in self._list_styles
         if level is not None:
@@ -125,34 +121,28 @@ class _Story:
     def _table(self, table: Any) -> None:
         rows = [list(_deep(row, "tc")) for row in _deep(table, "tr") if not _is_deleted(row)]
         if all(len(cells) <= 1 for cells in rows):  # a frame around text
-            for cells in rows:
-                for cell in cells:
-                    self.blocks(cell)
+            for cell in chain.from_iterable(rows):
+                self.blocks(cell)
             return
         asides: list[Any] = []
-        first = True
+        aside, first = partial(_put_aside, asides), True
         for cells in rows:
-            texts = [" ".join(text_of(p, _Aside(asides)) for p in _paragraphs(cell)) for cell in cells]
+            texts = [" ".join(text_of(p, aside) for p in _paragraphs(cell)) for cell in cells]
             first = not self._writing.row(texts, first) and first
         self._in_list = False
         self._hang(asides)
 
 
-class _Aside:
-    """Takes out of running text what is hidden, and puts aside text boxes and references to notes."""
-
-    def __init__(self, found: list[Any]) -> None:
-        self._found = found
-
-    def __call__(self, element: Any) -> bool:
-        name = local(element)
-        if name == "r":
-            hidden = child(element, "rPr", "vanish")
-            return hidden is not None and attribute(hidden, "val") not in _OFF
-        if name == "txbxContent" or name in _NOTES:
-            self._found.append(element)
-            return True
-        return False
+def _put_aside(asides: list[Any], element: Any) -> bool:
+    """Take out of running text what is hidden, and put aside text boxes and references to notes."""
+    name = local(element)
+    if name == "r":
+        hidden = child(element, "rPr", "vanish")
+        return hidden is not None and attribute(hidden, "val") not in _OFF
+    if name == "txbxContent" or name in _NOTES:
+        asides.append(element)
+        return True
+    return False
 
 
 def _children(element: Any) -> Iterable[Any]:
@@ -204,8 +194,7 @@ def _levels(styles: Any) -> dict[str, int]:
         while style_id not in own and style_id in based_on and style_id not in passed:
             passed.add(style_id)
             style_id = based_on[style_id]
-        level = own.get(style_id)
-        if level is not None:
+        if (level := own.get(style_id)) is not None:
             found[id_] = level
     return found
 

@@ -86,6 +86,12 @@ MAX_BYTES = 64 * 2**20
 _CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 _AT_ONCE = 2**20
 
+_REFUSALS = {
+    errno.ELOOP: reasons.SYMBOLIC_LINK,
+    errno.EINVAL: reasons.NOT_REGULAR,
+    errno.EFBIG: reasons.TOO_LARGE,
+}
+
 
 def regular_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     """All bytes of a regular file, of at most `max_bytes`.
@@ -111,41 +117,47 @@ def _opened(path: str, flags: int) -> int:
     return os.open(path, flags | _CAREFULLY)
 
 
-def _listed(names: str) -> tuple[str, ...]:
-    return tuple(names.split())
+def refusal(error: OSError) -> tuple[str, str]:
+    """Why a file that was there cannot be had now, as reason and detail."""
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return reasons.VANISHED, ""
+    if isinstance(error, PermissionError):
+        return reasons.PERMISSION_DENIED, ""
+    return _REFUSALS.get(error.errno or 0, reasons.UNREADABLE_FILE), error.strerror or ""
 
 
 _KINDS = {
-    "markdown": _listed(".md .markdown .mdx .mdown .mkd"),
-    "rst": _listed(".rst .rest"),
-    "html": _listed(".html .htm .xhtml"),
-    "csv": _listed(".csv .tsv"),
-    "jsonl": _listed(".jsonl .ndjson"),
-    "pdf": _listed(".pdf"),
-    "docx": _listed(".docx .docm .dotx .dotm"),
-    "pptx": _listed(".pptx .pptm .ppsx .ppsm .potx .potm"),
-    "xlsx": _listed(".xlsx .xlsm .xltx .xltm"),
-    "epub": _listed(".epub"),
-    "code": _listed("""
+    "markdown": ".md .markdown .mdx .mdown .mkd",
+    "rst": ".rst .rest",
+    "html": ".html .htm .xhtml",
+    "csv": ".csv .tsv",
+    "jsonl": ".jsonl .ndjson",
+    "pdf": ".pdf",
+    "docx": ".docx .docm .dotx .dotm",
+    "pptx": ".pptx .pptm .ppsx .ppsm .potx .potm",
+    "xlsx": ".xlsx .xlsm .xltx .xltm",
+    "epub": ".epub",
+    "code": """
         .adb .ads .asm .awk .bash .bat .bzl .c .cc .cjs .clj .cljs .cmake .cmd .coffee .cpp .cs .css .cu .cuh
         .cxx .d .dart .diff .el .elm .erl .ex .exs .f .f90 .f95 .fish .for .fs .fsi .fsx .go .gradle .graphql
         .groovy .h .hh .hpp .hrl .hs .hxx .ino .java .jl .js .jsx .kt .kts .less .lisp .lua .m .make .mjs .mk
         .ml .mli .mm .nim .nix .pas .patch .php .pl .pm .pp .proto .ps1 .psm1 .pxd .py .pyi .pyx .r .rake .rb
         .rkt .rs .s .sass .scala .scm .scss .sh .sol .sql .sv .svelte .swift .tcl .tf .thrift .ts .tsx .v .vb
         .vhd .vhdl .vim .vue .wgsl .zig .zsh
-    """),
+    """,
 }
-_KIND_OF_SUFFIX = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes}
+_KIND_OF_SUFFIX = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()}
 
-_CODE_NAMES = frozenset(
-    _listed("""
-        makefile gnumakefile dockerfile containerfile jenkinsfile vagrantfile rakefile gemfile brewfile
-        procfile justfile cmakelists.txt sconstruct sconscript build.bazel workspace meson.build
-    """)
-)
+_CODE_NAMES = """
+    makefile gnumakefile dockerfile containerfile jenkinsfile vagrantfile rakefile gemfile brewfile
+    procfile justfile cmakelists.txt sconstruct sconscript build.bazel workspace meson.build
+""".split()
 
-# Those that the extra `documents` reads, in a child process.
-DOCUMENT_KINDS = frozenset({"pdf", "docx", "pptx", "xlsx", "epub"})
+# What the extra `documents` reads, in a child process: kind -> the package that does. EPUB takes the HTML reader as
+# well, which is always there.
+EXTRA = "documents"
+PACKAGES = {"pdf": "pypdfium2", "docx": "lxml", "pptx": "lxml", "xlsx": "openpyxl", "epub": "lxml"}
+DOCUMENT_KINDS = frozenset(PACKAGES)
 
 # Those that are not read, and what people can do about it.
 _DOCUMENT_FORMATS = {
@@ -156,13 +168,13 @@ _DOCUMENT_FORMATS = {
         (".xls .xlsb .ods .numbers", "not read; save it as .xlsx"),
         (".mobi .azw3 .djvu .ps .eps .msg", "not read"),
     )
-    for suffix in _listed(suffixes)
+    for suffix in suffixes.split()
 }
 
 # Pictures, sound, film and fonts; archives and disc images; programs and what compilers leave; data,
 # models and encrypted files.
 _BINARIES = frozenset(
-    _listed("""
+    """
         .png .jpg .jpeg .gif .bmp .svg .ico .icns .tif .tiff .webp .avif .heic .heif .jxl .psd .ai .xcf .cr2 .nef
         .dng .mp3 .wav .flac .ogg .oga .opus .m4a .aac .wma .aiff .mid .midi .mp4 .m4v .mov .avi .mkv .webm
         .wmv .flv .mpg .mpeg .3gp .ttf .otf .woff .woff2 .eot
@@ -175,22 +187,21 @@ _BINARIES = frozenset(
         .db .sqlite .sqlite3 .db3 .mdb .accdb .dbf .parquet .feather .arrow .avro .orc .npy .npz .pkl
         .pickle .joblib .h5 .hdf5 .rds .rdata .pt .pth .ckpt .safetensors .onnx .tflite .gguf .ggml .faiss
         .gpg .age .blend .fbx .glb .stl .dwg .swf .mo .lmdb .mmdb .pcap
-    """)
+    """.split()
 )
 
 # Names that hold keys and passwords by convention. A search index is a copy of what it holds, often
 # in a less guarded place, so these are left out even where no ignore file names them. "*.key" is also
 # a suffix of Apple's slides; a wrong guess costs one file that could not have been read anyway.
-_SECRETS = _listed("""
+_SECRETS = """
     .env .env.* .env-* .env_* .envrc *.env *.pem *.key *.p8 *.p12 *.pfx *.pkcs12 *.jks *.keystore *.kdbx *.kdb
     *.ppk id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk .netrc _netrc .pgpass pgpass.conf
     .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg .boto .s3cfg .vault-token kubeconfig
     credentials .credentials credentials.json credentials.csv credentials.ini credentials.toml
     credentials.yaml credentials.yml credentials.xml secrets.json secrets.toml secrets.yaml secrets.yml
     secrets.ini client_secret*.json service-account*.json service_account*.json
-""")
-
-_SECRET_NAME = re.compile("|".join(map(translate, _SECRETS)))
+"""
+_SECRET_NAME = re.compile("|".join(map(translate, _SECRETS.split())))
 
 
 def kind_of(path: str) -> str:
@@ -231,18 +242,6 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
     if suffix in _DOCUMENT_FORMATS:
         return reasons.DOCUMENT_FORMAT, _DOCUMENT_FORMATS[suffix]
     return (reasons.BINARY, "") if suffix in _BINARIES else None
-
-
-EXTRA = "documents"
-
-# kind -> the package that reads it. EPUB takes the HTML reader as well, which is always there.
-PACKAGES = {
-    "pdf": "pypdfium2",
-    "docx": "lxml",
-    "pptx": "lxml",
-    "xlsx": "openpyxl",
-    "epub": "lxml",
-}
 
 
 def readable() -> frozenset[str]:

@@ -33,6 +33,7 @@ _SPACED = _names(
     " h1 h2 h3 h4 h5 h6 header hgroup hr main menu nav ol p pre listing search section table ul"
 )
 _STACKED = _names("caption dd dt figcaption legend li option optgroup summary tr")
+_LINE_ENDS = dict.fromkeys(_SPACED, 2) | dict.fromkeys(_STACKED, 1)
 _CELLS = _names("td th")
 _VERBATIM = _names("pre listing textarea xmp plaintext")
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
@@ -56,7 +57,7 @@ def document(path: str, decoded: Decoded) -> Document:
     source = _without_instructions(unix_lines(decoded.text))
     page = _Page(source)
     _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
-    text, headings = page.text(), page.headings
+    text, headings = "".join(page.pieces), page.headings
     if not text.strip():
         raise ReadError(path, reasons.NO_TEXT, "its HTML shows no text")
     return Document(
@@ -64,7 +65,7 @@ def document(path: str, decoded: Decoded) -> Document:
         kind="html",
         text=text,
         title=page.title or next((h.words for h in headings if h.level == 1), "") or file_stem(path),
-        lines=page.lines(),
+        lines=LineMap(tuple(page.offsets), tuple(page.lines)),
         sections=sections(headings, 0, len(text)),
         metadata=page.metadata,
         encoding=decoded.encoding,
@@ -91,16 +92,12 @@ class _Page:
         self.title = ""
         self.metadata: dict[str, Any] = {}
         self.headings: list[Heading] = []
-        self._pieces: list[str] = []
+        self.pieces: list[str] = []
         self._length = 0
         # What is to stand before the next piece: this many line ends, or if none, this space or tab.
         self._line_ends, self._space = 0, ""
-        self._offsets, self._lines = [0], [1]
-
-    @property
-    def line(self) -> int:
-        """The line of the source that the last piece stands on."""
-        return self._lines[-1]
+        # Where in the text another line of the source begins, and which.
+        self.offsets, self.lines = [0], [1]
 
     def space(self, space: str = " ") -> None:
         """Whatever comes next is apart from what came; a tab between cells beats a space."""
@@ -123,33 +120,25 @@ class _Page:
         separator = self._separator()
         self._line_ends, self._space = 0, ""
         start = self._length + len(separator)
-        if line != self._lines[-1]:
-            if start == 0:
-                self._lines[0] = line
-            else:
-                self._offsets.append(start)
-                self._lines.append(line)
-        self._pieces += (separator, piece)
+        if start == 0:
+            self.lines[0] = line
+        elif line != self.lines[-1]:
+            self.offsets.append(start)
+            self.lines.append(line)
+        self.pieces += (separator, piece)
         self._length = start + len(piece)
 
     def mark(self) -> tuple[int, int]:
         """Where the next piece will stand, if no more line ends are asked for: its offset and number."""
-        return self._length + len(self._separator()), len(self._pieces)
+        return self._length + len(self._separator()), len(self.pieces)
 
     def end_heading(self, mark: tuple[int, int], level: int) -> None:
         """What has been added since `mark` is a heading, if it has any words."""
         start, first = mark
-        words = one_line("".join(self._pieces[first:]))
+        words = one_line("".join(self.pieces[first:]))
         if words:
             self.headings.append(Heading(start, level, words))
-
-    def text(self) -> str:
-        """All that has been added."""
-        return "".join(self._pieces)
-
-    def lines(self) -> LineMap:
-        """The lines of `text`."""
-        return LineMap(tuple(self._offsets), tuple(self._lines))
+        self.line_ends(2)
 
     def _separator(self) -> str:
         return ("\n" * self._line_ends or self._space) if self._length else ""
@@ -196,19 +185,11 @@ def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
     elif name in _CELLS:
         page.space("\t")
         return partial(page.space, "\t")
-    elif name in _HEADINGS:
-        page.line_ends(2)
-        mark = page.mark()
-
-        def leave() -> None:
-            page.end_heading(mark, int(name[1]))
-            page.line_ends(2)
-
-        return leave
-    elif name in _SPACED or name in _STACKED:
-        least = 2 if name in _SPACED else 1
-        page.line_ends(least)
-        return partial(page.line_ends, least)
+    elif name in _LINE_ENDS:
+        page.line_ends(_LINE_ENDS[name])
+        if name in _HEADINGS:
+            return partial(page.end_heading, page.mark(), int(name[1]))
+        return partial(page.line_ends, _LINE_ENDS[name])
     return None
 
 
@@ -236,7 +217,7 @@ def _add_text(node: Text, verbatim: bool, page: _Page) -> None:
 def _first_line(node: Text, page: _Page) -> int:
     """The line of the source that a text's first character stands on."""
     if node.origin_line is None:
-        return page.line
+        return page.lines[-1]
     at = node.origin_offset or 0
     # The parser drops a line end right after <pre>, but says that the text begins with it.
     parent = node.parent

@@ -219,18 +219,10 @@ _MAX_BYTES = 2**20
 IGNORE_FILES = (".gitignore", ".ignore", ".seewhyignore")
 
 # Made by machines, never read by people. Weaker than any ignore file: "!venv/" takes one back.
-_NEVER_WANTED = (
-    "__pycache__/",
-    "__pypackages__/",
-    "node_modules/",
-    "bower_components/",
-    "jspm_packages/",
-    "venv/",
-    ".venv/",
-    "site-packages/",
-    "*.egg-info/",
-    ".ipynb_checkpoints/",
-)
+_NEVER_WANTED = """
+    __pycache__/ __pypackages__/ node_modules/ bower_components/ jspm_packages/ venv/ .venv/ site-packages/
+    *.egg-info/ .ipynb_checkpoints/
+"""
 
 
 @dataclass(frozen=True)
@@ -263,7 +255,7 @@ class Rules:
 
 def built_in_rules() -> Rules:
     """The rules that hold before any ignore file has spoken."""
-    return Rules("", Patterns(_NEVER_WANTED))
+    return Rules("", Patterns(_NEVER_WANTED.split()))
 
 
 def with_file(outer: Rules, folder: str, ignore_file: Path) -> Rules:
@@ -272,11 +264,7 @@ def with_file(outer: Rules, folder: str, ignore_file: Path) -> Rules:
     Raises:
         OSError: the file cannot be read, or is a pipe, a link or larger than 1 MiB.
     """
-    return Rules(folder, Patterns(_lines_of(ignore_file)), outer)
-
-
-def _lines_of(path: Path) -> list[str]:
-    raw = regular_bytes(path, _MAX_BYTES).removeprefix(codecs.BOM_UTF8)
+    raw = regular_bytes(ignore_file, _MAX_BYTES).removeprefix(codecs.BOM_UTF8)
     # Undecodable bytes become the same surrogates that os.scandir gives for such names.
-    text = raw.decode("utf-8", "surrogateescape")
-    return [line.removesuffix("\r") for line in text.split("\n")]
+    lines = raw.decode("utf-8", "surrogateescape").split("\n")
+    return Rules(folder, Patterns(line.removesuffix("\r") for line in lines), outer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 from collections.abc import Iterator
 
@@ -15,17 +14,12 @@ from search.corpus.files import (
     SourceFile,
     file_name,
     kind_of,
+    refusal,
     regular_bytes,
 )
 from search.corpus.text import line_map
 from search.errors import ReadError
 from search.records.documents import Document, Section
-
-_REASONS = {
-    errno.ELOOP: reasons.SYMBOLIC_LINK,
-    errno.EINVAL: reasons.NOT_REGULAR,
-    errno.EFBIG: reasons.TOO_LARGE,
-}
 
 
 def read(
@@ -44,13 +38,8 @@ def load(file: SourceFile) -> Contents:
     """
     try:
         raw = regular_bytes(file.absolute)
-    except (FileNotFoundError, NotADirectoryError):
-        raise ReadError(file.path, reasons.VANISHED) from None
-    except PermissionError:
-        raise ReadError(file.path, reasons.PERMISSION_DENIED) from None
     except OSError as error:
-        reason = _REASONS.get(error.errno or 0, reasons.UNREADABLE_FILE)
-        raise ReadError(file.path, reason, error.strerror or "") from error
+        raise ReadError(file.path, *refusal(error)) from error
     return Contents(raw, hashlib.sha256(raw).hexdigest())
 
 

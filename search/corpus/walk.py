@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from search.corpus import reasons
-from search.corpus.files import MAX_BYTES, Skipped, SourceFile, is_secret, readable, unreadable
+from search.corpus.files import MAX_BYTES, Skipped, SourceFile, is_secret, readable, refusal, unreadable
 from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, parse, with_file
 from search.errors import InputError
 
@@ -69,13 +69,14 @@ def _listed_root(root: Path) -> list[os.DirEntry[str]]:
     try:
         return _listed(str(root))
     except FileNotFoundError:
-        raise InputError(f"{root} does not exist; check the spelling, or mount the drive it is on") from None
+        problem = "does not exist; check the spelling, or mount the drive it is on"
     except NotADirectoryError:
-        raise InputError(f"{root} is not a folder; name the folder that holds it, '{root.parent}'") from None
+        problem = f"is not a folder; name the folder that holds it, '{root.parent}'"
     except PermissionError:
-        raise InputError(f"{root} cannot be listed: permission denied; check its permissions") from None
+        problem = "cannot be listed: permission denied; check its permissions"
     except OSError as error:
-        raise InputError(f"{root} cannot be listed ({error.strerror}); check the drive it is on") from error
+        problem = f"cannot be listed ({error.strerror}); check the drive it is on"
+    raise InputError(f"{root} {problem}")
 
 
 def _listed(folder: str) -> list[os.DirEntry[str]]:
@@ -144,12 +145,8 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
     try:
         # os.lstat rather than entry.stat, which knows no inode on Windows.
         status = os.lstat(entry.path)
-    except FileNotFoundError:
-        return Skipped(path, reasons.VANISHED)
-    except PermissionError:
-        return Skipped(path, reasons.PERMISSION_DENIED)
     except OSError as error:
-        return Skipped(path, reasons.UNREADABLE_FILE, error.strerror or "")
+        return Skipped(path, *refusal(error))
     if stat.S_ISLNK(status.st_mode) or _is_junction(status):
         return Skipped(path, reasons.SYMBOLIC_LINK)
     is_folder = stat.S_ISDIR(status.st_mode)
@@ -161,9 +158,8 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
     if is_folder:
         return None
     if status.st_size > filters.max_bytes:
-        return Skipped(
-            path, reasons.TOO_LARGE, f"{status.st_size:,} bytes; the limit is {filters.max_bytes:,}"
-        )
+        large = f"{status.st_size:,} bytes; the limit is {filters.max_bytes:,}"
+        return Skipped(path, reasons.TOO_LARGE, large)
     return SourceFile(path, entry.path, status.st_size, status.st_mtime_ns, status.st_ino)
 
 

@@ -82,9 +82,8 @@ class Writing:
         start = self._length + (line_ends if self._length else 0)
         self._length += len(piece)
         if self._length > self._most:
-            raise ReadError(
-                self._path, reasons.TOO_LARGE_UNPACKED, f"its text has more than {self._most:,} characters"
-            )
+            long = f"its text has more than {self._most:,} characters"
+            raise ReadError(self._path, reasons.TOO_LARGE_UNPACKED, long)
         self._pages += [start] * self._next_pages
         self._headings += [Heading(start, level, words) for level, words in self._next_headings]
         self._breaks += [start] * self._next_break
@@ -95,10 +94,6 @@ class Writing:
     def paragraph(self, piece: str) -> bool:
         """A piece with a blank line before it."""
         return self.add(piece, 2)
-
-    def line(self, piece: str) -> bool:
-        """A piece on a new line."""
-        return self.add(piece, 1)
 
     def row(self, cells: Sequence[str], first: bool) -> bool:
         """A row of a table: its cells apart by tabs, the first row with a blank line before it."""
@@ -134,18 +129,15 @@ class Writing:
     ) -> Extracted:
         """All of it. Without a `title` the first heading of level 0 or 1 is it, if that may be."""
         text = "".join(self._pieces)
-        pages = [*self._pages, *[len(text)] * self._next_pages]
-        found = [h.words for h in self._headings if h.level <= 1 and h.words and titled_by_heading]
+        pages = (*self._pages, *[len(text)] * self._next_pages)
+        headings = (h.words for h in self._headings if h.level <= 1 and h.words and titled_by_heading)
+        filled = {name: str(value) for name, value in (metadata or {}).items() if str(value or "").strip()}
         return Extracted(
             text=text,
-            title=real_title(title) or next(iter(found), ""),
-            metadata={
-                name: one_line(clean(str(value)))
-                for name, value in (metadata or {}).items()
-                if str(value or "").strip()
-            },
+            title=real_title(title) or next(headings, ""),
+            metadata={name: one_line(clean(value)) for name, value in filled.items()},
             sections=tuple(_cut(sections(self._headings, 0, len(text)), self._breaks)),
-            pages=tuple(pages),
+            pages=pages,
             left_out=left_out,
         )
 

@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.archive import MOST_UNPACKED, Archive
+from search.corpus.archive import Archive
 from search.corpus.writing import Extracted, Writing
 from search.errors import ReadError
 
@@ -61,7 +61,7 @@ def extract(path: str, raw: bytes) -> Extracted:
 
 def _check(path: str, raw: bytes) -> None:
     """Refuse what is too large or defines entities, which no Office file may, before it is parsed."""
-    archive = Archive(path, raw, MOST_UNPACKED)
+    archive = Archive(path, raw)
     for name in archive.names():
         if name.lower().endswith(_PARTS) and any(mark in archive.read(name) for mark in _ENTITIES):
             raise ReadError(path, reasons.DAMAGED, f"'{name}' in it defines entities")
