@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from search.corpus.files import DOCUMENT_KINDS
 from search.records.documents import Document, Section
@@ -13,8 +14,8 @@ from search.records.documents import Document, Section
 _MOST_BARE_HEADINGS = 8
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
-_LONGEST_HEADING = 10
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_LONGEST_HEADING = 10  # lines that it could take
 
 # Kinds whose text is what a reader sees, so that a heading is its words and no marks.
 _SHOWN = ("html", *DOCUMENT_KINDS)
@@ -61,25 +62,13 @@ def blocks(document: Document) -> Iterator[Block]:
 
 def _end_of_heading(document: Document, section: Section) -> int:
     """Where the text beneath a section's heading starts; `section.start` if no heading begins it."""
-    if not section.trail:
-        return section.start
     lines: list[str] = []
-    for line in _lines(document.text, section):
-        lines.append(line)
-        if _is_heading(lines, section.trail[-1], document.kind):
-            return section.start + len("".join(lines))
+    if section.trail:
+        for line in islice(_LINE.finditer(document.text, section.start, section.end), _LONGEST_HEADING):
+            lines.append(line[0])
+            if _is_heading(lines, section.trail[-1], document.kind):
+                return line.end()
     return section.start
-
-
-def _lines(text: str, section: Section) -> Iterator[str]:
-    """The first lines of a section, those that its heading could take."""
-    at = section.start
-    for _ in range(_LONGEST_HEADING):
-        line = _LINE.match(text, at, section.end)
-        if line is None or at >= section.end:
-            return
-        yield line[0]
-        at = line.end()
 
 
 def _is_heading(lines: list[str], words: str, kind: str) -> bool:
@@ -91,12 +80,8 @@ def _is_heading(lines: list[str], words: str, kind: str) -> bool:
         return True
     # A line of text with a line of punctuation below it, and in reStructuredText maybe one above it.
     has_text = any(line.strip() and not _ADORNMENT.match(line) for line in lines[:-1])
-    return has_text and bool(last) and _ADORNMENT.match(last) is not None and _begins(lines, words)
-
-
-def _begins(lines: list[str], words: str) -> bool:
-    first_word = words.split()[0]
-    return any(first_word in line for line in lines)
+    is_underlined = bool(last) and _ADORNMENT.match(last) is not None
+    return has_text and is_underlined and any(words.split()[0] in line for line in lines)
 
 
 class Contexts:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from search.corpus import reasons
@@ -98,32 +99,32 @@ def _without_mark(raw: bytes) -> bytes:
     return raw.removeprefix(codecs.BOM_UTF8)
 
 
-def _marked(raw: bytes) -> Decoded | None:
-    for mark, encoding in _MARKS:
-        if raw.startswith(mark):
-            decoded = _strictly(raw[len(mark) :], encoding)
-            if decoded is not None:
-                return decoded
-    return None
-
-
-def _escaped(raw: bytes) -> Decoded | None:
-    if b"\x1b" not in raw or not _ISO_2022.search(raw):
-        return None
-    for encoding in _ISO_2022_CODECS.split():
+def _first(
+    raw: bytes, encodings: Iterable[str], accepts: Callable[[str], bool] = lambda text: True
+) -> Decoded | None:
+    """The text in the first of the encodings that all bytes are valid in and that gives a text to accept."""
+    for encoding in encodings:
         decoded = _strictly(raw, encoding)
-        # A codec that does not know an escape sequence may hand it on as it stands.
-        if decoded is not None and "\x1b" not in decoded.text:
+        if decoded is not None and accepts(decoded.text):
             return decoded
     return None
 
 
+def _marked(raw: bytes) -> Decoded | None:
+    found = (_strictly(raw[len(mark) :], encoding) for mark, encoding in _MARKS if raw.startswith(mark))
+    return next(filter(None, found), None)
+
+
+def _escaped(raw: bytes) -> Decoded | None:
+    if not _ISO_2022.search(raw):
+        return None
+    # A codec that does not know an escape sequence may hand it on as it stands.
+    return _first(raw, _ISO_2022_CODECS.split(), lambda text: "\x1b" not in text)
+
+
 def _declared(raw: bytes) -> Decoded | None:
     head = _without_mark(raw[:_DECLARED_WITHIN])
-    for declaration in _DECLARATIONS:
-        found = declaration.search(head)
-        if found is None:
-            continue
+    for found in filter(None, (declaration.search(head) for declaration in _DECLARATIONS)):
         try:
             encoding = codecs.lookup(found[1].decode("ascii", "replace")).name
         except LookupError:
@@ -135,12 +136,9 @@ def _declared(raw: bytes) -> Decoded | None:
 
 def _wide(raw: bytes) -> Decoded | None:
     """UTF-16 or UTF-32 without a mark: told from binary data by what the characters are."""
-    for encoding, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
-        if len(raw) % width == 0:
-            decoded = _strictly(raw, encoding)
-            if decoded is not None and _is_plausible(decoded.text[:_SAMPLE]):
-                return decoded
-    return None
+    widths = {"utf-32-le": 4, "utf-32-be": 4, "utf-16-le": 2, "utf-16-be": 2}
+    possible = (encoding for encoding, width in widths.items() if len(raw) % width == 0)
+    return _first(raw, possible, lambda text: _is_plausible(text[:_SAMPLE]))
 
 
 def _is_plausible(text: str) -> bool:
@@ -169,8 +167,7 @@ def _guessed(path: str, raw: bytes) -> Decoded:
     names = [guess["encoding"]]
     # The guess rests on the first 200 kB; what follows may need the larger set of the same family.
     names.append(str(chardet.detect(raw, prefer_superset=True)["encoding"]))
-    for name in names:
-        decoded = _strictly(raw, name)
-        if decoded is not None:
-            return Decoded(decoded.text, codecs.lookup(name).name)
-    raise ReadError(path, reasons.UNDECODABLE, f"it begins like {names[0]}, but some bytes are not")
+    decoded = _first(raw, names)
+    if decoded is None:
+        raise ReadError(path, reasons.UNDECODABLE, f"it begins like {names[0]}, but some bytes are not")
+    return Decoded(decoded.text, codecs.lookup(decoded.encoding).name)

@@ -61,24 +61,25 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     found = _FRONT_MATTER.match(text)
     if found is None:
         return {}, 0
-    parse = _yaml if found["fence"] == "---" else _toml
     try:
-        values = parse(unix_lines(found["block"]))
+        values = _values(found["fence"], unix_lines(found["block"]))
         return (json_values(values), found.end()) if isinstance(values, dict) else ({}, 0)
     except (ValueError, RecursionError):
         return {}, 0
 
 
-def _yaml(block: str) -> Any:
-    import yaml
+def _values(fence: str, block: str) -> Any:
+    """
+    Raises:
+        ValueError: the block is no YAML, or no TOML.
+    """
+    if fence == "---":
+        import yaml
 
-    try:
-        return yaml.safe_load(block)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
-
-
-def _toml(block: str) -> Any:
+        try:
+            return yaml.safe_load(block)
+        except yaml.YAMLError as error:
+            raise ValueError(str(error)) from error
     try:
         import tomllib
     except ModuleNotFoundError:  # Python 3.10

@@ -139,11 +139,9 @@ class _Child:
         thread.start()
         deadline = time.monotonic() + limits.seconds
         while True:
-            try:
+            with contextlib.suppress(queue.Empty):
                 answer = answers.get(timeout=_TICK)
                 break
-            except queue.Empty:
-                pass
             if time.monotonic() > deadline:
                 raise ReadError(path, reasons.TOO_SLOW, f"longer than {limits.seconds:g} seconds")
             if self._resident() > limits.memory:
@@ -158,7 +156,7 @@ class _Child:
         assert stdin is not None
         assert stdout is not None
         answer = None
-        try:
+        with contextlib.suppress(OSError, ValueError):  # it ended, or was ended
             request = {"kind": kind, "path": path, "size": len(raw)}
             stdin.write(json.dumps(request).encode("ascii") + b"\n")
             stdin.write(raw)
@@ -167,8 +165,6 @@ class _Child:
             if 0 < length <= _MOST_ANSWER:
                 found = stdout.read(length)
                 answer = found if len(found) == length else None
-        except (OSError, ValueError):  # it ended, or was ended
-            pass
         answers.put(answer)
 
     def _ended(self, path: str) -> BaseException:
@@ -201,17 +197,15 @@ def _stop(process: subprocess.Popen[bytes], owner: int) -> None:
                 stream.close()
 
 
-class _Own(threading.local):
-    def __init__(self) -> None:
-        self.reader = Reader()
-
-
-_own = _Own()
+_own = threading.local()
 
 
 def own_reader() -> Reader:
     """The reader of the calling thread."""
-    return _own.reader
+    if not hasattr(_own, "reader"):
+        _own.reader = Reader()
+    reader: Reader = _own.reader
+    return reader
 
 
 def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) -> Iterator[Document | Skipped]:

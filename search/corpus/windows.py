@@ -15,20 +15,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from semantic_text_splitter import MarkdownSplitter, TextSplitter
+
+Splitter: TypeAlias = "TextSplitter | MarkdownSplitter"
 
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
 _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
 
 _LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
-
-
-class Splitter(Protocol):
-    """What TextSplitter and MarkdownSplitter have in common."""
-
-    def chunk_indices(self, text: str) -> list[tuple[int, str]]:
-        """Chunks and the offsets in characters where they start."""
-        ...
 
 
 def spans(splitter: Splitter, text: str, start: int, end: int, window: int) -> Iterator[tuple[int, int]]:
