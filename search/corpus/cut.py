@@ -106,6 +106,7 @@ class Cutter:
         self._context_tokens = min(context_tokens, self._room // _PARTS)
         self._heading_context = heading_context
         self._overlap = overlap
+        self._window = _WINDOW * self._passage_tokens  # characters
         self._splitters: dict[tuple[bool, int], Splitter] = {}
         self._stopped = False
 
@@ -139,9 +140,8 @@ class Cutter:
         """The spans that should fit, stripped of whitespace at their ends, with their contexts."""
         text = document.text
         found = list(blocks(document))
-        window = _WINDOW * self._passage_tokens
         # Most blocks are short enough to be a passage as they are, which is quickly told.
-        short = [block for block in found if block.end - block.start <= window]
+        short = [block for block in found if block.end - block.start <= self._window]
         counts = self._counts(text[block.start : block.end] for block in short)
         lengths = dict(zip(short, counts, strict=True))
         most = self._context_tokens if self._heading_context or document.record else 0
@@ -154,7 +154,7 @@ class Cutter:
             capacity = min(self._passage_tokens, self._room - context_cost)
             cuts: Iterable[tuple[int, int]] = [(block.start, block.end)]
             if lengths.get(block, capacity + 1) > capacity:
-                cuts = self._cut(document, block, capacity, window)
+                cuts = self._cut(document, block, capacity)
             for start, end in cuts:
                 if self._stopped:
                     raise Stopped
@@ -163,29 +163,27 @@ class Cutter:
                 if start < end:
                     yield _Piece(start, end, block.trail, context)
 
-    def _cut(self, document: Document, block: Block, capacity: int, window: int) -> Iterator[tuple[int, int]]:
+    def _cut(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of a block that is too long for one passage, none short. Its headings stay with the first."""
 
         def fits(part: str) -> bool:
-            return len(part) <= window and self._count(part.strip()) <= capacity
+            return len(part) <= self._window and self._count(part.strip()) <= capacity
 
         def is_short(part: str) -> bool:
             return self._count(part.strip()) < capacity // _SHORT_PARTS
 
         text = document.text
-        cuts = without_scraps(text, self._split(document, block, capacity, window))
+        cuts = without_scraps(text, self._split(document, block, capacity))
         return evened(text, cuts, block.body, fits, is_short)
 
-    def _split(
-        self, document: Document, block: Block, capacity: int, window: int
-    ) -> Iterator[tuple[int, int]]:
+    def _split(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of `_cut` as they fall, each as long as may be."""
         text, body = document.text, block.body
         n_heading = self._count(text[block.start : body])
         if n_heading > capacity // 2:
             body, n_heading = block.start, 0
         splitter = self._splitter(document.kind == "markdown", capacity - n_heading)
-        found = spans(splitter, text, body, block.end, window)
+        found = spans(splitter, text, body, block.end, self._window)
         _, end = next(found, (body, block.end))
         yield block.start, end
         yield from found

@@ -10,11 +10,15 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from search.corpus import reasons
+from search.corpus.files import file_stem
+from search.corpus.text import line_map
 from search.errors import ReadError
+from search.records.documents import Document, Section
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,26 @@ class Decoded:
 
     text: str
     encoding: str
+
+    def document(
+        self,
+        path: str,
+        kind: str,
+        title: str,
+        sections: tuple[Section, ...],
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Document:
+        """The document of a file whose text this is, line by line; without a `title` the file's stem is it."""
+        return Document(
+            path=path,
+            kind=kind,
+            text=self.text,
+            title=title or file_stem(path),
+            lines=line_map(self.text),
+            sections=sections,
+            metadata=metadata or {},
+            encoding=self.encoding,
+        )
 
 
 # UTF-32's little-endian mark begins with UTF-16's, so it has to be tried first.

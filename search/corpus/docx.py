@@ -7,7 +7,7 @@ changes that are marked but not yet accepted, all of which a reader sees.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -23,6 +23,7 @@ _BODY_LEVEL = "9"  # of an outline: no heading
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 # Around blocks, without a meaning for who reads them.
 _WRAPPERS = frozenset("sdt sdtContent customXml ins moveTo body hdr ftr smartTag".split())
+_CELLS = _WRAPPERS | {"tbl", "tr", "tc"}
 _OFF = ("0", "false", "off")
 
 
@@ -93,7 +94,7 @@ class _Story:
         asides: list[Any] = []
         text = text_of(element, partial(_put_aside, asides))
         level = self._level(element)
-        is_item = child(element, "pPr", "numPr") is not None or self._style(element) in self._list_styles
+        is_item = child(element, "pPr", "numPr") is not None or _style(element) in self._list_styles
         if level is not None:
             self._writing.heading(text, level)
         else:
@@ -109,17 +110,11 @@ class _Story:
             self.blocks(element if local(element) == "txbxContent" else note if note is not None else ())
 
     def _level(self, paragraph: Any) -> int | None:
-        own = child(paragraph, "pPr", "outlineLvl")
-        if own is not None:
-            return _outline_level(own)
-        return self._levels.get(self._style(paragraph))
-
-    def _style(self, paragraph: Any) -> str:
-        style = child(paragraph, "pPr", "pStyle")
-        return "" if style is None else attribute(style, "val")
+        own = _value(paragraph, "pPr", "outlineLvl")
+        return self._levels.get(_style(paragraph)) if own is None else _outline_level(own)
 
     def _table(self, table: Any) -> None:
-        rows = [list(_deep(row, "tc")) for row in _deep(table, "tr") if not _is_deleted(row)]
+        rows = [list(_deep(row, "tc")) for row in _deep(table, "tr") if child(row, "trPr", "del") is None]
         if all(len(cells) <= 1 for cells in rows):  # a frame around text
             for cell in chain.from_iterable(rows):
                 self.blocks(cell)
@@ -127,7 +122,7 @@ class _Story:
         asides: list[Any] = []
         aside, first = partial(_put_aside, asides), True
         for cells in rows:
-            texts = [" ".join(text_of(p, aside) for p in _paragraphs(cell)) for cell in cells]
+            texts = [" ".join(text_of(p, aside) for p in _deep(cell, "p", _CELLS)) for cell in cells]
             first = not self._writing.row(texts, first) and first
         self._in_list = False
         self._hang(asides)
@@ -137,8 +132,8 @@ def _put_aside(asides: list[Any], element: Any) -> bool:
     """Take out of running text what is hidden, and put aside text boxes and references to notes."""
     name = local(element)
     if name == "r":
-        hidden = child(element, "rPr", "vanish")
-        return hidden is not None and attribute(hidden, "val") not in _OFF
+        hidden = _value(element, "rPr", "vanish")
+        return hidden is not None and hidden not in _OFF
     if name == "txbxContent" or name in _NOTES:
         asides.append(element)
         return True
@@ -149,26 +144,23 @@ def _children(element: Any) -> Iterable[Any]:
     return () if element is None else element
 
 
-def _deep(parent: Any, name: str) -> Iterator[Any]:
+def _value(element: Any, *names: str) -> str | None:
+    """What a child further down is set to; None if there is none."""
+    setting = child(element, *names)
+    return None if setting is None else attribute(setting, "val")
+
+
+def _style(paragraph: Any) -> str:
+    return _value(paragraph, "pPr", "pStyle") or ""
+
+
+def _deep(parent: Any, name: str, through: Container[str] = _WRAPPERS) -> Iterator[Any]:
     """The nearest elements of a name beneath `parent`, through wrappers."""
     for element in seen(parent):
         if local(element) == name:
             yield element
-        elif local(element) in _WRAPPERS:
-            yield from _deep(element, name)
-
-
-def _paragraphs(cell: Any) -> Iterator[Any]:
-    """The paragraphs of a cell, those of tables within it included."""
-    for element in seen(cell):
-        if local(element) == "p":
-            yield element
-        elif local(element) in _WRAPPERS or local(element) in ("tbl", "tr", "tc"):
-            yield from _paragraphs(element)
-
-
-def _is_deleted(row: Any) -> bool:
-    return child(row, "trPr", "del") is not None
+        elif local(element) in through:
+            yield from _deep(element, name, through)
 
 
 def _levels(styles: Any) -> dict[str, int]:
@@ -176,18 +168,16 @@ def _levels(styles: Any) -> dict[str, int]:
     own: dict[str, int | None] = {}
     based_on: dict[str, str] = {}
     for style in _children(styles):
-        id_, name = attribute(style, "styleId"), child(style, "name")
-        words = "" if name is None else attribute(name, "val")
-        heading, outline = _HEADING.fullmatch(words), child(style, "pPr", "outlineLvl")
+        id_, words = attribute(style, "styleId"), _value(style, "name") or ""
+        heading, outline = _HEADING.fullmatch(words), _value(style, "pPr", "outlineLvl")
         if heading:
             own[id_] = int(heading[1])
         elif words.lower() == "title":
             own[id_] = _TITLE_LEVEL
         elif outline is not None:
             own[id_] = _outline_level(outline)
-        base = child(style, "basedOn")
-        if base is not None:
-            based_on[id_] = attribute(base, "val")
+        if (base := _value(style, "basedOn")) is not None:
+            based_on[id_] = base
     found: dict[str, int] = {}
     for id_ in own.keys() | based_on.keys():
         style_id, passed = id_, set[str]()
@@ -205,6 +195,5 @@ def _list_styles(styles: Any) -> frozenset[str]:
     return frozenset(attribute(style, "styleId") for style in numbered)
 
 
-def _outline_level(element: Any) -> int | None:
-    value = attribute(element, "val")
+def _outline_level(value: str) -> int | None:
     return int(value) + 1 if value.isdecimal() and value != _BODY_LEVEL else None

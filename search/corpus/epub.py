@@ -95,17 +95,15 @@ def _labels(archive: Archive, package: str, items: dict[str, Any]) -> dict[str, 
             table = archive.xml(name, recover=True)
         except ReadError:
             continue
-        for target, label in _links(table) if is_nav else _points(table):
+        for target, label in _contents(table):
             found.setdefault(_target(name, target), one_line(unescape(label)))
     return found
 
 
-def _links(table: Any) -> Iterator[tuple[str, str]]:
+def _contents(table: Any) -> Iterator[tuple[str, str]]:
+    """Targets and labels of a table of contents: links, or the points of the older kind."""
     for link in table.iter("{*}a"):
         yield attribute(link, "href"), "".join(link.itertext())
-
-
-def _points(table: Any) -> Iterator[tuple[str, str]]:
     for point in table.iter("{*}navPoint"):
         label, content = child(point, "navLabel", "text"), child(point, "content")
         if label is not None and content is not None:

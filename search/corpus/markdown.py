@@ -8,11 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from search.corpus.decode import Decoded
-from search.corpus.files import file_stem
 from search.corpus.text import (
     Heading,
     json_values,
-    line_map,
     line_starts,
     one_line,
     sections,
@@ -40,16 +38,7 @@ def document(path: str, decoded: Decoded) -> Document:
     title = one_line(whole_characters(str(metadata.get("title") or "")))
     if not title:
         title = next((heading.words for heading in headings if heading.level == 1 and heading.words), "")
-    return Document(
-        path=path,
-        kind="markdown",
-        text=text,
-        title=title or file_stem(path),
-        lines=line_map(text),
-        sections=sections(headings, start, len(text)),
-        metadata=metadata,
-        encoding=decoded.encoding,
-    )
+    return decoded.document(path, "markdown", title, sections(headings, start, len(text)), metadata)
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from search.corpus.files import regular_bytes
 
@@ -225,37 +226,23 @@ _NEVER_WANTED = """
 """
 
 
-@dataclass(frozen=True)
-class Rules:
-    """The patterns of one ignore file and, through `outer`, of all weaker ones.
+Rules: TypeAlias = tuple[tuple[str, Patterns], ...]
+"""Ignore files, the strongest first: what the patterns are relative to ("" for the root, else a folder with a slash at
+its end), and the patterns."""
 
-    Attributes:
-        folder: what the patterns are relative to: "" for the root, else with a slash at the end.
-        patterns: its lines.
-        outer: the rules that are asked if these have nothing to say.
+
+def ignores(rules: Rules, path: str) -> bool:
+    """Whether `path` (relative to the root, a folder with a slash at the end) is ignored.
+
+    Asked for something in an ignored folder, the answer means nothing: ask for the folder first.
     """
-
-    folder: str
-    patterns: Patterns
-    outer: Rules | None = None
-
-    def ignores(self, path: str) -> bool:
-        """Whether `path` (relative to the root, a folder with a slash at the end) is ignored.
-
-        Asked for something in an ignored folder, the answer means nothing: ask for the folder first.
-        """
-        rules: Rules | None = self
-        while rules is not None:
-            verdict = rules.patterns.verdict(path[len(rules.folder) :])
-            if verdict is not None:
-                return verdict
-            rules = rules.outer
-        return False
+    verdicts = (patterns.verdict(path[len(folder) :]) for folder, patterns in rules)
+    return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 def built_in_rules() -> Rules:
     """The rules that hold before any ignore file has spoken."""
-    return Rules("", Patterns(_NEVER_WANTED.split()))
+    return (("", Patterns(_NEVER_WANTED.split())),)
 
 
 def with_file(outer: Rules, folder: str, ignore_file: Path) -> Rules:
@@ -267,4 +254,4 @@ def with_file(outer: Rules, folder: str, ignore_file: Path) -> Rules:
     raw = regular_bytes(ignore_file, _MAX_BYTES).removeprefix(codecs.BOM_UTF8)
     # Undecodable bytes become the same surrogates that os.scandir gives for such names.
     lines = raw.decode("utf-8", "surrogateescape").split("\n")
-    return Rules(folder, Patterns(line.removesuffix("\r") for line in lines), outer)
+    return ((folder, Patterns(line.removesuffix("\r") for line in lines)), *outer)

@@ -17,7 +17,6 @@ from search.corpus.files import (
     refusal,
     regular_bytes,
 )
-from search.corpus.text import line_map
 from search.errors import ReadError
 from search.records.documents import Document, Section
 
@@ -76,10 +75,9 @@ def documents(
         yield from extracted(file.path, kind, contents.raw)
         return
     decoded = decode(file.path, contents.raw)
-    if kind == "csv":
-        yield from _some(file.path, table.documents(file.path, decoded, text_field, title_field))
-    elif kind == "jsonl":
-        yield from _some(file.path, jsonl.documents(file.path, decoded, text_field, title_field))
+    if kind in ("csv", "jsonl"):
+        parser = table if kind == "csv" else jsonl
+        yield from _some(file.path, parser.documents(file.path, decoded, text_field, title_field))
     else:
         document = _PARSERS.get(kind, _plain)(file.path, decoded)
         if not any(document.text[part.start : part.end].strip() for part in document.sections):
@@ -88,15 +86,7 @@ def documents(
 
 
 def _plain(path: str, decoded: Decoded) -> Document:
-    return Document(
-        path=path,
-        kind=kind_of(path),
-        text=decoded.text,
-        title=file_name(path),
-        lines=line_map(decoded.text),
-        sections=(Section(0, len(decoded.text)),),
-        encoding=decoded.encoding,
-    )
+    return decoded.document(path, kind_of(path), file_name(path), (Section(0, len(decoded.text)),))
 
 
 _PARSERS = {"markdown": markdown.document, "rst": rst.document, "html": html.document}

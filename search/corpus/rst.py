@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from search.corpus.decode import Decoded
-from search.corpus.files import file_stem
-from search.corpus.text import FALSE_LINE_ENDS, Heading, line_map, one_line, sections, unix_lines
+from search.corpus.text import FALSE_LINE_ENDS, Heading, line_starts, one_line, sections, unix_lines
 from search.records.documents import Document, Section
 
 _SPACES = {ord(character): " " for character in FALSE_LINE_ENDS}
@@ -26,7 +25,7 @@ def document(path: str, decoded: Decoded) -> Document:
     keeps all of its text, in one section.
     """
     text = decoded.text
-    lines = line_map(text)
+    starts = line_starts(text)
     # docutils counts more characters as line ends than we do; with spaces in their place, both agree.
     source = unix_lines(text).translate(_SPACES).split("\n")
     metadata, body = fields_at(source, _next_filled(source, 0))
@@ -36,22 +35,15 @@ def document(path: str, decoded: Decoded) -> Document:
     if not metadata and found:
         metadata, after = fields_at(source, _next_filled(source, found[0].last + 1))
         if metadata:
-            start_of_title = lines.offsets[found[0].first]
+            start_of_title = starts[found[0].first]
             if text[:start_of_title].strip():
                 before = (Section(0, start_of_title),)
             found[0], body = _Title(after, after, found[0].level, found[0].words), after
-    offsets = (*lines.offsets, len(text))
+    offsets = (*starts, len(text))
     headings = [Heading(offsets[title.first], title.level, title.words) for title in found]
-    return Document(
-        path=path,
-        kind="rst",
-        text=text,
-        title=_title(metadata) or next((heading.words for heading in headings), "") or file_stem(path),
-        lines=lines,
-        sections=before + sections(headings, offsets[body], len(text)),
-        metadata=metadata,
-        encoding=decoded.encoding,
-    )
+    title = _title(metadata) or next((heading.words for heading in headings), "")
+    parts = before + sections(headings, offsets[body], len(text))
+    return decoded.document(path, "rst", title, parts, metadata)
 
 
 def _title(metadata: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from search.corpus import reasons
 from search.corpus.files import MAX_BYTES, Skipped, SourceFile, is_secret, readable, refusal, unreadable
-from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, parse, with_file
+from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, ignores, parse, with_file
 from search.errors import InputError
 
 
@@ -171,7 +171,7 @@ def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[st
     is_file = not path.endswith("/")
     if is_file and is_secret(name):
         return reasons.SECRET, ""
-    if rules.ignores(path):
+    if ignores(rules, path):
         return reasons.IGNORED, ""
     if name.startswith("."):
         return reasons.HIDDEN, ""

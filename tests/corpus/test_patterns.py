@@ -138,10 +138,10 @@ def test_crlf_byte_order_mark_and_lines_that_are_no_patterns(tree: Tree) -> None
 def test_an_ignore_file_that_cannot_be_read_is_reported(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({".gitignore": "*.log\n", "a.log": ""})
 
-    def fails(path: Path) -> list[str]:
+    def fails(path: Path, max_bytes: int) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("search.corpus.patterns._lines_of", fails)
+    monkeypatch.setattr("search.corpus.patterns.regular_bytes", fails)
     assert [item for item in walk(root) if item.path == ".gitignore"] == [
         Skipped(".gitignore", "permission denied", "its patterns are not applied: Permission denied")
     ]
