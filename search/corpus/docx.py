@@ -14,7 +14,7 @@ from typing import Any
 
 from search.corpus import reasons
 from search.corpus.archive import Package, attribute, child, local, seen, text_of
-from search.corpus.writing import Extracted, Writing
+from search.corpus.writing import Extracted, Writing, row
 from search.errors import ReadError
 
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
@@ -114,16 +114,18 @@ class _Story:
         return self._levels.get(_style(paragraph)) if own is None else _outline_level(own)
 
     def _table(self, table: Any) -> None:
-        rows = [list(_deep(row, "tc")) for row in _deep(table, "tr") if child(row, "trPr", "del") is None]
+        rows = [list(_deep(tr, "tc")) for tr in _deep(table, "tr") if child(tr, "trPr", "del") is None]
         if all(len(cells) <= 1 for cells in rows):  # a frame around text
             for cell in chain.from_iterable(rows):
                 self.blocks(cell)
             return
         asides: list[Any] = []
-        aside, first = partial(_put_aside, asides), True
-        for cells in rows:
-            texts = [" ".join(text_of(p, aside) for p in _deep(cell, "p", _CELLS)) for cell in cells]
-            first = not self._writing.row(texts, first) and first
+        aside = partial(_put_aside, asides)
+
+        def words(cell: Any) -> str:
+            return " ".join(text_of(paragraph, aside) for paragraph in _deep(cell, "p", _CELLS))
+
+        self._writing.group(row(map(words, cells)) for cells in rows)
         self._in_list = False
         self._hang(asides)
 

@@ -20,6 +20,18 @@ from pathlib import Path, PurePosixPath
 from search.corpus import reasons
 from search.errors import OptionalDependency
 
+MAX_BYTES = 64 * 2**20
+
+# Windows has neither; nor has it pipes and devices among its files.
+_CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+_AT_ONCE = 2**20
+
+_REFUSALS = {
+    errno.ELOOP: reasons.SYMBOLIC_LINK,
+    errno.EINVAL: reasons.NOT_REGULAR,
+    errno.EFBIG: reasons.TOO_LARGE,
+}
+
 
 @dataclass(frozen=True)
 class SourceFile:
@@ -78,19 +90,6 @@ def file_name(path: str) -> str:
 def file_stem(path: str) -> str:
     """`file_name` without its last suffix: "notes" for "a/notes.md"."""
     return PurePosixPath(file_name(path)).stem
-
-
-MAX_BYTES = 64 * 2**20
-
-# Windows has neither; nor has it pipes and devices among its files.
-_CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-_AT_ONCE = 2**20
-
-_REFUSALS = {
-    errno.ELOOP: reasons.SYMBOLIC_LINK,
-    errno.EINVAL: reasons.NOT_REGULAR,
-    errno.EFBIG: reasons.TOO_LARGE,
-}
 
 
 def regular_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:

@@ -35,6 +35,19 @@ _STAR, _FOLDERS, _REST = "[^/]*", "(?:.*/)?", ".*"
 _SHORTEST = {_FOLDERS: "(?:.*?/)??", _STAR: "[^/]*?"}
 
 
+# Of an ignore file: thousands of patterns, each of which is tried with every name.
+_MAX_BYTES = 2**20
+
+# From weakest to strongest within one folder.
+IGNORE_FILES = (".gitignore", ".ignore", ".seewhyignore")
+
+# Made by machines, never read by people. Weaker than any ignore file: "!venv/" takes one back.
+_NEVER_WANTED = """
+    __pycache__/ __pypackages__/ node_modules/ bower_components/ jspm_packages/ venv/ .venv/ site-packages/
+    *.egg-info/ .ipynb_checkpoints/
+"""
+
+
 @dataclass(frozen=True)
 class Pattern:
     """One line of an ignore file.
@@ -211,19 +224,6 @@ def _member(glob: str, at: int) -> tuple[str, int]:
     if glob[at] == "\\" and at + 1 < len(glob):
         return glob[at + 1], at + 2
     return glob[at], at + 1
-
-
-# Of an ignore file: thousands of patterns, each of which is tried with every name.
-_MAX_BYTES = 2**20
-
-# From weakest to strongest within one folder.
-IGNORE_FILES = (".gitignore", ".ignore", ".seewhyignore")
-
-# Made by machines, never read by people. Weaker than any ignore file: "!venv/" takes one back.
-_NEVER_WANTED = """
-    __pycache__/ __pypackages__/ node_modules/ bower_components/ jspm_packages/ venv/ .venv/ site-packages/
-    *.egg-info/ .ipynb_checkpoints/
-"""
 
 
 Rules: TypeAlias = tuple[tuple[str, Patterns], ...]

@@ -25,6 +25,26 @@ _MOST_BOOKMARKS = _MOST_ANNOTATIONS = 10_000
 _DEEPEST = 15
 _LISTED = 8
 
+# What pdfium puts where a hyphen ended a line.
+DIVIDED = "\ufffe"
+_DIVIDED_WORD = re.compile(rf"([\w'’-]{{1,64}}){DIVIDED}([\w'’-]*)")
+_WORD = re.compile(r"\w[\w'’-]*")
+
+# In heights of a line: how far down the next line of a paragraph is at most, how far it is out of line with the
+# one before, in a list as well, and how much smaller or larger its letters are. Chosen by eye.
+_FURTHEST_DOWN = 1.9
+_INDENT, _LIST_INDENT = 0.9, 3.0
+_OTHER_SIZE = 0.2
+
+# A line that ends before this share of the widest one was ended by its writer.
+_FULL = 0.8
+# Lines of fewer characters than this are more often entries of a list or table than full lines of text.
+_FEWEST_CHARACTERS = 25
+
+_ITEM = re.compile(r"[•‣▪◦●○■□–—*-] |\(?(?:\d{1,3}|[a-zA-Z])[.)] ")
+_LEADER = re.compile(r"(?:\. ?){4,}\w*$|…\s*\w*$")  # of a table of contents
+_LEADER_SEEN = 80  # characters at the end of a line
+
 
 def extract(path: str, raw: bytes) -> Extracted:
     """A PDF file. Its bookmarks are its headings, each where its words stand on its page.
@@ -245,27 +265,6 @@ def _listed(numbers: Sequence[int]) -> str:
 
 def _pages(number: int) -> str:
     return "1 page" if number == 1 else f"{number} pages"
-
-
-# What pdfium puts where a hyphen ended a line.
-DIVIDED = "\ufffe"
-_DIVIDED_WORD = re.compile(rf"([\w'’-]{{1,64}}){DIVIDED}([\w'’-]*)")
-_WORD = re.compile(r"\w[\w'’-]*")
-
-# In heights of a line: how far down the next line of a paragraph is at most, how far it is out of line with the
-# one before, in a list as well, and how much smaller or larger its letters are. Chosen by eye.
-_FURTHEST_DOWN = 1.9
-_INDENT, _LIST_INDENT = 0.9, 3.0
-_OTHER_SIZE = 0.2
-
-# A line that ends before this share of the widest one was ended by its writer.
-_FULL = 0.8
-# Lines of fewer characters than this are more often entries of a list or table than full lines of text.
-_FEWEST_CHARACTERS = 25
-
-_ITEM = re.compile(r"[•‣▪◦●○■□–—*-] |\(?(?:\d{1,3}|[a-zA-Z])[.)] ")
-_LEADER = re.compile(r"(?:\. ?){4,}\w*$|…\s*\w*$")  # of a table of contents
-_LEADER_SEEN = 80  # characters at the end of a line
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from search.corpus import reasons
 from search.corpus.archive import Package, attribute, child, local, seen, text_of
-from search.corpus.writing import Extracted, Writing
+from search.corpus.writing import Extracted, Writing, row
 
 _TITLES = ("title", "ctrTitle")
 _NOTES = "Speaker notes"
@@ -58,17 +59,12 @@ class _Slide:
         self._notes()
 
     def _shape(self, shape: Any) -> None:
-        first = True
         if local(shape) == "sp":
-            for paragraph in _paragraphs(child(shape, "txBody")):
-                first = not self._writing.add(text_of(paragraph), 2 if first else 1) and first
+            self._writing.group(map(text_of, _paragraphs(shape)))
             return
-        for row in shape.iter("{*}tr"):
-            cells = [" ".join(map(text_of, _paragraphs(child(cell, "txBody")))) for cell in seen(row)]
-            first = not self._writing.row(cells, first) and first
-        for target in self._frames(shape):
-            for words in _labels(self._package.archive.xml(target)):
-                first = not self._writing.add(words, 2 if first else 1) and first
+        rows = (row(map(_words, seen(tr))) for tr in shape.iter("{*}tr"))
+        frames = (_labels(self._package.archive.xml(target)) for target in self._frames(shape))
+        self._writing.group(chain(rows, chain.from_iterable(frames)))
 
     def _frames(self, shape: Any) -> Iterator[str]:
         """Parts that hold what a frame shows."""
@@ -82,7 +78,7 @@ class _Slide:
         self._writing.section(_NOTES, 2)
         for shape in _shapes(None if notes is None else child(notes, "cSld", "spTree")):
             if _role(shape) == "body":
-                for paragraph in _paragraphs(child(shape, "txBody")):
+                for paragraph in _paragraphs(shape):
                     self._writing.paragraph(text_of(paragraph))
 
 
@@ -111,14 +107,14 @@ def _role(shape: Any) -> str:
     return ""
 
 
-def _paragraphs(body: Any) -> Iterator[Any]:
-    for element in () if body is None else seen(body):
-        if local(element) == "p":
-            yield element
+def _paragraphs(shape: Any) -> Iterator[Any]:
+    """The paragraphs of a shape, or of a cell."""
+    body = child(shape, "txBody")
+    return (element for element in (() if body is None else seen(body)) if local(element) == "p")
 
 
 def _words(shape: Any) -> str:
-    return " ".join(map(text_of, _paragraphs(child(shape, "txBody")))).strip()
+    return " ".join(map(text_of, _paragraphs(shape))).strip()
 
 
 def _labels(part: Any) -> Iterator[str]:

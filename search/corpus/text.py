@@ -1,7 +1,7 @@
 """Lines, headings and values of a text: what the formats share.
 
-Lines end at "\r\n", "\n" or "\r", and nowhere else. `str.splitlines` also ends them at form feeds, U+2028 and others
-that editors, `grep -n` and compilers do not count, so line numbers made with it point beside the target.
+Lines end at "\\r\\n", "\\n" or "\\r", and nowhere else. `str.splitlines` also ends them at form feeds, U+2028 and
+others that editors, `grep -n` and compilers do not count, so line numbers made with it point beside the target.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 # What str.splitlines, and with it docutils, would take for line ends on top of ours.
 FALSE_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+
+# YAML's anchors let twenty lines stand for a billion values; nobody's metadata needs this many.
+_MOST_VALUES = 100_000
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def line_starts(text: str) -> list[int]:
@@ -90,12 +95,6 @@ def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section
 def one_line(words: str) -> str:
     """`words` with every run of whitespace made one space: a heading or title as it is shown."""
     return " ".join(words.split())
-
-
-# YAML's anchors let twenty lines stand for a billion values; nobody's metadata needs this many.
-_MOST_VALUES = 100_000
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_values(mapping: Mapping[Any, Any]) -> dict[str, Any]:

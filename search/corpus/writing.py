@@ -95,10 +95,12 @@ class Writing:
         """A piece with a blank line before it."""
         return self.add(piece, 2)
 
-    def row(self, cells: Sequence[str], first: bool) -> bool:
-        """A row of a table: its cells apart by tabs, the first row with a blank line before it."""
-        line = "\t".join(cell and one_line(clean(cell)) for cell in cells).rstrip("\t")
-        return self.add(line, 2 if first else 1)
+    def group(self, lines: Iterable[str]) -> None:
+        """Lines below each other, with a blank line before the first that has anything in it."""
+        line_ends = 2
+        for line in lines:
+            if self.add(line, line_ends):
+                line_ends = 1
 
     def heading(self, words: str, level: int) -> bool:
         """A paragraph that is a heading; 1 is the outermost level, 0 the document's own title."""
@@ -148,6 +150,11 @@ def _cut(found: Iterable[Section], breaks: Sequence[int]) -> Iterator[Section]:
         inside = breaks[bisect_right(breaks, section.start) : bisect_left(breaks, section.end)]
         for start, end in pairwise([section.start, *inside, section.end]):
             yield Section(start, end, section.trail)
+
+
+def row(cells: Iterable[str]) -> str:
+    """A row of a table as a line: its cells apart by tabs."""
+    return "\t".join(cell and one_line(clean(cell)) for cell in cells).rstrip("\t")
 
 
 def clean(piece: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from search.corpus import reasons
 from search.corpus.archive import Archive
-from search.corpus.writing import Extracted, Writing
+from search.corpus.writing import Extracted, Writing, row
 from search.errors import ReadError
 
 _SHEET_LEVEL = 2  # the name of the first sheet is no title of the whole
@@ -69,10 +69,10 @@ def _check(path: str, raw: bytes) -> None:
 
 def _write(sheet: Any, writing: Writing) -> None:
     apart = True
-    for row in sheet.iter_rows():
-        cells = [_shown(cell) for cell in row]
+    for found in sheet.iter_rows():
+        cells = [_shown(cell) for cell in found]
         if any(cells):
-            writing.row(cells, apart)
+            writing.add(row(cells), 2 if apart else 1)
             apart = False
         else:
             apart = True

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.corpus.writing import Writing, clean, real_title
+from search.corpus.writing import Writing, clean, real_title, row
 from search.errors import ReadError
 
 TEXTS = st.text(alphabet="ab \t\n\r\x00\x0b\u2028\ud800\ufffeé", max_size=8)
 STEPS = st.one_of(
     st.tuples(st.just("add"), TEXTS, st.integers(1, 2)),
-    st.tuples(st.just("row"), st.lists(TEXTS, max_size=3), st.booleans()),
+    st.tuples(st.just("group"), st.lists(st.lists(TEXTS, max_size=3).map(row), max_size=3)),
     st.tuples(st.just("heading"), TEXTS, st.integers(0, 3)),
     st.tuples(st.just("section"), TEXTS, st.integers(0, 3)),
     st.tuples(st.just("page")),
