@@ -53,18 +53,12 @@ class Columns:
             text = title  # all that the record says
         if not text:
             return None
-        first, last = lines
-        ends = (
-            LineMap((0, len(text)), lines, whole=True)
-            if last > first
-            else LineMap((0,), (first,), whole=True)
-        )
         return Document(
             path=path,
             kind=kind,
             text=text,
             title=title or file_stem(path),
-            lines=ends,
+            lines=LineMap((0, len(text)), lines, whole=True),
             sections=(Section(0, len(text)),),
             record=number,
             metadata=json_values({name: row[name] for name in row if name not in (self.text, self.title)}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +79,8 @@ def extract(path: str, raw: bytes) -> Extracted:
     if not any(pages):
         if broken:
             raise ReadError(path, reasons.DAMAGED, "no page of it can be read")
-        scanned = f"{_pages(len(pages))} without text; a scan can be read once OCR has added the text"
+        count = "1 page" if len(pages) == 1 else f"{len(pages)} pages"
+        scanned = f"{count} without text; a scan can be read once OCR has added the text"
         raise ReadError(path, reasons.NO_TEXT, scanned)
     writing = Writing(path)
     headings = _bookmarks(document, len(pages))
@@ -103,20 +105,11 @@ def _page(document: Any, index: int) -> tuple[list[Line], bool]:
     """The lines of a page, and whether it is a picture without text."""
     from pypdfium2 import raw
 
-    page = document[index]
-    try:
-        text_page = page.get_textpage()
-        try:
-            lines = [*_lines(text_page), *_filled_in(page)]
-        finally:
-            text_page.close()
-        is_picture = not lines and any(
-            raw.FPDFPageObj_GetType(raw.FPDFPage_GetObject(page, i)) == raw.FPDF_PAGEOBJ_IMAGE
-            for i in range(raw.FPDFPage_CountObjects(page))
-        )
-        return lines, is_picture
-    finally:
-        page.close()
+    with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
+        lines = [*_lines(text_page), *_filled_in(page)]
+        objects = (raw.FPDFPage_GetObject(page, i) for i in range(raw.FPDFPage_CountObjects(page)))
+        kinds = map(raw.FPDFPageObj_GetType, objects)
+        return lines, not lines and raw.FPDF_PAGEOBJ_IMAGE in kinds
 
 
 def _lines(text_page: Any) -> Iterator[Line]:
@@ -214,13 +207,10 @@ def _write(writing: Writing, page: Sequence[tuple[str, int]], headings: Sequence
             here = place + 1
         elif here == 0:
             at.setdefault(0, []).append((level, words))
-    for number, (paragraph, line_ends) in enumerate(page):
+    for number, (paragraph, line_ends) in enumerate(page or [("", 0)]):
         for level, words in at.get(number, ()):
             writing.section(words, level)
         writing.add(paragraph, line_ends)
-    if not page:
-        for level, words in headings:
-            writing.section(words, level)
 
 
 def _goes_on(before: str, after: str) -> bool:
@@ -247,24 +237,19 @@ def _date(value: str) -> str:
 
 
 def _left_out(n_pages: int, pictures: Sequence[int], broken: Sequence[int]) -> tuple[str, str]:
-    problems = []
+    details = []
     if broken:
-        problems.append((reasons.DAMAGED, f"{_listed(broken)} of {n_pages} cannot be read"))
+        details.append(f"{_listed(broken)} of {n_pages} cannot be read")
     if pictures:
-        problems.append((reasons.NO_TEXT, f"{_listed(pictures)} of {n_pages}: pictures, which need OCR"))
-    if not problems:
-        return "", ""
-    return problems[0][0], "; ".join(detail for _, detail in problems)
+        details.append(f"{_listed(pictures)} of {n_pages}: pictures, which need OCR")
+    reason = reasons.DAMAGED if broken else reasons.NO_TEXT if pictures else ""
+    return reason, "; ".join(details)
 
 
 def _listed(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:_LISTED]))
     more = f" and {len(numbers) - _LISTED} more" if len(numbers) > _LISTED else ""
     return f"{'page' if len(numbers) == 1 else 'pages'} {shown}{more}"
-
-
-def _pages(number: int) -> str:
-    return "1 page" if number == 1 else f"{number} pages"
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,8 @@ def _check(path: str, raw: bytes) -> None:
 
 def _write(sheet: Any, writing: Writing) -> None:
     apart = True
-    for found in sheet.iter_rows():
-        cells = [_shown(cell) for cell in found]
+    for line in sheet.iter_rows():
+        cells = [_shown(cell) for cell in line]
         if any(cells):
             writing.add(row(cells), 2 if apart else 1)
             apart = False
@@ -81,12 +81,10 @@ def _write(sheet: Any, writing: Writing) -> None:
 def _shown(cell: Any) -> str:
     """A cell's value as text."""
     value = cell.value
-    if value is None:
-        return ""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
+        return str(value).upper()
     if isinstance(value, (int, float)):
         if "%" in (cell.number_format or ""):
             return format(value * 100, _DIGITS) + "%"
