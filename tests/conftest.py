@@ -76,11 +76,12 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test sees the user's indexes, or reaches out to a hub."""
+    """No test sees the user's indexes, their terminal's width and colours, or reaches out to a hub."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("SEEWHY_HOME", str(home))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.delenv("SEEWHY_INDEX", raising=False)
+    for name in ("SEEWHY_INDEX", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
     return home
 
 

@@ -63,7 +63,6 @@ _COLUMNS = {
 _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
                         WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
 
-_MOST_KEPT = 16  # filters; of a million passages, 8 MB each at most
 _LISTED, _EXAMPLES, _LONGEST = 20, 3, 40  # of fields and values that an error names
 
 
@@ -89,36 +88,33 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
 
 
 class Filters:
-    """Filters of a process that asks often: what passes is kept for as long as the index stays as it is.
+    """Filters of a process that asks often: what passes the last one is kept for as long as the index stays as it is.
 
     Safe between threads, each of which keeps its own, as it does with connections (`search.store.database.Reader`).
     """
 
     def __init__(self) -> None:
-        self._kept = threading.local()
+        self._last = threading.local()
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be known of the answer to this thread's last filter: each ends with the command that helps."""
-        return getattr(self._kept, "remarks", ())
+        """What is to be known of the answer to this thread's last query: each ends with the command that helps."""
+        return getattr(self._last, "remarks", ())
 
     def forget_remarks(self) -> None:
-        """The next query has no filter."""
-        self._kept.remarks = ()
+        """This thread's next query has no filter."""
+        self._last.remarks = ()
 
     def matching(self, connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
         """As the function `matching`; the array cannot be written to."""
         version = connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
-        if getattr(self._kept, "of", None) != (connection, version):
-            self._kept.of, self._kept.answers = (connection, version), {}
-        answers: dict[str, tuple[NDArray[np.int64], tuple[str, ...]]] = self._kept.answers
-        if where.text not in answers:
-            if len(answers) == _MOST_KEPT:
-                answers.clear()
+        asked = connection, version, where.text
+        if getattr(self._last, "asked", None) != asked:
             ids = matching(connection, where)
             ids.flags.writeable = False
-            answers[where.text] = ids, tuple(_without_annotations(connection, where))
-        ids, self._kept.remarks = answers[where.text]
+            self._last.answer = ids, tuple(_without_annotations(connection, where))
+            self._last.asked = asked
+        ids, self._last.remarks = self._last.answer
         return ids
 
 

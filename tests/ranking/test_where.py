@@ -389,12 +389,10 @@ def test_what_passes_is_kept_until_the_index_changes(tmp_path: Path, monkeypatch
     with closing(empty(tmp_path)) as writer, closing(connect_to_read(tmp_path / "index.db")) as reader:
         for connection in (reader, writer):
             ids = add_document(writer, os.urandom(4).hex().encode(), kind="csv")
-            for _ in range(2):
-                assert filters.matching(connection, csv).tolist() == list(range(1, ids[0] + 1))
-                assert filters.matching(connection, markdown).tolist() == []
+            for where, expected in ((csv, list(range(1, ids[0] + 1))), (markdown, [])):
+                for _ in range(2):
+                    assert filters.matching(connection, where).tolist() == expected
         assert asked == ["kind=csv", "kind=markdown"] * 2
-        for number in range(100):
-            filters.matching(reader, parse(f"page={number}"))
         assert filters.matching(reader, csv).tolist() == [1, 2]
         with pytest.raises(ValueError, match="read-only"):
             filters.matching(reader, csv)[0] = 7
