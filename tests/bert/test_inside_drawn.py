@@ -283,9 +283,9 @@ def test_pictures(evil: Any, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_labels_of_lines_do_not_lie_upon_each_other() -> None:
-    from search.render.picture.contexts import _apart
+    from search.render.picture.curves import apart
 
-    placed = _apart([1.0, 3.0, 1.05, 2.95], 0.2, 3.0)
+    placed = apart([1.0, 3.0, 1.05, 2.95], 0.2, 3.0)
     assert [number for number, _ in placed] == [0, 2, 3, 1]
     places = [place for _, place in placed]
     assert all(b - a >= 0.2 - 1e-9 for a, b in itertools.pairwise(places))

@@ -19,7 +19,7 @@ from search.render.picture.canvas import (
     text_width,
     wrapped,
 )
-from search.render.picture.cells import Block, draw_cells
+from search.render.picture.heatmap import Block, draw_cells
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
@@ -68,7 +68,7 @@ def _one(found: Attention, weights: Matrix, name: str) -> bytes:
     block = Block(_MARGIN + left, top, cell, shown, shown, size)
     draw_cells(canvas, block, np.asarray(weights), end, _colours(), tones, tones)
     _scale(canvas, _MARGIN + left, top + n * cell + left + 0.05, end)
-    _foot(canvas, notes)
+    canvas.foot(notes, _MARGIN)
     return canvas.png(name)
 
 
@@ -102,7 +102,7 @@ def _all(found: Attention) -> bytes:
             for spine in axes.spines.values():
                 spine.set_color(GRID)
     _scale(canvas, _MARGIN + left, top + found.layers * (side + gap), 1.0)
-    _foot(canvas, notes)
+    canvas.foot(notes, _MARGIN)
     return canvas.png(name)
 
 
@@ -115,12 +115,6 @@ def _head(canvas: Canvas, found: Attention, name: str) -> None:
 def _notes(found: Attention, lettering: Lettering, width: float, more: str) -> list[str]:
     said = [f"{rows_line(found)} {more}{lettering.note}", *CAVEATS]
     return [line for note in said for line in wrapped(note, width - 2 * _MARGIN)]
-
-
-def _foot(canvas: Canvas, notes: list[str]) -> None:
-    for i, line in enumerate(notes):
-        y = canvas.height - _MARGIN - 0.2 * (len(notes) - i)
-        canvas.write(_MARGIN, y, line, _SIZE, color=FAINT)
 
 
 def _scale(canvas: Canvas, x: float, y: float, end: float) -> None:

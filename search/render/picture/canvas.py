@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +97,11 @@ class Canvas:
             family=self.lettering.families,
             parse_math=False,
         )
+
+    def foot(self, notes: Sequence[str], margin: float) -> None:
+        """Lines at the bottom of the picture."""
+        for i, line in enumerate(notes):
+            self.write(margin, self.height - margin - 0.2 * (len(notes) - i), line, 8.5, color=FAINT)
 
     def png(self, title: str) -> bytes:
         """The file, with a title for programs that show one."""

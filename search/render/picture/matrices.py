@@ -24,7 +24,7 @@ from search.render.picture.canvas import (
     text_width,
     wrapped,
 )
-from search.render.picture.cells import NARROWEST_SCALE, Block, draw_cells, draw_scale
+from search.render.picture.heatmap import NARROWEST_SCALE, Block, draw_cells, draw_scale
 from search.render.units import Part, Unit, Units, largest_addend, left_out, part, word_lines
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def explanation(
             canvas, x, top + matrix_height + below + 0.1, max(matrix_width, NARROWEST_SCALE), end, colours
         )
     _draw_sums(canvas, first, top, cell, shown)
-    for i, line in enumerate(notes):
-        canvas.write(_MARGIN, height - _MARGIN - 0.2 * (len(notes) - i), line, _SMALL, color=FAINT)
+    canvas.foot(notes, _MARGIN)
     return canvas.png(f"Why: {why.query}")
 
 
