@@ -4,10 +4,8 @@
 
 document.py     the frame: head, security policy, styles and scripts inside
 explanation.py  a score and its addends, to be walked through word by word
-texts.py        its two texts, their words as things to point at
-sentences.py    a matrix of sentences
+matrices.py     a matrix of sentences; one word in several contexts
 attention.py    every head of every layer, to choose from
-contexts.py     one word in several contexts
 training.py     a training: figures and learning curves
 *.css  *.js     what goes into the file; the scripts only shade and move, the numbers stand in the page
 
@@ -15,9 +13,8 @@ Without scripts a page still shows the texts, the sum and all sums of rows and c
 """
 
 from search.render.page.attention import MOST_WEIGHTS, attention
-from search.render.page.contexts import contexts
 from search.render.page.explanation import explanation
-from search.render.page.sentences import MOST_CELLS, sentences
+from search.render.page.matrices import MOST_CELLS, contexts, sentences
 from search.render.page.training import training
 
 __all__ = [

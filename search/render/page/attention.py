@@ -11,7 +11,7 @@ import numpy as np
 
 from search.records.inspections import Attention
 from search.render.attention import CAVEATS, rows_line
-from search.render.page.document import document, isolated, text
+from search.render.page.document import document, header, isolated, text
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
@@ -94,13 +94,8 @@ def _layer(found: Attention, layer: int) -> list[str]:
 
 def _head(found: Attention) -> str:
     names = ("Text",) if len(found.texts) == 1 else ("First", "Second")
-    rows = "".join(
-        f"<div><dt>{name}</dt><dd><b>{isolated(one)}</b></dd></div>"
-        for name, one in zip(names, found.texts, strict=True)
-    )
-    return f"""<header><div class="title"><h1>Which token reads which</h1>
-<button type="button" id="theme" hidden>Dark or light</button></div>
-<dl>{rows}<div><dt>Model</dt><dd>{isolated(found.model)}</dd></div></dl></header>"""
+    texts = [(name, f"<b>{isolated(one)}</b>") for name, one in zip(names, found.texts, strict=True)]
+    return header("Which token reads which", (*texts, ("Model", isolated(found.model))))
 
 
 def _controls(found: Attention, opened: tuple[int, int]) -> str:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import html
 import json
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -54,6 +55,28 @@ def document(title: str, body: str, data: dict[str, Any], script: str = "", styl
 </body>
 </html>
 """
+
+
+def header(title: str, facts: Iterable[tuple[str, str]] = (), said: str = "") -> str:
+    """The head of a page, of HTML: its title, names with what they stand for, and a line about it."""
+    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    listed = f"<dl>{listed}</dl>" if listed else ""
+    about = f'<p class="faint">{said}</p>' if said else ""
+    return (
+        f'<header><div class="title"><h1>{title}</h1>\n'
+        '<button type="button" id="theme" hidden>Dark or light</button></div>\n'
+        f"{listed}{about}</header>"
+    )
+
+
+def matrix(columns: Sequence[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """A table of cells under names, of HTML; a row is its name and its cells, each a whole <td>."""
+    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
+    body = "".join(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>' for name, cells in rows)
+    return (
+        '<div class="scroll"><table class="matrix narrow">'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def text(value: str) -> str:

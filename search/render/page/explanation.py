@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
+from search.records.tokens import Word
 from search.render.format import headings, where
-from search.render.page.document import bar, document, isolated, signed, text
-from search.render.page.texts import Side, panel, two_texts
-from search.render.units import Units, largest_addend
+from search.render.page.document import bar, document, header, isolated, shade, signed, text
+from search.render.units import Unit, Units, largest_addend
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _CHOICE = """<fieldset class="choice" id="choice">
 <legend>Show</legend>
@@ -26,6 +32,56 @@ _DETAIL = """<section class="detail" id="detail" aria-live="polite">
 _FOOT = """<footer><p>An addend belongs to the <em>place</em> of a word: its vector holds something of its neighbours
 too. Exact does not mean causal.</p></footer>"""
 
+_BESIDE = {
+    "context": "Title and headings",
+    "prompt": "The model's prompt",
+    "special": "Special tokens",
+    "punctuation": "Punctuation",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One of the two texts.
+
+    Attributes:
+        id, name: for scripts, and for people.
+        source, context: the strings that words point into.
+        words, units: the text's own.
+        added: (units,) what each unit added.
+        by_word: its units are words, not tokens.
+    """
+
+    id: Literal["query", "passage"]
+    name: str
+    source: str
+    context: str
+    words: Sequence[Word]
+    units: Sequence[Unit]
+    added: NDArray[np.float64]
+    by_word: bool
+
+    @property
+    def end(self) -> float:
+        """The largest |sum| of a word: where shades end."""
+        alone = (
+            abs(float(value))
+            for unit, value in zip(self.units, self.added, strict=True)
+            if len(unit.words) == 1
+        )
+        return max(alone, default=0.0) or 1.0
+
+
+def _two_texts(why: Explanation, drawn: Units, names: tuple[str, str]) -> tuple[_Side, _Side]:
+    """Query and passage of an explanation, under the names that they have on the page."""
+    words, by_word = drawn.words, drawn.by == "word"
+    query = (words.query, drawn.query, drawn.query_added, by_word)
+    passage = (words.passage, drawn.passage, drawn.passage_added, by_word)
+    return (
+        _Side("query", names[0], why.query, "", *query),
+        _Side("passage", names[1], why.passage, why.context, *passage),
+    )
+
 
 def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> str:
     """The page of an explanation, as the text of an HTML file.
@@ -33,15 +89,17 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> str:
     Args:
         drawn: the units of `why`, all of which are shown.
     """
-    query, passage = two_texts(why, drawn, names=("First", "Second") if hit is None else ("Query", "Passage"))
+    query, passage = _two_texts(
+        why, drawn, names=("First", "Second") if hit is None else ("Query", "Passage")
+    )
     body = "\n".join(
         (
             _head(why, hit),
             _sum(why, drawn),
             _CHOICE.format(layer=why.similarity_layer),
-            f'<main class="texts"><div class="aside">{panel(query)}',
+            f'<main class="texts"><div class="aside">{_panel(query)}',
             f"{_DETAIL}</div>",
-            f"{panel(passage)}</main>",
+            f"{_panel(passage)}</main>",
             _table(query, _others(why), opened=True),
             _table(passage, (), opened=False),
             _FOOT,
@@ -59,21 +117,15 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> str:
 
 
 def _head(why: Explanation, hit: Hit | None) -> str:
+    query = f"<b>{isolated(why.query)}</b>"
     if hit is None:
-        rows = [("First", f"<b>{isolated(why.query)}</b>"), ("Second", isolated(why.passage))]
-    else:
-        rows = [("Query", f"<b>{isolated(why.query)}</b>")]
-        rank = f"rank {hit.rank}, " if hit.rank else ""
-        rows.append(
-            ("Passage", f'{isolated(where(hit))} <span class="faint">({rank}p{hit.passage_id})</span>')
+        return header(
+            "Why these texts have their cosine", (("First", query), ("Second", isolated(why.passage)))
         )
-        if headings(hit):
-            rows.append(("Under", isolated(headings(hit))))
-    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows)
-    title = "Why these texts have their cosine" if hit is None else "Why this passage has its score"
-    return f"""<header><div class="title"><h1>{title}</h1>
-<button type="button" id="theme" hidden>Dark or light</button></div>
-<dl>{listed}</dl></header>"""
+    rank = f"rank {hit.rank}, " if hit.rank else ""
+    place = f'{isolated(where(hit))} <span class="faint">({rank}p{hit.passage_id})</span>'
+    under = [("Under", isolated(headings(hit)))] if headings(hit) else []
+    return header("Why this passage has its score", (("Query", query), ("Passage", place), *under))
 
 
 def _sum(why: Explanation, drawn: Units) -> str:
@@ -103,7 +155,7 @@ def _others(why: Explanation) -> list[Share]:
     return [share for share in why.shares() if share.kind in ("term", "rank", "model", "like", "late")]
 
 
-def _table(side: Side, shares: Sequence[Share], *, opened: bool) -> str:
+def _table(side: _Side, shares: Sequence[Share], *, opened: bool) -> str:
     """Every unit with what it added, as a plain table; the addends besides token pairs too, and the sum."""
     rows: list[tuple[str, str, float]] = [
         (isolated(unit.label), unit.kind, float(value))
@@ -129,3 +181,46 @@ def _name(share: Share) -> str:
 
 def _remark(kind: str) -> str:
     return " <small>in title and headings</small>" if kind == "context" else ""
+
+
+def _panel(side: _Side) -> str:
+    """A text as it is written; below it what is no word of it, a line a kind, with what these added."""
+    lines = []
+    for kind, name in _BESIDE.items():
+        at = [i for i, unit in enumerate(side.units) if unit.kind == kind]
+        if not at or (kind == "punctuation" and not side.by_word):
+            continue
+        if kind == "context":
+            shown = f"<bdi>{_flow(side, side.context, ('context',))}</bdi>"
+        else:
+            shown = " ".join(_unit(side, i, side.units[i].label) for i in at)
+        lines.append(
+            f"<div><dt>{name}</dt><dd>{shown}</dd><dd>added {signed(float(side.added[at].sum()))}</dd></div>"
+        )
+    beside = f'<dl class="beside">{"".join(lines)}</dl>' if lines else ""
+    return f"""<section class="panel" id="{side.id}" role="group" aria-label="{side.name}">
+<h2>{side.name}</h2>
+<p class="text" dir="auto">{_flow(side, side.source, ("word", "punctuation"))}</p>{beside}</section>"""
+
+
+def _flow(side: _Side, source: str, kinds: tuple[str, ...]) -> str:
+    """A string with its words marked; what lies between them stays as it is."""
+    unit_of = {word: i for i, unit in enumerate(side.units) for word in unit.words}
+    found, at = [], 0
+    for i, word in enumerate(side.words):
+        if word.kind not in kinds:
+            continue
+        start = max(word.start, at)
+        inside = source[start : word.end]
+        found.append(text(source[at:start]))
+        if word.kind == "punctuation" and side.by_word:  # has a line of its own
+            found.append(f'<span class="mark" data-unit="{unit_of[i]}">{text(inside)}</span>')
+        else:
+            found.append(_unit(side, unit_of[i], inside))
+        at = max(at, word.end)
+    return "".join(found) + text(source[at:])
+
+
+def _unit(side: _Side, number: int, shown: str) -> str:
+    classes = f"unit {shade(float(side.added[number]), side.end)}"
+    return f'<span class="{classes}" data-unit="{number}" role="button" tabindex="-1">{text(shown)}</span>'

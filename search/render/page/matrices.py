@@ -1,11 +1,13 @@
-"""A matrix of sentences as a page."""
+"""A matrix of sentences, and a word's cosines over the layers, as pages."""
 
 from __future__ import annotations
 
 from search.records.comparisons import Similarities
+from search.records.inspections import ContextualCosines
+from search.render.contexts import compared, what_was_compared
 from search.render.escape import one_line
 from search.render.format import letters
-from search.render.page.document import document, isolated, shade, text
+from search.render.page.document import document, header, isolated, matrix, shade, text
 
 MOST_CELLS = 40_000  # more make a page that no browser scrolls well
 
@@ -30,9 +32,8 @@ def sentences(found: Similarities) -> str:
         for i, (sentence, cosines) in enumerate(zip(found.rows, found.cosines.tolist(), strict=True))
     )
     made = f"{isolated(found.model)}, {text(found.pooling)} pooling"
-    body = f"""<header><div class="title"><h1>How alike these sentences are</h1>
-<button type="button" id="theme" hidden>Dark or light</button></div>
-<p class="faint">{n} \u00d7 {m} cosines of sentence embeddings: {made}</p></header>
+    said = f"{n} \u00d7 {m} cosines of sentence embeddings: {made}"
+    body = f"""{header("How alike these sentences are", said=said)}
 <main><div class="scroll"><table class="matrix" id="matrix">
 <thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
 <section class="detail" id="detail" aria-live="polite">
@@ -65,3 +66,29 @@ def _legend(found: Similarities, names: list[str]) -> str:
         for name, sentence in zip(names, found.columns, strict=True)
     )
     return f'<h2>Columns</h2><dl class="legend">{lines}</dl>'
+
+
+def contexts(found: ContextualCosines) -> str:
+    """The page of a word's cosines, as the text of an HTML file."""
+    names, columns = compared(found)
+    texts = [
+        (letters(i), _marked(context, *span))
+        for i, (context, span) in enumerate(zip(found.texts, found.found, strict=True))
+    ]
+    layers = [
+        (f"layer {layer}", [_cosine(column[layer]) for column in columns])
+        for layer in range(len(found.between))
+    ]
+    body = f"""{header(f"One word, layer by layer: {isolated(found.word)}", texts)}
+<main>{matrix([isolated(name) for name in names], layers)}
+<p class="faint">{text(what_was_compared(found))} Layer 0 is the embedding layer, which sees no neighbours: only word,
+position and segment.</p></main>"""
+    return document(f"{found.word} in contexts", body, {}, style="attention.css")
+
+
+def _cosine(value: float) -> str:
+    return f'<td class="{shade(value, 1.0)}">{value:.3f}</td>'.replace(">-", ">\u2212")
+
+
+def _marked(whole: str, start: int, end: int) -> str:
+    return f"<bdi>{text(whole[:start])}<b>{text(whole[start:end])}</b>{text(whole[end:])}</bdi>"
