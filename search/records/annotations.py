@@ -1,7 +1,4 @@
-"""What a model has said of passages, beside what their documents say of themselves.
-
-How a name and a value are written in a filter, and a filter in a command.
-"""
+"""What a model has said of passages, and how it is written in a filter."""
 
 from __future__ import annotations
 

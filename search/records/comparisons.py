@@ -1,9 +1,4 @@
-"""Two passages compared for one query, and why a document is not among the hits.
-
-An explanation put to the test: what the cosine loses without the words that are said to count most.
-
-Sentences compared with sentences.
-"""
+"""Passages compared with each other, with the ranking, with what is left of them, and sentences with sentences."""
 
 from __future__ import annotations
 

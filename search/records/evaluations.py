@@ -1,9 +1,4 @@
-"""What an evaluation found: figures with their intervals, query by query, and settings compared.
-
-How well entities were found, against gold ones.
-
-What a training did: its data, its figures before and after, its curve.
-"""
+"""What an evaluation found, of rankings and of taggers, and what a training did."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from search.records.tokens import Token, Word, WordMatrices, merged
+from search.records.tokens import Token, Word, WordMatrices, all_of_kind, merged
 
 if TYPE_CHECKING:
     from numpy import ufunc
@@ -195,7 +195,7 @@ class Explanation:
                 found.append(Share(word.text, word.kind, word.start, word.end, added, best))
             else:
                 others[word.kind] = others.get(word.kind, 0.0) + added
-        found += [Share(_all_of(kind, words.query), kind, 0, 0, added) for kind, added in others.items()]
+        found += [Share(all_of_kind(kind, words.query), kind, 0, 0, added) for kind, added in others.items()]
         return (*found, *(_term_share(term) for term in self.terms), *self._late_shares(words))
 
     def _late_shares(self, words: WordMatrices) -> Iterator[Share]:
@@ -306,10 +306,3 @@ def _partners(passage: tuple[Word, ...], addends: Matrix) -> tuple[Partner, ...]
             total[name] = total.get(name, 0.0) + float(added)
     best = sorted(total.items(), key=lambda item: -item[1])
     return tuple(Partner(name, added) for name, added in best if added > 0)
-
-
-def _all_of(kind: str, words: tuple[Word, ...]) -> str:
-    """What all words of a kind are called together; special tokens by their own names."""
-    if kind == "special":
-        return " and ".join(dict.fromkeys(word.text for word in words if word.kind == "special"))
-    return {"prompt": "the model's prompt", "context": "title and headings"}.get(kind, kind)

@@ -1,7 +1,4 @@
-"""Hits: what the query stage makes.
-
-What is found beside a ranking: passages that say the same, and what stands around a passage.
-"""
+"""Hits, passages that say the same, and what stands around a passage."""
 
 from __future__ import annotations
 

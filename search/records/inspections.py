@@ -1,7 +1,4 @@
-"""What a look inside a BERT-like model finds for one text or a pair: tokens, vectors, checks, counts.
-
-How much each token reads of each other one, in every layer and head.
-"""
+"""What a look inside a BERT-like model finds: tokens, vectors, checks, counts, attention."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""What BERT's two pre-training heads say: words for masked places, and whether a text follows another.
-
-Texts and their labels: what a classifier says, how good it is, and what its logits are made of.
-
-What a token classifier says: of a text word by word, and of the passages of an index.
-
-Answers that a reader found: spans of passages, where they stand, and what they were ranked by.
-"""
+"""What models say of texts: words for masked places, next sentences, labels, entities and parts of speech, answers."""
 
 from __future__ import annotations
 

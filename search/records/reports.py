@@ -1,7 +1,4 @@
-"""How far work is, what it did, what an index holds.
-
-What `seewhy check` found and what `seewhy repair` did.
-"""
+"""How far work is, what it did, what an index holds, what checks found and repairs did."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Tokens and their vectors: what the encoding stage makes.
-
-Whole words, merged from WordPieces.
-"""
+"""Tokens and their vectors, and whole words, merged from them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -143,3 +140,10 @@ def merged(tokens: tuple[Token, ...], sources: Mapping[str, str]) -> tuple[Word,
         found.append(Word(text, start, end, kind, (first, i)))  # type: ignore[arg-type]
         first = i
     return tuple(found)
+
+
+def all_of_kind(kind: str, words: Iterable[Word]) -> str:
+    """What all words of a kind are called together; special tokens by their own names."""
+    if kind == "special":
+        return " and ".join(dict.fromkeys(word.text for word in words if word.kind == "special"))
+    return {"prompt": "the model's prompt", "context": "title and headings"}.get(kind, kind)

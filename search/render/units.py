@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from search.records.explanations import Explanation
-from search.records.tokens import Token, Word, WordKind, WordMatrices
+from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
 from search.render.escape import one_line
 
 if TYPE_CHECKING:
@@ -163,14 +163,7 @@ def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
         return tuple(Unit(one_line(word.text), word.kind, (i,)) for i, word in enumerate(words))
     alone = [Unit(one_line(w.text), w.kind, (i,)) for i, w in enumerate(words) if w.kind not in _GROUPS]
     together = [(kind, tuple(i for i, w in enumerate(words) if w.kind == kind)) for kind in _GROUPS]
-    return (*alone, *(Unit(_name(kind, words), kind, at) for kind, at in together if at))
-
-
-def _name(kind: WordKind, words: Sequence[Word]) -> str:
-    """What the line for all words of a kind is called; special tokens by their own names."""
-    if kind == "special":
-        return " and ".join(dict.fromkeys(one_line(word.text) for word in words if word.kind == "special"))
-    return "the model's prompt" if kind == "prompt" else kind
+    return (*alone, *(Unit(one_line(all_of_kind(kind, words)), kind, at) for kind, at in together if at))
 
 
 def _sums(cells: NDArray[np.float64], query: Sequence[Unit], passage: Sequence[Unit]) -> NDArray[np.float64]:

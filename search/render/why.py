@@ -15,7 +15,7 @@ from rich.text import Text
 from search.records.comparisons import Difference, Faithfulness, Removal
 from search.records.explanations import Explanation, Partner, Share
 from search.records.hits import Hit
-from search.records.tokens import Word, WordMatrices
+from search.records.tokens import WordMatrices, all_of_kind
 from search.render.escape import escape, one_line
 from search.render.format import headings, hub_warning, percentile_of, where
 from search.render.terminal import BLOCK, Canvas, bar, grid, number
@@ -23,7 +23,6 @@ from search.render.terminal import BLOCK, Canvas, bar, grid, number
 _BAR = 18
 _PAIRS = 12
 _NAMED = 10  # words that were cut out
-_NAMES = {"prompt": "the model's prompt", "context": "title and headings"}
 
 
 def explanation(why: Explanation, hit: Hit | None = None, *, width: int = 80, colour: bool = False) -> str:
@@ -124,13 +123,6 @@ def partners(found: Sequence[Partner]) -> str:
     return ", ".join(f"{one_line(partner.text)} {partner.contribution:.3f}" for partner in found)
 
 
-def _name(kind: str, words: Sequence[Word]) -> str:
-    """What a line for all words of a kind is called; special tokens by their own names."""
-    if kind == "special":
-        return " and ".join(dict.fromkeys(word.text for word in words if word.kind == "special"))
-    return _NAMES[kind]
-
-
 def signed_bar(value: float, largest: float, width: int = _BAR) -> Text:
     """A bar as long as the value is large; lighter where it is negative."""
     length = round(width * abs(value) / (largest or 1.0))
@@ -164,7 +156,7 @@ def _draw_passage(canvas: Canvas, why: Explanation, words: WordMatrices) -> None
     for kind in ("context", "prompt", "special"):
         rest = [value for word, value in zip(words.passage, added, strict=True) if word.kind == kind]
         if rest:
-            canvas.line(f"  {_name(kind, words.passage)}: {sum(rest):+.4f}", style="dim")
+            canvas.line(f"  {one_line(all_of_kind(kind, words.passage))}: {sum(rest):+.4f}", style="dim")
     marks = "" if canvas.colour else "; «word» at least 60 % of it, ‹word› at least 25 %"
     canvas.line(f"  (strongest word {strongest:+.4f}{marks})", style="dim")
     canvas.gap()
