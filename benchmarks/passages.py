@@ -45,7 +45,7 @@ from search.ranking.options import WEIGHT
 from search.records.documents import Document
 from search.store import lexicon
 from search.store.database import put_meta
-from search.store.schema import migrate
+from search.store.schema import create
 
 K = 10
 RANKINGS = {"dense": 1.0, "hybrid": WEIGHT}  # and what the cosine counts
@@ -236,7 +236,7 @@ def measured(data: Retrieval | Spans, texts: Texts, vectors: Vectors, budget: in
 def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
     """What tells the word part of every passage for a query, as an index does."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection)
+    create(connection)
     connection.execute("BEGIN")
     for number, (context, text) in enumerate(zip(texts.contexts, texts.texts, strict=True)):
         lexicon.add(connection, number, context, text)

@@ -7,7 +7,7 @@
     ├── ModelError            a model is missing, damaged, or not an encoder
     ├── IndexNotFound         no index where one was named, or no way to choose one
     ├── IndexDamaged          an index is there but cannot be trusted
-    ├── IndexOutdated         an index of an earlier format, which `seewhy index` brings up to date
+    ├── IndexOutdated         an index of an earlier format, which `seewhy index --rebuild` makes anew
     ├── IndexLocked           another process is writing this index
     ├── FingerprintMismatch   two embeddings that cannot be compared
     │   └── HeadMismatch      a trained head, and embeddings that it was not trained on

@@ -85,9 +85,9 @@ def repair(
 ) -> None:
     """Mend what is damaged in an index.
 
-    What is derived is made anew; a damaged embedding is encoded again from its text, a damaged text is read
-    again from the folder. A database that cannot be read is kept under another name, never deleted. Exit code
-    0 if nothing is damaged afterwards (with --dry-run: if nothing is damaged now).
+    What is derived is made anew; damaged documents are read again from the folder. For a database that cannot be
+    read, the command that makes the index anew is named, and nothing is changed. Exit code 0 if nothing is damaged
+    afterwards (with --dry-run: if nothing is damaged now).
     """
     from search.render import json, reports
     from search.store.health.repair import repair as mend

@@ -7,7 +7,7 @@ from typing import Any
 
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL, find_model
-from search.errors import IndexDamaged, IndexNotFound, InputError
+from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError
 from search.records.options import BuildOptions, EncoderOptions, SourceOptions, parts_of
 from search.store.database import read_meta
 from search.store.layout import DATABASE, is_index
@@ -74,11 +74,11 @@ def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | 
     if not is_index(place):
         return None
     try:
-        meta = read_meta(place / DATABASE, older=True)
+        meta = read_meta(place / DATABASE)
         return meta, Fingerprint.from_dict(meta["fingerprint"])
     except IndexNotFound:  # begun, never filled
         return None
-    except IndexDamaged:
+    except (IndexDamaged, IndexOutdated):
         if rebuild:
             return None
         raise

@@ -21,9 +21,10 @@ from search.records.reports import Progress, Report
 from search.store import token_vectors
 from search.store.annotations import annotators, way_on
 from search.store.checksums import content_key
-from search.store.database import all_meta, is_newest
+from search.store.database import all_meta, has_tables, one_meta, require_format
 from search.store.faiss_file import is_whole, next_generation, write_file
 from search.store.sampling import renew_baseline
+from search.store.schema import create
 from search.store.settings import PassageSettings, Source
 from search.store.snapshot import counts, skipped_groups
 from search.store.stored_vectors import read_ann
@@ -62,10 +63,10 @@ class Run:
         source: Source,
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        if not is_newest(connection):
-            from search.store.schema import migrate
-
-            migrate(connection)
+        if has_tables(connection):
+            require_format(connection, database)
+        else:
+            create(connection)
         self.folder = folder.resolve()
         self.index = index
         self.database = database
@@ -93,13 +94,13 @@ class Run:
         if removed := [path for path in plan.gone if path not in self.renamed]:
             self.writer.remove(removed)
             self.counts.removed = len(removed)
-        if not counts(self.connection)[1]:
+        if not one_meta(self.connection, "passages"):
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
             raise InputError(nothing_to_index(self.folder, reasons, False))
         self._tell("saving")
         self.writer.renew_lexicon()
-        self._renew_vectors()
+        renew_vectors(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, self.encoder)
         self._renew_token_vectors()
         facts = {"updated": time.strftime("%Y-%m-%d %H:%M:%S"), "complete": True}
@@ -184,18 +185,6 @@ class Run:
             if self.progress:
                 self.progress(Progress("token vectors of", done, total, passages=done))
 
-    def _renew_vectors(self) -> None:
-        """Write the FAISS file anew when more than a tenth of it is out of date."""
-        ann = read_ann(self.connection)
-        passages = counts(self.connection)[1]
-        held = ann.count - ann.deleted if ann else 0
-        stale = (passages - held) + (ann.deleted if ann else 0)
-        usable = ann is not None and is_whole(self.index, ann, self.encoder.dimension)
-        if usable and stale <= _REWRITE_SHARE * passages:
-            return
-        generation = next_generation(self.index, ann.generation if ann else 0)
-        self.writer.name_vectors(write_file(self.connection, self.encoder.dimension, self.index, generation))
-
     def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
         if self.progress:
             self.progress(
@@ -242,6 +231,18 @@ class Run:
                 if not one.complete:
                     way = way_on(one, self.index)
                     yield f"new passages have no annotations yet ({one.progress}); go on with: {way}"
+
+
+def renew_vectors(writer: Writer, index: Path, dimension: int, always: bool = False) -> None:
+    """Write the FAISS file anew when more than a tenth of it is out of date, or it cannot be used, or `always`."""
+    ann = None if always else read_ann(writer.connection)
+    passages = one_meta(writer.connection, "passages")
+    if ann and is_whole(index, ann, dimension):
+        stale = passages - (ann.count - ann.deleted) + ann.deleted
+        if stale <= _REWRITE_SHARE * passages:
+            return
+    generation = next_generation(index, ann.generation if ann else 0)
+    writer.name_vectors(write_file(writer.connection, dimension, index, generation))
 
 
 def _prompt_tokens(encoder: Encoder) -> int:

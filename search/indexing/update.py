@@ -10,7 +10,6 @@ database, and a place to work in.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -26,8 +25,8 @@ from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.annotations import way_on
 from search.store.database import connect_to_write, last_passage_id, reading, settle, translated
-from search.store.faiss_file import sync_folder
-from search.store.layout import DATABASE, check_place, is_index
+from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work, sync_folder
+from search.store.layout import check_place, is_index
 from search.store.lock import writer_lock
 from search.store.settings import PassageSettings, Source
 from search.store.storage import warning
@@ -69,25 +68,26 @@ def update(
     index.mkdir(parents=True, exist_ok=True)
     try:
         with writer_lock(index):
-            shutil.rmtree(index / "tmp", ignore_errors=True)
+            delete_work(index)
             database = index / DATABASE
             if rebuild:
-                (index / "tmp").mkdir()
-                database = index / "tmp" / DATABASE
+                (index / WORK).mkdir(exist_ok=True)
+                database = index / WORK / DATABASE
             with closing(connect_to_write(database)) as connection, translated(database):
                 run = Run(folder, index, database, connection, encoder, settings, source, progress)
                 if rebuild:
-                    run.writer.number_passages_after(last_passage_id(index / DATABASE))
+                    run.writer.put_meta(last_passage=last_passage_id(index / DATABASE))
                 report = run.all(files, skipped, verify=verify)
             if rebuild:
                 settle(index / DATABASE)
                 database.replace(index / DATABASE)
                 sync_folder(index)
-            _delete_old_vectors(index)
-            shutil.rmtree(index / "tmp", ignore_errors=True)
+            with reading(index / DATABASE) as connection:
+                ann = read_ann(connection)
+            delete_leftovers(index, ann.file if ann else "")
     except InputError:
         if not existed:
-            shutil.rmtree(index, ignore_errors=True)
+            delete_index(index)
         raise
     except OSError as error:
         if error.filename is None:  # a write that fails does not say where
@@ -107,12 +107,3 @@ def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
         return tuple((one.progress, way_on(one, index)) for one in annotators_of(index))
     except SearchError:
         return ()
-
-
-def _delete_old_vectors(index: Path) -> None:
-    """Delete FAISS files that index.db no longer names. A reader that holds one has it in memory."""
-    with reading(index / DATABASE) as connection:
-        ann = read_ann(connection)
-    for path in (index / "ann").glob("*.faiss"):
-        if ann is None or path.name != Path(ann.file).name:
-            path.unlink(missing_ok=True)

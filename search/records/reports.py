@@ -213,7 +213,6 @@ class RepairReport:
         steps: in the order in which they were done.
         lost: documents that are no longer in the index, because they were damaged and their files could
             not be read again.
-        kept: the database that could not be read, kept aside under another name; "" if there was none.
         encoded: passages that went through the model again.
         check: of the index afterwards; of the index as it is, for a dry run.
     """
@@ -223,7 +222,6 @@ class RepairReport:
     dry_run: bool
     steps: tuple[RepairStep, ...]
     lost: tuple[str, ...]
-    kept: str
     encoded: int
     check: CheckReport
     seconds: float

@@ -219,8 +219,6 @@ def repair(done: RepairReport, *, width: int = 80, colour: bool = False) -> str:
         for name in done.lost:
             canvas.line(f"  {one_line(name)}", whole=True)
         canvas.line("  They come back with seewhy index, once their files can be read.")
-    if done.kept:
-        canvas.line(f"The broken database is kept: {escape(shown_path(done.kept))}", whole=True)
     if done.steps:
         canvas.gap()
     if done.dry_run:

@@ -8,7 +8,6 @@ wrong answer. It guards against accidents, not against somebody who can write to
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import zlib
 from collections.abc import Sequence
 
@@ -22,7 +21,7 @@ COVERED = {
         "id", "document", "start", "end", "line_start", "line_end", "heading", "context", "text",
         "n_tokens", "page",
     ),
-    "ann": ("generation", "file", "sha256", "watermark", "count"),
+    "ann": ("generation", "file", "size", "watermark", "count"),
     "baseline": ("id", "passages", "queries", "made_with", "pairs", "hubs"),
     "annotators": ("name", "made_with", "fields"),
     "annotations": ("passage", "annotator", "values", "spans"),
@@ -64,12 +63,3 @@ def require(table: str, values: Sequence[Value], checksum: int) -> None:
             f"a row in the table '{table}' of the index is damaged (its checksum is wrong): '{values[0]!s:.80}'. "
             "Mend it with: seewhy repair"
         )
-
-
-def add_missing(connection: sqlite3.Connection, table: str) -> None:
-    """Give every row of a table its checksum."""
-    rows = connection.execute(f"SELECT rowid, {covered(table)} FROM {table}").fetchall()
-    connection.executemany(
-        f"UPDATE {table} SET checksum = ? WHERE rowid = ?",
-        ((row_checksum(*values), rowid) for rowid, *values in rows),
-    )

@@ -13,17 +13,20 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
 from search.store.checksums import require, row_checksum
+from search.store.files import require_no_link
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _WAIT_SECONDS = 60.0
 _REPAIR = "seewhy repair"
-_KINDS: dict[str, type] = {"root": str, "fingerprint": dict, "source": dict}
+_KINDS: dict[str, type] = {
+    "root": str, "fingerprint": dict, "source": dict, "passages": int, "last_passage": int,
+}  # fmt: skip
 _TABLES = frozenset(
     {
         "meta", "files", "documents", "passages", "embeddings", "skipped", "ann", "lexicon", "annotators",
@@ -41,6 +44,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
     """
     if not database.is_file():
         raise IndexNotFound(f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER")
+    _require_own(database)
     connection = _connect(database, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -58,6 +62,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
 
 def connect_to_write(database: Path) -> sqlite3.Connection:
     """The writer's connection; transactions are begun and ended by hand. Hold the lock first."""
+    _require_own(database)
     connection = _connect(database, "rwc")
     with translated(database):
         try:
@@ -128,42 +133,30 @@ def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
     return connection
 
 
-def read_meta(database: Path, *, older: bool = False) -> dict[str, Any]:
+def read_meta(database: Path) -> dict[str, Any]:
     """The key-value pairs that describe an index, after checking that this program can read it.
-
-    Args:
-        older: accept an index of an earlier format, which a writer brings up to date.
 
     Raises:
         IndexOutdated, IndexDamaged: the format is an earlier one, or a later one.
         IndexNotFound: the index was begun and never filled.
     """
     with reading(database) as connection:
-        return meta_of(connection, database, older=older)
+        return meta_of(connection, database)
 
 
-def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = False) -> dict[str, Any]:
+def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
     """As `read_meta`, within a transaction that is already open."""
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and "meta" not in tables:
         raise IndexDamaged(f"'{database}' is a database, but not of this program: it has no table 'meta'.")
+    if tables:
+        require_format(connection, database)
+        if missing := _TABLES - tables:
+            raise IndexDamaged(
+                f"'{database}' has no table '{min(missing)}'. If this lasts, keep the file and build the index again "
+                "with: seewhy index FOLDER --rebuild"
+            )
     meta = all_meta(connection) if tables else {}
-    version = meta.get("schema_version")
-    if tables and version in (None, SCHEMA_VERSION) and (missing := _TABLES - tables):
-        raise IndexDamaged(
-            f"'{database}' has no table '{min(missing)}'. If this lasts, keep the file and build the index again "
-            "with: seewhy index FOLDER --rebuild"
-        )
-    if version is not None and (not isinstance(version, int) or version > SCHEMA_VERSION):
-        raise IndexDamaged(
-            f"the index in '{database.parent}' has format {version} and this version of seewhy reads up to "
-            f"{SCHEMA_VERSION}. Update seewhy, or build the index again with: seewhy index FOLDER --rebuild"
-        )
-    if not older and version is not None and version < SCHEMA_VERSION:
-        raise IndexOutdated(
-            f"the index in '{database.parent}' has format {version}, of an earlier version of seewhy; this one "
-            f"reads {SCHEMA_VERSION}. Bring it up to date with: seewhy index {quoted(meta.get('root', 'FOLDER'))}"
-        )
     if "fingerprint" not in meta and "root" not in meta:
         raise IndexNotFound(
             f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
@@ -174,21 +167,48 @@ def meta_of(connection: sqlite3.Connection, database: Path, *, older: bool = Fal
     return meta
 
 
-def is_newest(connection: sqlite3.Connection) -> bool:
-    """Whether the tables are there, in this program's own format."""
-    try:
-        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-    except sqlite3.OperationalError:  # no such table
-        return False
-    return row is not None and row[0] == str(SCHEMA_VERSION)
+def has_tables(connection: sqlite3.Connection) -> bool:
+    """Whether a database is more than an empty file."""
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+
+def format_of(connection: sqlite3.Connection) -> str | None:
+    """The number of an index's format as it is written down; None where there is none."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    return None if row is None else str(row[0])
+
+
+def require_format(connection: sqlite3.Connection, database: Path) -> None:
+    """Refuse an index of another format than this program's.
+
+    Raises:
+        IndexOutdated: of an earlier one.
+        IndexDamaged: of a later one, or of none.
+    """
+    found = format_of(connection)
+    if found is None:
+        raise _lacks("schema_version")
+    if found == str(SCHEMA_VERSION):
+        return
+    row = connection.execute("SELECT value FROM meta WHERE key = 'root'").fetchone()
+    folder = quoted(_of_its_kind("root", row[0])) if row else "FOLDER"
+    again = f"seewhy index {folder} --index {quoted(database.parent)} --rebuild"
+    if found.isdigit() and int(found) < SCHEMA_VERSION:
+        raise IndexOutdated(
+            f"the index in '{database.parent}' has format {found}, of an earlier version of seewhy; this one "
+            f"reads {SCHEMA_VERSION}. Make it anew with: {again}"
+        )
+    raise IndexDamaged(
+        f"the index in '{database.parent}' has format {found:.20} and this version of seewhy reads "
+        f"{SCHEMA_VERSION}. Update seewhy, or make the index anew with: {again}"
+    )
 
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
     """Every key-value pair, within a transaction."""
     meta = {}
-    for key, value, *checksum in connection.execute("SELECT * FROM meta"):
-        if checksum:  # since format 2
-            require("meta", (key, value), *checksum)
+    for key, value, checksum in connection.execute("SELECT key, value, checksum FROM meta"):
+        require("meta", (key, value), checksum)
         meta[key] = _of_its_kind(key, value)
     return meta
 
@@ -235,16 +255,16 @@ def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
     )
 
 
-def count_passages(connection: sqlite3.Connection) -> None:
-    """Write down how many passages there are, within a transaction: a reader notices when one is missing."""
+def count_anew(connection: sqlite3.Connection) -> None:
+    """Write down how many passages there are and the highest number that any was given, within a transaction."""
     (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-    put_meta(connection, {"passages": passages})
-
-
-def number_passages_after(connection: sqlite3.Connection, last: int) -> None:
-    """Give the next passage the id `last` + 1, within a transaction, so that no id is ever used twice."""
-    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'passages'")
-    connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('passages', ?)", (last,))
+    (last,) = connection.execute(
+        """SELECT max(n) FROM (SELECT 0 AS n UNION ALL SELECT max(id) FROM passages
+           UNION ALL SELECT max(passage) FROM tombstones UNION ALL SELECT watermark FROM ann)"""
+    ).fetchone()
+    with suppress(IndexDamaged):
+        last = max(last, one_meta(connection, "last_passage"))
+    put_meta(connection, {"passages": passages, "last_passage": last})
 
 
 def last_passage_id(database: Path) -> int:
@@ -253,10 +273,10 @@ def last_passage_id(database: Path) -> int:
         return 0
     try:
         with reading(database) as connection:
-            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
+            found = one_meta(connection, "last_passage")
     except IndexDamaged:
         return 0
-    return row[0] if row else 0
+    return int(found)
 
 
 def settle(database: Path) -> None:
@@ -270,6 +290,12 @@ def settle(database: Path) -> None:
     except (IndexDamaged, sqlite3.DatabaseError):
         pass  # the database is beyond reading, and about to be replaced
     journal.unlink(missing_ok=True)
+
+
+def _require_own(database: Path) -> None:
+    """Refuse a database or a journal that is a link."""
+    for path in (database, database.with_name(f"{database.name}-journal")):
+        require_no_link(path)
 
 
 def _connect(database: Path, mode: str) -> sqlite3.Connection:

@@ -15,10 +15,8 @@ from pathlib import Path
 
 from search.errors import IndexNotFound, InputError, SearchError, quoted
 from search.store.database import read_meta
-from search.store.lock import HOLDER, LOCK
-
-DATABASE = "index.db"
-_OWN_NAMES = frozenset({DATABASE, f"{DATABASE}-journal", LOCK, HOLDER, "ann", "tmp"})
+from search.store.files import DATABASE as DATABASE
+from search.store.files import OWN_NAMES
 
 
 def home() -> Path:
@@ -44,7 +42,7 @@ def all_indexes() -> list[Path]:
 def root_of(index: Path) -> Path | None:
     """The folder that was indexed, None where the index cannot be read."""
     try:
-        return Path(read_meta(index / DATABASE, older=True)["root"])
+        return Path(read_meta(index / DATABASE)["root"])
     except (SearchError, KeyError):
         return None
 
@@ -68,7 +66,7 @@ def check_place(index: Path) -> None:
         raise InputError(
             f"the index cannot be kept in '{index}': that is a file. Name another place with --index."
         )
-    strange = sorted(path.name for path in index.iterdir() if path.name not in _OWN_NAMES)
+    strange = sorted(path.name for path in index.iterdir() if path.name not in OWN_NAMES)
     if strange:
         raise InputError(
             f"the index cannot be kept in '{index}': the folder holds other things ({', '.join(strange[:3])}"

@@ -1,19 +1,18 @@
 """The words of the passages: an FTS5 table in index.db that can be rebuilt from them.
 
-The table keeps no text, so a passage is taken out of it by the text that was put in. It has a seal in `meta`: a
-checksum over all that FTS5 wrote. A reader compares it before it trusts the table, because a bit that flips
-in there would be a wrong score; where it does not fit, the table is made anew in memory, from the passages.
+The table keeps no text, so a passage is taken out of it by the text that was put in. It has a seal in `meta`: what it
+was made with, and a name for its present state. A reader trusts a table that has one; where there is none, or one of
+other rules, the table is made anew in memory, from the passages. `seewhy check` compares every word.
 """
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import threading
-import zlib
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,8 @@ from search.store.terms import RULES, TOKENIZER, Stemmer, Term, indexable, words
 
 _KEY = "lexicon"
 _ROWS = np.dtype([("id", np.int64), ("score", np.float64)])
-_UNSEALED = {"checksum": None}
+_MADE_WITH = {"tokenizer": TOKENIZER, "rules": RULES}
+_UNSEALED = {"state": ""}
 _PROBLEM = (
     "the words of the index are damaged or missing. Queries are exact without them, only slower. "
     "Mend it with: seewhy repair"
@@ -57,7 +57,7 @@ def forget(connection: sqlite3.Connection, document: int) -> None:
 
     From a table that is not sealed nothing is taken: it need not hold them, and is made anew in the end.
     """
-    if not _has_seal(connection):
+    if not is_sealed(connection):
         return
     rows = connection.execute(
         f"SELECT {covered('passages')}, checksum FROM passages WHERE document = ?", (document,)
@@ -74,8 +74,8 @@ def forget(connection: sqlite3.Connection, document: int) -> None:
 
 
 def seal(connection: sqlite3.Connection) -> None:
-    """Write down what the table holds now, at the end of a transaction that changed it and was sealed before."""
-    if _has_seal(connection):  # else it stays without one until it is rebuilt
+    """Name the state that the table is in now, at the end of a transaction that changed it and was sealed before."""
+    if is_sealed(connection):  # else it stays without one until it is rebuilt
         _write_seal(connection)
 
 
@@ -97,46 +97,23 @@ def rebuild(connection: sqlite3.Connection) -> None:
 
 
 def is_sealed(connection: sqlite3.Connection) -> bool:
-    """Whether the table is what was written, with the tokenizer of this version."""
-    found = _sealed(connection)
-    return found["checksum"] is not None and found == _contents(connection)
+    """Whether the table holds the words of all passages, by the rules of this version."""
+    return state_of(connection) != ""
 
 
-def _sealed(connection: sqlite3.Connection) -> dict[str, Any]:
+def state_of(connection: sqlite3.Connection) -> str:
+    """The name of the table's present state, which no other state has; "" where it is not to be trusted."""
     try:
         found = one_meta(connection, _KEY)
     except IndexDamaged:
-        return _UNSEALED
-    return found if isinstance(found, dict) and "checksum" in found else _UNSEALED
-
-
-def _has_seal(connection: sqlite3.Connection) -> bool:
-    return _sealed(connection)["checksum"] is not None
+        return ""
+    if not isinstance(found, dict) or {key: found.get(key) for key in _MADE_WITH} != _MADE_WITH:
+        return ""
+    return str(found.get("state", ""))
 
 
 def _write_seal(connection: sqlite3.Connection) -> None:
-    connection.execute("SAVEPOINT words")  # makes FTS5 write what it holds back until the end
-    connection.execute("RELEASE words")
-    put_meta(connection, {_KEY: _contents(connection)})
-
-
-def _contents(connection: sqlite3.Connection) -> dict[str, Any]:
-    """A checksum of all that FTS5 keeps, and what it was made with."""
-    checksum = passages = 0
-    with suppress(sqlite3.DatabaseError):
-        for table, columns in (
-            ("data", "id, block"),
-            ("idx", "segid, CAST(term AS BLOB), pgno"),
-            ("docsize", "id, sz"),
-            ("config", "k, v"),
-        ):
-            for row in connection.execute(f"SELECT {columns} FROM lexicon_{table} ORDER BY 1, 2"):
-                for value in row:
-                    checksum = zlib.crc32(
-                        value if isinstance(value, bytes) else repr(value).encode(), checksum
-                    )
-                passages += table == "docsize"
-    return {"checksum": checksum, "passages": passages, "tokenizer": TOKENIZER, "rules": RULES}
+    put_meta(connection, {_KEY: {"state": secrets.token_hex(8), **_MADE_WITH}})
 
 
 def fill(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
@@ -164,7 +141,6 @@ class Lexicon:
         self._stemmer = Stemmer()
         self._kept = KeptTerms()
         self._lock = threading.Lock()
-        self._trusted: dict[str, Any] | None = None
         self._substitute: sqlite3.Connection | None = None
         self._substituted: tuple[sqlite3.Connection, int] | None = None
 
@@ -209,26 +185,13 @@ class Lexicon:
     @contextmanager
     def _table(self, connection: sqlite3.Connection) -> Iterator[_Table]:
         """Where the words can be asked for: the index itself, or a substitute in memory."""
-        if seal := self._sound_seal(connection):
-            yield _Table(connection, seal)
+        state = state_of(connection)
+        self.problem = "" if state else _PROBLEM
+        if state:
+            yield _Table(connection, state)
             return
         with self._lock:
             yield _Table(self._made_anew(connection), None)
-
-    def _sound_seal(self, connection: sqlite3.Connection) -> Hashable:
-        """What the words are sealed with; None where they are not to be trusted."""
-        if self._substituted == (
-            connection,
-            _version(connection),
-        ):  # looked through before, and found wanting
-            return None
-        found = _sealed(connection)
-        sound = found == self._trusted
-        if not sound and is_sealed(connection):
-            self._trusted, sound = found, True
-        sound = sound and found["passages"] == one_meta(connection, "passages")
-        self.problem = "" if sound else _PROBLEM
-        return tuple(sorted(found.items())) if sound else None
 
     def _made_anew(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         of = connection, _version(connection)

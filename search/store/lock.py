@@ -15,8 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from search.errors import IndexLocked
-
-LOCK, HOLDER = "writer.lock", "writer.json"
+from search.store.files import HOLDER, LOCK, is_own_file, require_own_names
 
 
 @contextmanager
@@ -25,8 +24,11 @@ def writer_lock(index: Path) -> Iterator[None]:
 
     Raises:
         IndexLocked: another process does; the message says which, and since when.
+        IndexDamaged: a name in it is a link.
     """
     from filelock import FileLock, Timeout
+
+    require_own_names(index)
 
     lock = FileLock(index / LOCK, timeout=0)
     try:
@@ -53,7 +55,7 @@ def is_being_written(index: Path) -> bool:
     """
     from filelock import FileLock, Timeout
 
-    if not (index / HOLDER).exists():
+    if not (is_own_file(index / HOLDER) and is_own_file(index / LOCK)):
         return False
     lock = FileLock(index / LOCK, timeout=0)
     try:

@@ -26,12 +26,13 @@ class Ann:
 
     Attributes:
         watermark: the file holds the passages with ids up to this one, as they were then.
+        size: bytes in it. Its name is that of no other file, ever.
         count: how many it holds; `deleted` of them have been deleted since: those in table `tombstones`.
     """
 
     generation: int
     file: str
-    sha256: str
+    size: int
     watermark: int
     count: int
     deleted: int
@@ -41,10 +42,10 @@ def read_ann(connection: sqlite3.Connection) -> Ann | None:
     row = connection.execute(f"SELECT {covered('ann')}, checksum FROM ann WHERE id = 1").fetchone()
     if row is None:
         return None
-    generation, file, sha256, watermark, count, checksum = row
+    generation, file, size, watermark, count, checksum = row
     require("ann", row[:-1], checksum)
     (deleted,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
-    return Ann(generation, file, sha256, watermark, count, deleted)
+    return Ann(generation, file, size, watermark, count, deleted)
 
 
 def embeddings(

@@ -1,13 +1,13 @@
 """The FAISS file: a cache of the embeddings in index.db, in a form that is quick to search.
 
-It is immutable. A new one is written beside it, forced to disk, hashed, and only then named in index.db;
-a reader checks the hash before FAISS parses a byte, because FAISS trusts what it is given.
-Inner products of unit vectors are cosines, and a flat index is exact.
+It is immutable. A new one is written beside it, forced to disk, and only then named in index.db. A reader checks its
+size and its headers before FAISS parses a byte, because FAISS trusts what it is given, and compares the passages that
+a search finds with index.db; only `seewhy check` looks at the whole file. Inner products of unit vectors are cosines,
+and a flat index is exact.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import threading
@@ -19,7 +19,7 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.store.baseline import LoadedBaseline
 from search.store.database import Reader, one_meta
-from search.store.faiss_file import has_frame
+from search.store.faiss_file import is_whole
 from search.store.flat import best, nearest_of
 from search.store.layout import DATABASE
 from search.store.lexicon import Lexicon
@@ -42,40 +42,38 @@ class LoadedVectors:
         self.lexicon = Lexicon()
         self.baseline = LoadedBaseline()
         self._lock = threading.Lock()
-        self._sha256 = ""
+        self._file: str | None = None
         self._loaded: Any = None
         self.problem = ""
 
     def holds(self, ann: Ann) -> bool:
         """Whether the FAISS file that `ann` names is in memory."""
         with self._lock:
-            return self._loaded is not None and ann.sha256 == self._sha256
+            return self._loaded is not None and ann.file == self._file
 
     def get(self, ann: Ann, dimension: int) -> Any | None:
         """The FAISS index that `ann` names; None, and `problem` says why, when it cannot be trusted."""
         with self._lock:
-            if ann.sha256 != self._sha256:
-                fits = self._fits(ann, dimension)
-                self._loaded, self.problem = self._load(ann) if fits else _damaged(ann)
-                self._sha256 = ann.sha256
+            if ann.file != self._file:
+                self._loaded, self.problem = self._load(ann, dimension)
+                self._file = ann.file
             return self._loaded
 
-    def _fits(self, ann: Ann, dimension: int) -> bool:
-        try:
-            return has_frame(self._index / ann.file, ann.count, dimension)
-        except (OSError, ValueError):  # the latter for a name with a NUL
-            return False
+    def distrust(self, ann: Ann) -> None:
+        """Let nobody use the file that `ann` names: it does not hold what index.db holds."""
+        with self._lock:
+            self._loaded, self.problem = _damaged(ann)
+            self._file = ann.file
 
-    def _load(self, ann: Ann) -> tuple[Any, str]:
-        try:
-            data = (self._index / ann.file).read_bytes()
-        except OSError:
-            data = b""
-        if hashlib.sha256(data).hexdigest() != ann.sha256:
+    def _load(self, ann: Ann, dimension: int) -> tuple[Any, str]:
+        if not is_whole(self._index, ann, dimension):
             return _damaged(ann)
         import faiss
 
-        return faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8)), ""
+        try:
+            return faiss.read_index(str(self._index / ann.file)), ""
+        except RuntimeError:  # what FAISS raises, also when it cannot read on
+            return _damaged(ann)
 
 
 def _damaged(ann: Ann) -> tuple[None, str]:
@@ -122,6 +120,9 @@ def nearest(
         else:
             older = only[only <= after]
             found, looked_at = nearest_of(flat, query, k, older), len(older)
+        if not _is_stored(connection, query, found[:_READ_DIRECTLY]):
+            loaded.distrust(ann)
+            return nearest(connection, loaded, query, k, only)
     if only is None:
         newer = embeddings(connection, len(query), after)
     else:
@@ -137,6 +138,17 @@ def nearest(
             "Mend the index with: seewhy repair"
         )
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def _is_stored(
+    connection: sqlite3.Connection, query: NDArray[np.float32], found: list[tuple[int, float]]
+) -> bool:
+    """Whether what was found in the FAISS file has the cosines that the embeddings in index.db give."""
+    ids = np.array(sorted(id_ for id_, _ in found), dtype=np.int64)
+    stored: list[tuple[int, float]] = []
+    for block, vectors in embeddings_of(connection, len(query), ids):
+        stored += best(block, vectors, query, len(block))
+    return sorted(stored) == sorted(found)
 
 
 def _nearest_of_all(

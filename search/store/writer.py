@@ -21,7 +21,7 @@ from search.corpus import Skipped, SourceFile
 from search.records.documents import Document, Passage
 from search.store import lexicon
 from search.store.checksums import COVERED, Value, content_key, row_checksum
-from search.store.database import count_passages, number_passages_after, put_meta
+from search.store.database import one_meta, put_meta
 from search.store.stored_vectors import Ann
 
 if TYPE_CHECKING:
@@ -84,11 +84,6 @@ class Writer:
         with self.transaction() as connection:
             put_meta(connection, values)
 
-    def number_passages_after(self, last: int) -> None:
-        """See `search.store.database`."""
-        with self.transaction() as connection:
-            number_passages_after(connection, last)
-
     def read_again(self) -> None:
         """Take no file for unchanged; documents that turn out to be equal keep their embeddings."""
         with self.transaction() as connection:
@@ -112,19 +107,21 @@ class Writer:
             vectors: content key -> the embedding as little-endian float32, for every passage in the batch.
         """
         with self.transaction() as connection:
+            passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
             for work in batch:
                 if work.renamed_from is not None:
                     _rename_file(connection, work.renamed_from, work.file.path)
                 file = _put_file(connection, work)
-                for document, passages in work.documents:
-                    _delete_documents(connection, file, [document.record])
-                    _put_document(connection, file, document, passages, vectors)
+                for document, cut in work.documents:
+                    passages += len(cut) - _delete_documents(connection, file, [document.record])
+                    _put_document(connection, file, document, cut, last, vectors)
+                    last += len(cut)
                 if work.last:
                     stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
-                    _delete_documents(
-                        connection, file, [row[0] for row in stored if row[0] not in work.records]
-                    )
-            count_and_seal(connection)
+                    gone = [row[0] for row in stored if row[0] not in work.records]
+                    passages -= _delete_documents(connection, file, gone)
+            put_meta(connection, {"passages": passages, "last_passage": last})
+            lexicon.seal(connection)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not."""
@@ -137,6 +134,7 @@ class Writer:
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files and all that was made of them."""
         with self.transaction() as connection:
+            passages = one_meta(connection, "passages")
             for path in paths:
                 row = connection.execute(
                     "SELECT id FROM files WHERE path = ?", (os.fsencode(path),)
@@ -145,12 +143,13 @@ class Writer:
                     records = connection.execute(
                         "SELECT record FROM documents WHERE file = ?", row
                     ).fetchall()
-                    _delete_documents(connection, row[0], [record for (record,) in records])
+                    passages -= _delete_documents(connection, row[0], [record for (record,) in records])
                     connection.execute("DELETE FROM files WHERE id = ?", row)
                 connection.execute(
                     "DELETE FROM skipped WHERE path = ? AND stage = 'read'", (os.fsencode(path),)
                 )
-            count_and_seal(connection)
+            put_meta(connection, {"passages": passages})
+            lexicon.seal(connection)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
@@ -187,18 +186,12 @@ class Writer:
             connection.execute("DELETE FROM ann")
             connection.execute("DELETE FROM tombstones")
             if ann:
-                row = (ann.generation, ann.file, ann.sha256, ann.watermark, ann.count)
+                row = (ann.generation, ann.file, ann.size, ann.watermark, ann.count)
                 connection.execute(
-                    """INSERT INTO ann (id, generation, file, sha256, watermark, count, checksum)
+                    """INSERT INTO ann (id, generation, file, size, watermark, count, checksum)
                        VALUES (1, ?, ?, ?, ?, ?, ?)""",
                     (*row, row_checksum(*row)),
                 )
-
-
-def count_and_seal(connection: sqlite3.Connection) -> None:
-    """What is written at the end of each transaction that changed passages."""
-    count_passages(connection)
-    lexicon.seal(connection)
 
 
 def _rename_file(connection: sqlite3.Connection, old: str, new: str) -> None:
@@ -254,8 +247,10 @@ def _put_document(
     file: int,
     document: Document,
     passages: Sequence[Passage],
+    last: int,
     vectors: dict[bytes, bytes],
 ) -> None:
+    """Store a document whose passages get the ids after `last`."""
     (id_,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
     _insert(
         connection,
@@ -269,8 +264,7 @@ def _put_document(
         document.encoding,
         document_sha256(document),
     )
-    last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
-    for number, passage in enumerate(passages, start=last[0] + 1 if last else 1):
+    for number, passage in enumerate(passages, start=last + 1):
         _insert(
             connection,
             "passages",
@@ -303,25 +297,33 @@ def _insert(connection: sqlite3.Connection, table: str, *values: Value) -> None:
     )
 
 
-def _delete_documents(connection: sqlite3.Connection, file: int, records: Sequence[int]) -> None:
-    """Delete those documents of a file, by their records, that are there."""
+def _delete_documents(connection: sqlite3.Connection, file: int, records: Sequence[int]) -> int:
+    """Delete those documents of a file, by their records, that are there; returns how many passages they had."""
+    passages = 0
     for record in records:
         row = connection.execute(
             "SELECT id FROM documents WHERE file = ? AND record = ?", (file, record)
         ).fetchone()
         if row is not None:
-            delete_document(connection, *row)
+            passages += delete_document(connection, *row)
+    return passages
 
 
-def delete_document(connection: sqlite3.Connection, document: int) -> None:
-    """Delete a document with all its passages, and note those that the FAISS file still holds."""
+def delete_document(connection: sqlite3.Connection, document: int) -> int:
+    """Delete a document with all its passages, and note those that the FAISS file still holds.
+
+    Returns:
+        How many passages it had.
+    """
     connection.execute(
         """INSERT INTO tombstones SELECT passages.id FROM passages, ann
            WHERE document = ? AND passages.id <= ann.watermark""",
         (document,),
     )
     lexicon.forget(connection, document)
+    deleted = connection.execute("DELETE FROM passages WHERE document = ?", (document,)).rowcount
     connection.execute("DELETE FROM documents WHERE id = ?", (document,))
+    return deleted
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:

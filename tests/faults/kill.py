@@ -15,14 +15,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from search import IndexNotFound, IndexOutdated, SearchError
+from search import IndexNotFound, SearchError
 from tests.faults import oracle, steps
 from tests.faults.contents import Editor, fill
 from tests.faults.defects import defect
 from tests.faults.history import History
 from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.processes import Child, Workers
-from tests.store.test_schema import as_first_format
 
 _LONGEST = 0.4  # seconds that a writer is left alive
 
@@ -144,8 +143,6 @@ class Scenario:
         except SearchError as error:
             if not self._may_be_refused(error):
                 return [f"it does not open: {type(error).__name__}: {error}"]
-            if isinstance(error, IndexOutdated):
-                return history.wrong(self.index)
             return ["it holds nothing though a commit was reported"] if history.reported else []
         found = oracle.problems(self.index) or history.wrong(self.index)
         if self.rebuild and not found:
@@ -154,13 +151,11 @@ class Scenario:
         return found
 
     def _may_be_refused(self, error: SearchError) -> bool:
-        """Whether queries may be refused: nothing was there yet, or the format is still the old one."""
-        if self.name == "first run":
-            return isinstance(error, IndexNotFound)
-        return self.name == "migration" and isinstance(error, IndexOutdated)
+        """Whether queries may be refused: nothing was there yet."""
+        return self.name == "first run" and isinstance(error, IndexNotFound)
 
 
-SCENARIOS = ("first run", "update", "rebuild", "migration")
+SCENARIOS = ("first run", "update", "rebuild")
 
 
 def scenario(name: str, place: Path, seed: int) -> Scenario:
@@ -174,8 +169,6 @@ def scenario(name: str, place: Path, seed: int) -> Scenario:
         editor = Editor(made.folder, files, rng, "e")
         for _ in range(8):
             editor.apply(editor.plan())
-        if name == "migration":
-            as_first_format(made.index)
         shutil.copytree(made.index, made.base)
     made.after = oracle.on_disk(made.folder)
     return made

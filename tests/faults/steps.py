@@ -9,7 +9,6 @@ SQLite and FAISS make of the operating system.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sqlite3
 import threading
@@ -109,7 +108,6 @@ class Steps:
             patch(mock.patch("sqlite3.connect", counted_connect))
             patch(mock.patch("os.fsync", lambda file: self._step("fsync", "", fsync, file)))
             patch(mock.patch("faiss.write_index", counted_write))
-            patch(mock.patch("shutil.rmtree", self._of_path("delete folder", shutil.rmtree)))
             for name, method in _METHODS.items():
                 patch(mock.patch.object(Path, method, self._of_path(name, getattr(Path, method))))
             yield self
@@ -119,6 +117,7 @@ _METHODS = {
     "rename": "replace",
     "delete": "unlink",
     "make folder": "mkdir",
+    "delete folder": "rmdir",
     "open": "open",
 }
 

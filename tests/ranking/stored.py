@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from search.store.checksums import COVERED, row_checksum
-from search.store.database import connect_to_write, count_passages
-from search.store.schema import migrate
+from search.store.database import connect_to_write, count_anew
+from search.store.schema import create
 
 
 def empty(folder: Path) -> sqlite3.Connection:
     connection = connect_to_write(folder / "index.db")
-    migrate(connection)
+    create(connection)
     return connection
 
 
@@ -50,10 +50,10 @@ def add_document(
     put(connection, "documents", document, found[0], record, kind, title, text, "utf-8", "")
     ids = []
     for heading, page in passages:
-        row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
-        ids.append(row[0] + 1 if row else 1)
+        (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
+        ids.append(last + 1)
         put(connection, "passages", ids[-1], document, 0, 1, 1, 1, heading, "", "x", 3, page)
-    count_passages(connection)
+    count_anew(connection)
     return ids
 
 

@@ -34,6 +34,14 @@ def faiss_file(index: Path) -> Path:
     return file
 
 
+def overwrite(index: Path, data: bytes) -> None:
+    (index / "index.db").write_bytes(data)
+
+
+def another_faiss_file(index: Path) -> None:
+    (index / "ann" / "g9-0123456789abcdef.faiss").write_bytes(b"x")
+
+
 def truncate_faiss(index: Path) -> None:
     file = faiss_file(index)
     file.write_bytes(file.read_bytes()[:-7])
@@ -58,9 +66,7 @@ def flip_in_database(old: bytes, new: bytes) -> Callable[[Path], None]:
 
 
 def other_vectors(index: Path) -> None:
-    """A FAISS file with the right hash and the vectors in the wrong order."""
-    import hashlib
-
+    """A FAISS file of the right size with the vectors in the wrong order."""
     import faiss
     import numpy as np
 
@@ -71,14 +77,6 @@ def other_vectors(index: Path) -> None:
     other = faiss.IndexIDMap(faiss.IndexFlatIP(vectors.shape[1]))
     other.add_with_ids(np.ascontiguousarray(vectors[::-1]), ids)
     faiss.write_index(other, str(file))
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    name = f"ann/g1-{digest[:16]}.faiss"
-    file.rename(index / name)
-    execute(
-        index,
-        f"UPDATE ann SET sha256 = '{digest}', file = '{name}'",
-        "UPDATE ann SET checksum = row_checksum(generation, file, sha256, watermark, count)",
-    )
 
 
 def page_of(index: Path, table: str) -> tuple[int, int]:

@@ -1,7 +1,5 @@
 """Annotations: stored, found by filters, lost with their passages, checked and repaired."""
 
-import json
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -18,7 +16,6 @@ from search.store.checksums import COVERED
 from search.store.health.check import check
 from search.store.health.repair import repair
 from search.store.lock import writer_lock
-from tests.store import damage
 from tests.store.damage import sql
 
 MADE = {"task": "ner", "model": "one", "command": "seewhy tag --task ner --model one"}
@@ -319,29 +316,3 @@ def test_what_a_check_says(index: Index, harm: Callable[[Path], None], message: 
     assert repair(index.path).check.ok
     annotate(index.path)
     assert check(index.path).ok
-
-
-def test_annotations_are_saved_from_a_broken_database(index: Index) -> None:
-    annotate(index.path)
-    before = {hit.text: hit.annotations for hit in index.query("time", k=9)}
-    damage.execute(index.path, "DROP TABLE tombstones")
-    report = repair(index.path)
-    assert report.kept and report.check.ok and report.encoded == 0
-    assert {hit.text: hit.annotations for hit in Index.open(index.path).query("time", k=9)} == before
-
-
-def test_an_index_of_the_format_before(index: Index, notes: Path) -> None:
-    before = index.query("time", k=9)
-    damage.execute(
-        index.path,
-        "DROP TABLE annotations",
-        "DROP TABLE annotators",
-        "DELETE FROM _sqlite_migrations WHERE name = 'm004_annotations'",
-        "UPDATE meta SET value = '3', checksum = row_checksum('schema_version', '3') WHERE key = 'schema_version'",
-    )
-    old = shutil.copytree(index.path, index.path.with_name("old"))
-    with pytest.raises(Exception, match="format 3, of an earlier version"), annotating(old, "ner", {}, []):
-        pass
-    assert json.loads(json.dumps(Index.build(notes).report.encoded)) == 0  # type: ignore[union-attr]
-    assert index.query("time", k=9) == before
-    assert annotate(index.path) == 5

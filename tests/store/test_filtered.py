@@ -15,7 +15,7 @@ import pytest
 from search import IndexDamaged
 from search.ranking.where import parse
 from search.store import vectors as module
-from search.store.database import count_passages
+from search.store.database import count_anew
 from search.store.faiss_file import write_file
 from search.store.filters import matching
 from search.store.vectors import LoadedVectors, nearest
@@ -134,7 +134,7 @@ class Corpus:
             )
             self.connection.execute("DELETE FROM documents WHERE id = ?", (document,))
             self.rows = [other for other in self.rows if other.name != row.name]
-        count_passages(self.connection)
+        count_anew(self.connection)
 
     def save_vectors(self) -> None:
         Writer(self.connection).name_vectors(write_file(self.connection, D, self.folder, 1))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search import Index, IndexDamaged, IndexLocked, IndexNotFound
+from search import Index, IndexDamaged, IndexLocked, IndexNotFound, SearchError
 from search.encoding import Encoder
 from search.records.reports import RepairReport
 from search.store.health.check import check
@@ -20,6 +20,7 @@ from search.store.health.repair import repair
 from search.store.lock import writer_lock
 from tests.store import damage
 from tests.store.damage import NAN, flip_in_database, sql
+from tests.store.test_schema import as_format
 
 QUERIES = ("find the key", "a long time", "the sound of water", "number 7")
 
@@ -95,7 +96,6 @@ def kinds(index: Path) -> set[str]:
     }
 
 
-BROKEN = {"database unreadable", "database fault", "table unreadable"}
 DAMAGES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "vector flipped": (
         sql("UPDATE embeddings SET vector = begun_with(x'00', vector) WHERE passage = 2"),
@@ -138,16 +138,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         ),
         {"passage"},
     ),
-    "passage missing": (
-        sql("DELETE FROM passages WHERE id = 2", links=True), {"passage count", "tombstones"}
-    ),
-    "passage without its embedding's end": (
-        sql("DELETE FROM passages WHERE id = 2"), {"passage count", "orphan embedding"}
-    ),
     "document missing": (sql("DELETE FROM documents WHERE id = 2"), {"orphan passage"}),
-    "document missing with all": (
-        sql("DELETE FROM documents WHERE id = 9", links=True), {"passage count", "tombstones"}
-    ),
     "title flipped": (sql("UPDATE documents SET title = 'x' WHERE id = 2"), {"document"}),
     "metadata no JSON": (
         sql(
@@ -165,42 +156,36 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     ),
     "file missing": (sql("DELETE FROM files WHERE id = 2"), {"orphan document", "new"}),
     "file without documents": (
-        sql("DELETE FROM documents WHERE file = 1", links=True),
-        {"file without documents", "passage count", "tombstones"},
+        sql(
+            "DELETE FROM documents WHERE file = 1",
+            "UPDATE meta SET value = (SELECT count(*) FROM passages) WHERE key = 'passages'",
+            "UPDATE meta SET checksum = row_checksum(key, value) WHERE key = 'passages'",
+            links=True,
+        ),
+        {"file without documents", "tombstones"},
     ),
     "settings: complete": (sql("UPDATE meta SET value = 'tru' WHERE key = 'complete'"), {"setting"}),
-    "settings: version": (sql("DELETE FROM meta WHERE key = 'schema_version'"), {"setting"}),
     "settings: updated": (sql("UPDATE meta SET value = '\"x\"' WHERE key = 'updated'"), {"setting"}),
-    "settings: count": (sql("UPDATE meta SET value = '3' WHERE key = 'passages'"), {"setting", "passage count"}),
     "settings: count gone": (sql("DELETE FROM meta WHERE key = 'passages'"), {"setting"}),
-    "settings: source": (sql("UPDATE meta SET value = '[]' WHERE key = 'source'"), {"setting"}),
-    "settings: root's checksum": (sql("UPDATE meta SET checksum = 1 WHERE key = 'root'"), {"setting"}),
-    "settings: fingerprint": (
-        sql("UPDATE meta SET value = replace(value, 'mean', 'meen') WHERE key = 'fingerprint'"), {"setting"}
+    "settings: words": (sql("UPDATE meta SET checksum = 1 WHERE key = 'lexicon'"), {"setting", "words"}),
+    "number given twice": (
+        sql(
+            "UPDATE meta SET value = 3, checksum = row_checksum('last_passage', '3') WHERE key = 'last_passage'"
+        ),
+        {"sequence"},
     ),
-    "number given twice": (sql("UPDATE sqlite_sequence SET seq = 3 WHERE name = 'passages'"), {"sequence"}),
-    "numbers forgotten": (sql("DELETE FROM sqlite_sequence"), {"sequence"}),
+    "numbers forgotten": (sql("DELETE FROM meta WHERE key = 'last_passage'"), {"setting"}),
     "FAISS file missing": (lambda index: damage.faiss_file(index).unlink(), {"vectors file"}),
     "FAISS file truncated": (damage.truncate_faiss, {"vectors file"}),
-    "FAISS file flipped": (damage.flip_faiss, {"vectors file"}),
-    "FAISS file of other vectors": (damage.other_vectors, {"vectors differ", "query"}),
+    "FAISS file flipped": (damage.flip_faiss, {"vectors differ"}),
+    "FAISS file of other vectors": (damage.other_vectors, {"vectors differ"}),
     "ann row flipped": (sql("UPDATE ann SET count = count - 1"), {"vectors row"}),
     "ann row gone": (sql("DELETE FROM ann"), {"no vectors", "leftover"}),
     "tombstone of a passage that is there": (sql("INSERT INTO tombstones VALUES (2)"), {"tombstones", "query"}),
     "tombstone of nothing": (sql("INSERT INTO tombstones VALUES (9999)"), {"tombstones", "sequence"}),
-    "leftover file": (lambda index: (index / "ann" / "g9-x.faiss").write_bytes(b"x"), {"leftover"}),
+    "leftover file": (damage.another_faiss_file, {"leftover"}),
     "leftover folder": (lambda index: (index / "tmp").mkdir(), {"leftover"}),
     "bytes of a text on disk": (flip_in_database(b"open the door and", b"open the dxxr and"), {"passage"}),
-    "SQLite's index": (damage.confuse_an_index_of_sqlite, BROKEN),
-    "page of passages": (damage.zero_page_of("passages"), BROKEN),
-    "page of embeddings": (damage.zero_page_of("embeddings"), BROKEN),
-    "page of documents": (damage.zero_page_of("documents"), BROKEN),
-    "page of files": (damage.zero_page_of("files"), BROKEN),
-    "table missing": (sql("DROP TABLE tombstones"), {"schema"}),
-    "index missing": (sql("DROP INDEX passages_document"), {"schema"}),
-    "a trigger": (
-        sql("CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM passages; END"), {"schema"}
-    ),
 }  # fmt: skip
 
 
@@ -209,12 +194,9 @@ def test_damage_is_named_and_healed(name: str, index: Path, clean: tuple[Path, P
     harm, expected = DAMAGES[name]
     harm(index)
     found = kinds(index)
-    if expected == BROKEN:
-        assert found & expected
-    else:
-        assert expected <= found
-        allowed = {"no vectors", "query", "tombstones", "vectors differ", "file without documents", "words"}
-        assert found - expected <= allowed
+    assert expected <= found
+    allowed = {"no vectors", "query", "tombstones", "vectors differ", "file without documents", "words"}
+    assert found - expected <= allowed
     report = repair(index)
     assert report.steps
     assert report.lost == ()
@@ -240,45 +222,18 @@ def test_passages_that_were_not_touched_keep_their_numbers(index: Path) -> None:
 
 def test_only_what_is_damaged_is_encoded(index: Path) -> None:
     damage.execute(index, "UPDATE embeddings SET checksum = 0 WHERE passage IN (3, 9)")
-    assert repair(index).encoded == 2
+    assert repair(index).encoded == 3  # one of the two documents has two passages
     damage.execute(index, "UPDATE passages SET line_end = 77 WHERE id = 30")
     assert repair(index).encoded <= 3
     damage.flip_faiss(index)
     assert repair(index).encoded == 0
 
 
-def test_a_broken_database_is_kept_and_never_overwritten(index: Path, clean: tuple[Path, Path]) -> None:
-    kept = []
-    for _ in range(3):
-        damage.zero_page_of("documents")(index)
-        broken = (index / "index.db").read_bytes()
-        report = repair(index)
-        assert Path(report.kept).name.startswith("index.db.broken-")
-        assert Path(report.kept).read_bytes() == broken
-        kept.append(report.kept)
-    assert len(set(kept)) == 3
-    assert all(Path(path).is_file() for path in kept)
-    assert answers(index) == answers(clean[1])
-
-
-def test_what_can_be_read_of_a_broken_database_is_not_encoded_again(index: Path) -> None:
-    damage.zero_page_of("documents")(index)
-    assert repair(index).encoded == 0
-
-
-def test_numbers_of_a_broken_database_are_not_given_again(index: Path) -> None:
-    with closing(sqlite3.connect(index / "index.db")) as connection:
-        (last,) = connection.execute("SELECT max(id) FROM passages").fetchone()
-    damage.zero_page_of("passages")(index)
-    repair(index)
-    with closing(sqlite3.connect(index / "index.db")) as connection:
-        assert connection.execute("SELECT min(id) FROM passages").fetchone()[0] > last
-
-
 def test_without_the_folder_only_what_is_damaged_is_lost(own: tuple[Path, Path]) -> None:
     notes, index = own
     before, meanings = answers(index), answers(index, "dense")
     notes.rename(notes.with_name("away"))
+    (other,) = {hit.document for hit in Index.open(index).query("number", k=100) if hit.passage_id == 5}
     damage.execute(
         index,
         "UPDATE embeddings SET checksum = 0 WHERE passage = 5",
@@ -287,9 +242,9 @@ def test_without_the_folder_only_what_is_damaged_is_lost(own: tuple[Path, Path])
         "UPDATE files SET checksum = 5 WHERE path = CAST('keys.md' AS BLOB)",
     )
     report = repair(index)
-    assert sorted(report.lost) == ["keys.md", "table.csv#7", "table.csv#9"]
+    gone = (other, "keys.md", "table.csv#7", "table.csv#9")
+    assert report.lost == tuple(sorted(gone))
     assert report.check.ok
-    gone = ("keys.md", "table.csv#7", "table.csv#9")
     # What a word counts depends on all passages, a cosine on none but its own.
     assert answers(index, "dense") == [[hit for hit in hits if hit[0] not in gone] for hits in meanings]
     notes.with_name("away").rename(notes)
@@ -298,76 +253,58 @@ def test_without_the_folder_only_what_is_damaged_is_lost(own: tuple[Path, Path])
     assert kinds(index) == set()
 
 
-@pytest.mark.parametrize("table", ["documents", "passages", "embeddings", "files"])
-def test_a_broken_database_without_its_folder(table: str, own: tuple[Path, Path]) -> None:
-    notes, index = own
-    before, meanings = answers(index), answers(index, "dense")
-    notes.rename(notes.with_name("away"))
-    damage.zero_page_of(table)(index)
-    report = repair(index)
-    assert report.kept
-    assert report.check.ok
-    for hits, all_hits in zip(
-        answers(index, "dense") if report.check.passages else [], meanings, strict=False
-    ):
-        assert set(hits) <= set(all_hits)
-    notes.with_name("away").rename(notes)
-    Index.build(notes, index=str(index))
-    assert answers(index) == before
-    assert kinds(index) == set()
+HOPELESS: dict[str, Callable[[Path], None]] = {
+    "no root": sql("DELETE FROM meta WHERE key = 'root'"),
+    "root flipped": sql("UPDATE meta SET value = '\"/no/such/folder\"' WHERE key = 'root'"),
+    "no fingerprint": sql("DELETE FROM meta WHERE key = 'fingerprint'"),
+    "source flipped": sql("UPDATE meta SET value = '[]' WHERE key = 'source'"),
+    "no version": sql("DELETE FROM meta WHERE key = 'schema_version'"),
+    "no settings": sql("DELETE FROM meta"),
+    "passage missing": sql("DELETE FROM passages WHERE id = 2", links=True),
+    "document missing with all": sql("DELETE FROM documents WHERE id = 9", links=True),
+    "count too low": sql(
+        "UPDATE meta SET value = '3', checksum = row_checksum('passages', '3') WHERE key = 'passages'"
+    ),
+    "page of settings": damage.zero_page_of("meta"),
+    "page of passages": damage.zero_page_of("passages"),
+    "page of embeddings": damage.zero_page_of("embeddings"),
+    "page of documents": damage.zero_page_of("documents"),
+    "page of files": damage.zero_page_of("files"),
+    "SQLite's index": damage.confuse_an_index_of_sqlite,
+    "table missing": sql("DROP TABLE tombstones"),
+    "index missing": sql("DROP INDEX passages_document"),
+    "a trigger": sql("CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM passages; END"),
+    "no database": lambda index: damage.overwrite(index, b"no database, " * 999),
+    "cut off": lambda index: damage.overwrite(index, (index / "index.db").read_bytes()[:5000]),
+}
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        sql("DELETE FROM meta WHERE key = 'root'"),
-        sql("DELETE FROM meta"),
-        damage.zero_page_of("meta"),
-        lambda index: (index / "index.db").write_bytes(b"no database, " * 999),
-        lambda index: (index / "index.db").write_bytes((index / "index.db").read_bytes()[:5000]),
-        sql("UPDATE meta SET value = '\"/no/such/folder\"' WHERE key = 'root'"),
-    ],
-    ids=["no root", "no settings", "page of settings", "no database", "cut off", "root flipped"],
-)
-def test_what_cannot_be_repaired_is_kept_and_the_command_is_named(
-    harm: Callable[[Path], None], index: Path, clean: tuple[Path, Path]
+@pytest.mark.parametrize("name", HOPELESS)
+def test_what_cannot_be_repaired_is_left_alone_and_the_command_is_named(
+    name: str, index: Path, clean: tuple[Path, Path]
 ) -> None:
-    harm(index)
+    HOPELESS[name](index)
     broken = (index / "index.db").read_bytes()
     assert not check(index).ok
     for _ in range(2):
-        with pytest.raises(
-            IndexDamaged, match=r"cannot be repaired: .*seewhy index .* --index .*--rebuild"
-        ) as error:
+        with pytest.raises(IndexDamaged, match=r"cannot be repaired: .*seewhy index .* --index .*--rebuild"):
             repair(index)
-    (kept,) = index.glob("index.db.broken-*")
-    assert str(kept) in str(error.value)
-    Index.build(clean[0], model=answers_model(clean), index=str(index), rebuild=True)  # as the message says
-    assert kept.read_bytes() == broken
+    assert (index / "index.db").read_bytes() == broken
+    model = Index.open(clean[1]).encoder.model
+    Index.build(clean[0], model=model, index=str(index), rebuild=True)  # as the message says
     assert answers(index) == answers(clean[1])
-
-
-def answers_model(clean: tuple[Path, Path]) -> str:
-    return Index.open(clean[1]).encoder.model
-
-
-def test_an_index_of_another_model_is_not_mistaken_for_the_default(
-    index: Path, clean: tuple[Path, Path]
-) -> None:
-    damage.execute(index, "DELETE FROM meta WHERE key = 'fingerprint'")
-    with pytest.raises(IndexDamaged, match="which model it was made with cannot be read"):
-        repair(index, offline=True)
+    assert kinds(index) == set()
 
 
 @pytest.mark.parametrize("content", [b"", b"tables"])
 def test_an_index_that_was_never_filled(tmp_path: Path, content: bytes) -> None:
     from search.store.database import connect_to_write
-    from search.store.schema import migrate
+    from search.store.schema import create
 
     (tmp_path / "index.db").touch()
     if content:
         with closing(connect_to_write(tmp_path / "index.db")) as connection:
-            migrate(connection)
+            create(connection)
     report = check(tmp_path)
     assert report.ok
     assert [finding.message for finding in report.findings if finding.severity == "stale"] == [
@@ -375,7 +312,6 @@ def test_an_index_that_was_never_filled(tmp_path: Path, content: bytes) -> None:
     ]
     with pytest.raises(IndexNotFound, match="begun and never filled"):
         repair(tmp_path)
-    assert not list(tmp_path.glob("*broken*"))
 
 
 def test_no_index(tmp_path: Path) -> None:
@@ -395,26 +331,14 @@ def test_a_database_of_others_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "index.db").read_bytes() == before
 
 
-def test_other_formats(index: Path, clean: tuple[Path, Path]) -> None:
-    from tests.store.test_schema import as_first_format
-
-    newer = shutil.copytree(index, index.with_name("newer"))
-    as_first_format(index)
+@pytest.mark.parametrize(("version", "kind"), [(4, "older format"), (9, "newer format")])
+def test_other_formats(index: Path, version: int, kind: str) -> None:
+    as_format(index, version)
     report = check(index)
-    assert (report.ok, kinds(index)) == (True, {"older format"})
-    assert "seewhy index" in report.findings[1].command
-    assert repair(index).check.ok
-    assert answers(index) == answers(clean[1])
-
-    damage.execute(
-        newer,
-        "UPDATE meta SET value = '9' WHERE key = 'schema_version'",
-        "UPDATE meta SET checksum = row_checksum(key, value)",
-        "CREATE TABLE novelty (x)",
-    )
-    assert (check(newer).ok, kinds(newer)) == (False, {"newer format"})
-    with pytest.raises(IndexDamaged, match="format 9"):
-        repair(newer)
+    assert (report.ok, kinds(index)) == (False, {kind})
+    assert report.findings[1].command
+    with pytest.raises(SearchError, match=f"format {version}.*--rebuild|cannot be repaired: .*--rebuild"):
+        repair(index)
 
 
 def test_a_dry_run_changes_nothing(index: Path) -> None:
@@ -422,7 +346,6 @@ def test_a_dry_run_changes_nothing(index: Path) -> None:
         DAMAGES["vector flipped"][0],
         DAMAGES["text flipped"][0],
         damage.flip_faiss,
-        damage.zero_page_of("files"),
     ):
         harm(index)
         before = {path: path.read_bytes() for path in index.rglob("*") if path.is_file()}
@@ -442,17 +365,14 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("harm", ["rows", "file"])
 def test_a_repair_that_is_stopped_anywhere_can_be_done_again(
-    harm: str, index: Path, clean: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: Path, clean: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped after its n-th transaction, for every n."""
     from search.store.writer import Writer
 
     for name in ("vector NaN", "text flipped", "title flipped", "embedding missing", "FAISS file flipped"):
         DAMAGES[name][0](index)
-    if harm == "file":
-        damage.zero_page_of("files")(index)
     original = Writer.transaction
     encoder = Index.open(clean[1]).encoder  # loaded once for all of these repairs
     monkeypatch.setattr(Encoder, "of", lambda *_, **__: encoder)
@@ -476,19 +396,19 @@ def test_a_repair_that_is_stopped_anywhere_can_be_done_again(
             except Killed:
                 stops += 1
         if finished is None:
-            assert not check(copy).ok or stops > 5
+            assert kinds(copy)
             repair(copy)
         assert kinds(copy) <= {"unfinished"}
         assert content(copy) == content(clean[1])
-    assert stops > 5
+    assert stops >= 4
 
 
 def test_the_report_of_a_repair_says_what_was_done(index: Path) -> None:
     damage.execute(index, "UPDATE embeddings SET checksum = 0 WHERE passage = 3")
     report = repair(index)
     first = report.steps[0]
-    assert (first.message, first.count) == ("encoded passages again from their stored text", 1)
-    assert (report.encoded, report.lost, report.kept, report.check.ok) == (1, (), "", True)
+    assert (first.message, first.count) == ("read damaged documents again from the folder", 1)
+    assert (report.encoded, report.lost, report.check.ok) == (2, (), True)
 
 
 def test_an_open_index_sees_the_repair(index: Path, clean: tuple[Path, Path]) -> None:

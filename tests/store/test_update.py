@@ -17,7 +17,7 @@ from search.indexing.update import update
 from search.store.database import connect_to_write, read_meta, reading
 from search.store.layout import DATABASE
 from search.store.lock import writer_lock
-from search.store.schema import migrate
+from search.store.schema import create
 from search.store.settings import PassageSettings, Source
 from search.store.stored_vectors import read_ann
 
@@ -377,7 +377,7 @@ def test_an_index_that_was_begun_and_never_filled(
     (place / DATABASE).touch()
     if begun == "tables only":
         connection = connect_to_write(place / DATABASE)
-        migrate(connection)
+        create(connection)
         connection.close()
     with pytest.raises(IndexNotFound, match="begun and never filled. Go on with: seewhy index"):
         Index.open(place)

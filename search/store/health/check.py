@@ -6,10 +6,7 @@ compared in one short read transaction.
 
     kinds.py            what can be wrong, by kind
     examine.py          row by row
-    examine_vectors.py  the FAISS file, and a sample of queries
-    examine_words.py    the table of words
-    examine_baseline.py the sample of random pairs
-    examine_annotations.py  what models said of passages
+    examine_derived.py  the FAISS file and a sample of queries, the words, token vectors, random pairs
     examine_files.py    what lies about, and the files of the folder
 
 What it cannot find: a vector that was wrong when it was written with the right checksum; a text that the
@@ -28,10 +25,7 @@ from typing import Any
 from search.errors import IndexDamaged, SearchError, quoted
 from search.records.reports import CheckReport, Progress
 from search.store.database import SCHEMA_VERSION, connect_to_read
-from search.store.health import examine, examine_files, examine_vectors
-from search.store.health.examine_annotations import examine_annotations
-from search.store.health.examine_baseline import examine_baseline
-from search.store.health.examine_words import examine_token_vectors, examine_words
+from search.store.health import examine, examine_derived, examine_files
 from search.store.health.kinds import CHECKS, KINDS, Tally
 from search.store.layout import DATABASE, home, place_for
 from search.store.vectors import LoadedVectors
@@ -65,13 +59,9 @@ def check(
     return found.report(time.monotonic() - started)
 
 
-def examined(index: Path, database: Path | None = None, **options: Any) -> Examination:
-    """What `check` found, in a form that `repair` can use.
-
-    Args:
-        database: another than the index's own: the one that a repair makes.
-    """
-    found = Examination(index, database or index / DATABASE)
+def examined(index: Path, **options: Any) -> Examination:
+    """What `check` found, in a form that `repair` can use."""
+    found = Examination(index)
     found.run(**options)
     return found
 
@@ -85,8 +75,8 @@ class Examination:
         dimension: of the embeddings, as recorded, or else as most of them have it.
     """
 
-    def __init__(self, index: Path, database: Path) -> None:
-        self.index, self.database = index, database
+    def __init__(self, index: Path) -> None:
+        self.index, self.database = index, index / DATABASE
         self.tally = Tally()
         self.meta: dict[str, Any] = {}
         self.dimension = 0
@@ -136,9 +126,11 @@ class Examination:
         with self._making("database"), examine.snapshot(connection):
             for (message,) in connection.execute("PRAGMA integrity_check(20)"):
                 for line in message.splitlines():
-                    if line != "ok" and not line.startswith("***"):  # which is a headline
+                    if "FTS5" in line:  # since SQLite 3.44
+                        self.tally.add("words", line)
+                    elif line != "ok" and not line.startswith("***"):  # which is a headline
                         self.tally.add("database fault", line)
-        return not self.tally.damaged
+        return "database" in self._made and "database fault" not in self.tally
 
     def _format(self, connection: sqlite3.Connection) -> bool:
         """Whether the tables are those that this program makes."""
@@ -153,7 +145,7 @@ class Examination:
                 return False
             version = _version(connection)
             expected = expected_shape()
-            if there != expected and version is not None and version != SCHEMA_VERSION:
+            if version is not None and version != SCHEMA_VERSION:
                 self.tally.add("older format" if version < SCHEMA_VERSION else "newer format", str(version))
                 return False
             for kind, name in sorted({key for key, _ in there.items() ^ expected.items()}):
@@ -168,7 +160,7 @@ class Examination:
             ):
                 self.tally.add("no tables")
                 return False
-        return "format" in self._made and not self.tally.damaged
+        return "format" in self._made and "schema" not in self.tally
 
     def _rows(self, connection: sqlite3.Connection) -> None:
         with self._making("settings"):
@@ -189,13 +181,13 @@ class Examination:
         with self._making("counts"):
             examine.examine_counts(connection, self.tally)
         with self._making("words"):
-            examine_words(connection, self.tally)
+            examine_derived.examine_words(connection, self.tally)
         with self._making("token vectors"):
-            examine_token_vectors(connection, self.dimension, self.tally, self._tick)
+            examine_derived.examine_token_vectors(connection, self.dimension, self.tally, self._tick)
         with self._making("annotations"):
-            examine_annotations(connection, self.tally, self._tick)
+            examine.examine_annotations(connection, self.tally, self._tick)
         with self._making("baseline"):
-            examine_baseline(connection, self.tally)
+            examine_derived.examine_baseline(connection, self.tally)
 
     def _vectors(self, connection: sqlite3.Connection, queries: int) -> None:
         """Queries are asked only where the rows are sound: with damaged rows they are refused."""
@@ -203,11 +195,11 @@ class Examination:
         if not self.dimension:
             return
         with self._making("vectors"):
-            examine_vectors.examine_vectors(connection, self.dimension, loaded, self.tally)
+            examine_derived.examine_vectors(connection, self.dimension, loaded, self.tally)
         sound = not any(KINDS[kind].check in _NEEDED_FOR_QUERIES for kind in self.tally.counts)
         if queries and sound:
             with self._making("queries"):
-                asked = examine_vectors.examine_queries(
+                asked = examine_derived.examine_queries(
                     connection, loaded, self.dimension, queries, self.tally
                 )
                 self._made["queries"] = f"{asked} queries find what brute force finds"
@@ -215,8 +207,6 @@ class Examination:
     def _surroundings(self, connection: sqlite3.Connection) -> None:
         with self._making("leftovers"):
             examine_files.examine_leftovers(self.index, connection, self.tally)
-            if aside := examine_files.broken_databases(self.index):
-                self._made["leftovers"] = f"nothing lies about; kept aside by a repair: {', '.join(aside)}"
         with self._making("run"):
             if examine_files.examine_run(self.index, connection, self.tally):
                 self._made["run"] = "a run is under way"
@@ -283,10 +273,10 @@ def shape(connection: sqlite3.Connection) -> dict[tuple[str, str], tuple[str, ..
 
 def expected_shape() -> dict[tuple[str, str], tuple[str, ...]]:
     """As `shape`, of a new index."""
-    from search.store.schema import migrate
+    from search.store.schema import create
 
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection)
+        create(connection)
         return shape(connection)
 
 

@@ -27,7 +27,16 @@ from search.store.settings import Source
 
 ROWS_AT_ONCE = 2048
 _LENGTH_TOLERANCE = 1e-3  # of an embedding, whose length is 1; float32 arithmetic comes within 1e-6
-NEEDED = ("schema_version", "root", "fingerprint", "source", "complete", "passages")
+NEEDED = (
+    "schema_version",
+    "root",
+    "fingerprint",
+    "source",
+    "complete",
+    "passages",
+    "last_passage",
+    "lexicon",
+)
 
 Tick = Callable[[int], None]
 
@@ -92,7 +101,7 @@ def _makes_sense(key: str, value: Any) -> bool:
         return int(made.dimension) > 0 and isinstance(json.loads(made.passages), dict)
     if key == "source":
         Source.from_dict(value)
-    if key in ("schema_version", "passages"):
+    if key in ("schema_version", "passages", "last_passage"):
         return type(value) is int and value >= 0
     return key != "complete" or isinstance(value, bool)
 
@@ -229,13 +238,12 @@ def examine_counts(connection: sqlite3.Connection, tally: Tally) -> None:
                FROM passages"""
         ).fetchone()
         good, doubtful = settings(connection)
-        row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passages'").fetchone()
-    expected = (doubtful | good).get("passages", count)
+    known = doubtful | good
+    expected = known.get("passages", count)
     if expected != count:
         tally.add("passage count", f"{count:,} are there, {expected:,} should be")
-    next_number = row[0] + 1 if row and isinstance(row[0], int) else 1
-    if next_number <= max(last, held):
-        tally.add("sequence", f"{next_number}, but {max(last, held)} was given already")
+    if known.get("last_passage", last) < max(last, held):
+        tally.add("sequence", f"{known['last_passage'] + 1}, but {max(last, held)} was given already")
 
 
 def document_name(connection: sqlite3.Connection, id_: int, tally: Tally, kind: str) -> str:
@@ -256,3 +264,51 @@ def passage_name(connection: sqlite3.Connection, id_: int, tally: Tally, kind: s
         return ""
     row = connection.execute("SELECT document FROM passages WHERE id = ?", (id_,)).fetchone()
     return f"p{id_} of {document_name(connection, row[0], tally, kind)}" if row else f"p{id_}"
+
+
+def examine_annotations(connection: sqlite3.Connection, tally: Tally, tick: Tick) -> None:
+    """Every annotator and every annotation. Those that belong to nothing are found by their links."""
+    with snapshot(connection):
+        rows = connection.execute(
+            f"SELECT rowid, {covered('annotators')}, checksum FROM annotators"
+        ).fetchall()
+    for rowid, *values, checksum in rows:
+        if row_checksum(*values) != checksum or not (_is(dict, values[1]) and _is(list, values[2])):
+            tally.add("annotator", str(values[0]), rowid)
+    n = len(COVERED["annotations"])
+    for above, upto in pieces(connection, "annotations", "rowid", tick):
+        found = connection.execute(
+            f"""SELECT annotations.rowid, {covered("annotations")}, annotations.checksum,
+                       {covered("passages")}, passages.checksum
+                FROM annotations LEFT JOIN passages ON id = passage
+                WHERE annotations.rowid > ? AND annotations.rowid <= ?""",
+            (above, upto),
+        ).fetchall()
+        for rowid, *row in found:
+            passage, annotator, values, spans = row[:n]
+            whole = row_checksum(*row[:n]) == row[n] and _is(dict, values) and _is(list, spans)
+            if not whole or not _spans_are_in_text(json.loads(spans), row[n + 1 : -1], row[-1]):
+                tally.add("annotation", f"{annotator} of p{passage}", rowid)
+
+
+def _is(kind: type, text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), kind)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _spans_are_in_text(spans: list[dict[str, Any]], values: list[Any], checksum: int | None) -> bool:
+    """Whether spans are where they should be in a passage; true of a passage that is damaged or missing."""
+    if checksum is None or row_checksum(*values) != checksum:
+        return True
+    passage = dict(zip(COVERED["passages"], values, strict=True))
+    start, text = passage["start"], passage["text"]
+    try:
+        return all(
+            start <= span["start"] <= span["end"] <= passage["end"]
+            and text[span["start"] - start : span["end"] - start] == span["text"]
+            for span in spans
+        )
+    except (KeyError, TypeError):  # no spans of this program
+        return False

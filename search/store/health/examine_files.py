@@ -12,13 +12,11 @@ from search.corpus import SourceFile, load
 from search.errors import InputError, ReadError
 from search.indexing.plan import compare, listed
 from search.store.database import connect_to_read
+from search.store.files import leftovers
 from search.store.health.examine import settings, snapshot
 from search.store.health.kinds import Tally
-from search.store.layout import DATABASE
-from search.store.lock import HOLDER, is_being_written
+from search.store.lock import is_being_written
 from search.store.settings import Source
-
-BROKEN = f"{DATABASE}.broken-"
 
 
 def examine_leftovers(index: Path, connection: sqlite3.Connection, tally: Tally) -> None:
@@ -35,20 +33,6 @@ def named_file(connection: sqlite3.Connection) -> str:
     """The FAISS file that index.db names, "" for none."""
     row = connection.execute("SELECT file FROM ann WHERE id = 1").fetchone()
     return str(row[0]) if row else ""
-
-
-def leftovers(index: Path, named: str) -> list[Path]:
-    """What lies about: `tmp/`, FAISS files other than `named`, the name of a writer that was killed."""
-    found = [path for path in (index / "tmp", index / HOLDER) if path.exists()]
-    keep = Path(named).name
-    if (index / "ann").is_dir():
-        found += sorted(path for path in (index / "ann").iterdir() if path.name != keep)
-    return found
-
-
-def broken_databases(index: Path) -> list[str]:
-    """Names of databases that a repair kept aside."""
-    return sorted(path.name for path in index.glob(f"{BROKEN}*"))
 
 
 def examine_run(index: Path, connection: sqlite3.Connection, tally: Tally) -> bool:

@@ -52,19 +52,21 @@ class Kind:
 
 
 KINDS = {
-    "database unreadable": Kind("database", "damaged", "SQLite cannot read index.db", ""),
+    "database unreadable": Kind("database", "damaged", "SQLite cannot read index.db", "", "rebuild"),
     "database fault": Kind(
-        "database", "damaged", "SQLite finds a fault in index.db", "SQLite finds {n} faults in index.db"
+        "database", "damaged", "SQLite finds a fault in index.db", "SQLite finds {n} faults in index.db", "rebuild"
     ),
     "table unreadable": Kind(
-        "database", "damaged", "a part of index.db cannot be read", "{n} parts of index.db cannot be read"
+        "database", "damaged", "a part of index.db cannot be read", "{n} parts of index.db cannot be read", "rebuild"
     ),
     "no tables": Kind("format", "stale", "the index was begun and never filled", "", "index"),
     "emptied": Kind("format", "damaged", "index.db is empty, though there was an index", "", "rebuild"),
     "foreign": Kind("format", "damaged", "index.db is a database, but not of this program", "", "rebuild"),
-    "older format": Kind("format", "stale", "the index has the format of an earlier version", "", "index"),
+    "older format": Kind("format", "damaged", "the index has the format of an earlier version", "", "rebuild"),
     "newer format": Kind("format", "damaged", "the index has the format of a later version", "", "upgrade"),
-    "schema": Kind("format", "damaged", "a table is not as it should be", "{n} tables are not as they should be"),
+    "schema": Kind(
+        "format", "damaged", "a table is not as it should be", "{n} tables are not as they should be", "rebuild"
+    ),
     "setting": Kind("settings", "damaged", "an entry is damaged or missing", "{n} entries are damaged or missing"),
     "orphan document": Kind(
         "links", "damaged", "a document belongs to no file", "{n} documents belong to no file"
@@ -110,7 +112,7 @@ KINDS = {
         "embeddings", "damaged", "an embedding belongs to another text",
         "{n} embeddings belong to other texts",
     ),
-    "passage count": Kind("counts", "damaged", "passages are missing, or too many", ""),
+    "passage count": Kind("counts", "damaged", "passages are missing, or too many", "", "rebuild"),
     "sequence": Kind("counts", "damaged", "the next passage would get a number that was used before", ""),
     "words": Kind(
         "words", "damaged", "the table of words is not what it should be; queries are exact without it, only slower", ""

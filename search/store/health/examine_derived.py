@@ -1,14 +1,20 @@
-"""Whether the FAISS file holds what index.db holds, and whether queries find what brute force finds."""
+"""Whether what is derived is what it should be: FAISS file, queries, words, token vectors, random pairs."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.errors import IndexDamaged
+from search.store import lexicon
+from search.store.baseline import read_baseline
+from search.store.files import FAISS_NAME
 from search.store.health.examine import ROWS_AT_ONCE, snapshot
 from search.store.health.kinds import Tally
 from search.store.stored_vectors import Ann, read_ann
@@ -17,7 +23,6 @@ from search.store.vectors import LoadedVectors, nearest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_NAME = re.compile(r"ann/g\d+-[0-9a-f]{16}\.faiss")
 _HITS = 10
 _ROUNDING = 1e-5  # two sums of the same products in another order differ by less
 
@@ -40,7 +45,7 @@ def examine_vectors(
             elif stored:
                 tally.add("no vectors")
             return
-        if not _NAME.fullmatch(ann.file):
+        if not FAISS_NAME.fullmatch(ann.file.removeprefix("ann/")):
             tally.add("vectors row", ann.file)
             return
         flat = loaded.get(ann, dimension)
@@ -155,3 +160,82 @@ def _brute_force(
         together = np.concatenate([best, queries @ vectors.T], axis=1)
         best = -np.sort(-together, axis=1)[:, :_HITS]
     return best
+
+
+def examine_words(connection: sqlite3.Connection, tally: Tally) -> None:
+    """Compare the table with one that is made anew in memory: every token's counts, every passage's length."""
+    with snapshot(connection):
+        if not lexicon.is_sealed(connection):
+            tally.add("words", "it was not finished, or made by other rules")
+            return
+        with closing(_empty_table()) as anew, closing(_empty_table()) as copy:
+            try:
+                lexicon.fill(connection, anew)
+                anew.execute("COMMIT")  # FTS5 holds things back until then
+                _copy(connection, copy)
+            except IndexDamaged:  # a passage is damaged, which is found elsewhere
+                return
+            except sqlite3.DatabaseError as error:
+                tally.add("words", str(error))
+                return
+            if not _same(anew, copy):
+                tally.add("words", "it does not hold the words of the passages")
+
+
+def _empty_table() -> sqlite3.Connection:
+    """A table of words in a temporary file, which SQLite deletes by itself."""
+    connection = sqlite3.connect("", isolation_level=None)
+    lexicon.create(connection)
+    connection.execute("CREATE VIRTUAL TABLE places USING fts5vocab (lexicon, instance)")
+    connection.execute("BEGIN")
+    return connection
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Copy all that FTS5 keeps, and let FTS5 look through it."""
+    for table, marks in (("data", "?, ?"), ("idx", "?, ?, ?"), ("docsize", "?, ?"), ("config", "?, ?")):
+        target.execute(f"DELETE FROM lexicon_{table}")
+        target.executemany(
+            f"INSERT INTO lexicon_{table} VALUES ({marks})", source.execute(f"SELECT * FROM lexicon_{table}")
+        )
+    target.execute("INSERT INTO lexicon (lexicon) VALUES ('integrity-check')")
+
+
+def _same(one: sqlite3.Connection, other: sqlite3.Connection) -> bool:
+    """Whether two tables hold the same words at the same places, and passages of the same lengths."""
+    for query in (
+        "SELECT block FROM lexicon_data WHERE id = 1",
+        "SELECT * FROM lexicon_docsize ORDER BY id",
+        "SELECT term, doc, offset FROM places",
+    ):
+        try:
+            if any(a != b for a, b in zip_longest(one.execute(query), other.execute(query))):
+                return False
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
+            return False
+    return True
+
+
+def examine_token_vectors(
+    connection: sqlite3.Connection, dimension: int, tally: Tally, tick: Callable[[int], None]
+) -> None:
+    """Every row of token vectors against its checksum, and what the passage's row says of its tokens."""
+    with snapshot(connection):
+        rows = connection.execute(
+            """SELECT passage, vectors, token_vectors.checksum, n_tokens
+               FROM token_vectors LEFT JOIN passages ON id = passage"""
+        )
+        for id_, blob, checksum, n_tokens in rows:
+            n, rest = divmod(len(blob), 4 + dimension)
+            if zlib.crc32(blob) != checksum or rest or n_tokens is None or n > n_tokens:
+                tally.add("token vectors", f"p{id_}", id_)
+            tick(1)
+
+
+def examine_baseline(connection: sqlite3.Connection, tally: Tally) -> None:
+    """Read the row as a query does. That there is none is no damage: the next run takes a sample."""
+    with snapshot(connection):
+        try:
+            read_baseline(connection)
+        except IndexDamaged:
+            tally.add("baseline")
