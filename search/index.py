@@ -492,7 +492,7 @@ class Index:
         from search.bert.heads import load_head
         from search.ranking.surroundings import SpanLines
 
-        how = Reading.of(answers, reader_weight, no_answer_margin, max_answer)
+        how = Reading(answers, reader_weight, no_answer_margin, max_answer)
         how.check_scale(options.get("mode", "hybrid"), options.get("rerank"))
         reader = load_head("answer", required(model), self._offline, device)
         hits = self.query(question, k, **options)

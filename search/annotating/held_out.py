@@ -27,14 +27,12 @@ class HeldOut:
         groups: (n,) numbers of the groups that the examples belong to, from 0.
         probabilities: (repeats, n, c).
         fits: iterations that each fit took.
-        unconverged: fits that stopped at the limit of iterations.
     """
 
     truth: NDArray[np.int64]
     groups: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     fits: tuple[int, ...]
-    unconverged: int
 
     @property
     def classes(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,7 +30,23 @@ from search.store.sqlite import SQLiteStore
 _AT_ONCE = 64
 
 Labelled: TypeAlias = Iterator[tuple[Sequence[int], Sequence[LabelledText]]]
-Labeller: TypeAlias = Callable[[Annotating], Labelled]
+
+
+@dataclass(frozen=True)
+class _Labeller:
+    """What labels passages.
+
+    Attributes:
+        field: what its labels are called, unless another name is asked for.
+        labels: of all passages that have none.
+    """
+
+    field: str
+    name: str
+    classes: tuple[str, ...]
+    exclusive: bool
+    made_with: dict[str, Any]
+    labels: Callable[[Annotating], Labelled]
 
 
 def label_index(
@@ -65,34 +82,15 @@ def label_index(
         raise InputError("name a checkpoint or a head that is to label, and only one of them.")
     place = find_index(index)
     fingerprint = Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
-    if head is not None:
-        loaded = head if isinstance(head, LinearHead) else load_linear_head(head)
-        loaded.require_fits(fingerprint, "the index")
-        way = (
-            ""
-            if isinstance(head, LinearHead)
-            else f"seewhy label apply --head {quoted(Path(head).resolve())}"
-        )
-        made_with: dict[str, Any] = {"kind": "linear head", CALLED: loaded.name, "sha256": loaded.sha256}
-        own, classes, exclusive = loaded.name, loaded.classes, True
-        labeller, classifier = _by_head(loaded), loaded.name
-    else:
-        from search.bert.heads import load_head
-
-        assert model is not None
-        checkpoint = load_head("label", model, offline, device)
-        reader = Classifier(checkpoint)
-        way = f"seewhy label apply --model {from_anywhere(model)}"
-        made_with = {"kind": "checkpoint", **of_checkpoint(checkpoint), "exclusive": reader.exclusive}
-        own, classes, exclusive = "label", reader.classes, reader.exclusive
-        labeller, classifier = _by_checkpoint(reader), reader.name
-    name = name or own
-    if way and name != own:
-        way += f" --name {quoted(name)}"
+    labeller = _by_head(head, fingerprint) if head else _by_checkpoint(str(model), offline, device)
+    name = name or labeller.field
+    made_with = dict(labeller.made_with)
+    if made_with["command"] and name != labeller.field:
+        made_with["command"] += f" --name {quoted(name)}"
     fields = [name, f"{name}_score"]
     windowed, done = 0, 0
-    with annotating(place, name, {**made_with, "command": way}, fields, replace=replace) as run:
-        for ids, found in labeller(run):
+    with annotating(place, name, made_with, fields, replace=replace) as run:
+        for ids, found in labeller.labels(run):
             run.put([Annotation(id_, _values(name, one)) for id_, one in zip(ids, found, strict=True)])
             done += len(ids)
             windowed += sum(one.windows > 1 for one in found)
@@ -102,13 +100,13 @@ def label_index(
     return LabelledIndex(
         index=str(place),
         name=name,
-        classifier=classifier,
-        classes=classes,
-        exclusive=exclusive,
+        classifier=labeller.name,
+        classes=labeller.classes,
+        exclusive=labeller.exclusive,
         passages=total,
         labelled=done,
         before=total - done,
-        counts=_counts(place, name, classes, exclusive),
+        counts=_counts(place, name, labeller),
         windowed=windowed,
         notes=() if replaced is None else (f"labels of {replaced.annotated:,} passages were replaced",),
     )
@@ -120,28 +118,49 @@ def _values(name: str, found: LabelledText) -> Mapping[str, Any]:
     return {**values, f"{name}_score": round(found.score, 6)}
 
 
-def _by_head(head: LinearHead) -> Labeller:
+def _by_head(head: LinearHead | str | Path, fingerprint: Fingerprint) -> _Labeller:
+    loaded = head if isinstance(head, LinearHead) else load_linear_head(head)
+    loaded.require_fits(fingerprint, "the index")
+    folder = None if isinstance(head, LinearHead) else Path(head).resolve()
+    made_with = {
+        "kind": "linear head",
+        CALLED: loaded.name,
+        "sha256": loaded.sha256,
+        "command": f"seewhy label apply --head {quoted(folder)}" if folder else "",
+    }
+
     def labels(run: Annotating) -> Labelled:
         for ids, vectors in run.embedding_blocks():
-            rows = head.probabilities(vectors)
-            yield ids.tolist(), [labelled("", row, head.classes, exclusive=True) for row in rows]
+            rows = loaded.probabilities(vectors)
+            yield ids.tolist(), [labelled("", row, loaded.classes, exclusive=True) for row in rows]
 
-    return labels
+    return _Labeller(loaded.name, loaded.name, loaded.classes, True, made_with, labels)
 
 
-def _by_checkpoint(classifier: Classifier) -> Labeller:
+def _by_checkpoint(model: str, offline: bool, device: str | None) -> _Labeller:
+    from search.bert.heads import load_head
+
+    checkpoint = load_head("label", model, offline, device)
+    classifier = Classifier(checkpoint)
+    made_with = {
+        "kind": "checkpoint",
+        **of_checkpoint(checkpoint),
+        "exclusive": classifier.exclusive,
+        "command": f"seewhy label apply --model {from_anywhere(model)}",
+    }
+
     def labels(run: Annotating) -> Labelled:
         for passages in run.batches(_AT_ONCE):
-            yield [one.id for one in passages], classifier([one.text for one in passages])
+            yield [passage.id for passage in passages], classifier([passage.text for passage in passages])
 
-    return labels
+    return _Labeller("label", classifier.name, classifier.classes, classifier.exclusive, made_with, labels)
 
 
-def _counts(place: Path, name: str, classes: Sequence[str], exclusive: bool) -> dict[str, int]:
+def _counts(place: Path, name: str, labeller: _Labeller) -> dict[str, int]:
     """label -> passages that have it."""
     counts: Counter[str] = Counter()
     with SQLiteStore(place).reading() as snapshot:
         for annotation in snapshot.annotations_by(name):
             value = annotation.values.get(name, "")
             counts.update(value if isinstance(value, list) else [value])
-    return {label: counts[label] for label in (*classes, *([] if exclusive else [""]))}
+    return {label: counts[label] for label in (*labeller.classes, *([] if labeller.exclusive else [""]))}

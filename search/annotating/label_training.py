@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,27 @@ if TYPE_CHECKING:
 _MOST_ITERATIONS = 1000
 # Numbers; below, threads wait for each other: five fits of 1,600 x 384 took 18 s on two busy cores, in one thread 1.
 _SMALL = 20_000_000
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How heads are fitted and judged; InputError for a number that cannot be worked with."""
+
+    folds: int
+    repeats: int
+    seed: int
+    c: float
+
+    def __post_init__(self) -> None:
+        most = 2**32 - 1 - self.repeats  # each repeat has the next seed, and NumPy takes 32 bits
+        if self.folds < 2:
+            raise InputError(f"{self.folds} folds leave nothing to judge by. Take at least 2.")
+        if self.repeats < 1:
+            raise InputError(f"the cross-validation must be done at least once, not {self.repeats} times.")
+        if not 0 <= self.seed <= most:
+            raise InputError(f"the seed must be a whole number from 0 to {most:,}, not {self.seed}.")
+        if not (np.isfinite(self.c) and self.c > 0):
+            raise InputError(f"the strength C must be a number above 0, not {self.c:g}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,115 +114,76 @@ def train_labels(
         InputError: fewer than two classes, a class with fewer examples than folds, an example without text or label,
             a text that is too long, or an index and another model.
     """
-    _check(folds, repeats, seed, c, name, index, model)
-    place = None if index is None else find_index(index)
-    made = None if place is None else Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
-    found = gathered([_example(one) for one in examples], place)
-    check_classes(found, folds)
-    asked: list[str | None] = [*dict.fromkeys(map(check_pooling, poolings))] or [None]
-    encoders = [_encoder(made, model, pooling, offline, engine) for pooling in asked]
-    reports, held_out, firsts = [], [], []
-    for encoder in encoders:
-        from_index = place if made is not None and same_kind(made, encoder) else None
-        vectors = embedded(found.items, encoder, from_index, truncate=truncate, progress=progress)
-        judged = _judged(found, vectors.vectors, folds, repeats, seed, c, progress)
-        reports.append(_report(found, encoder, judged, folds, repeats, seed, c))
-        held_out.append(judged)
-        firsts.append(vectors)
-    training = LabelTraining(
-        name=name,
-        source=source,
-        reports=tuple(reports),
-        comparisons=comparisons([one.pooling for one in encoders], held_out, seed),
-        reused=firsts[0].reused,
-        encoded=firsts[0].encoded,
-        notes=tuple(_notes(found, firsts[0], reports)),
-    )
-    head = _kept(found, firsts[0].vectors, encoders[0], training)
-    return TrainedHead(head, training)
-
-
-def _check(
-    folds: int,
-    repeats: int,
-    seed: int,
-    c: float,
-    name: str,
-    index: str | Path | None,
-    model: str | None,
-) -> None:
-    if folds < 2:
-        raise InputError(f"{folds} folds leave nothing to judge by. Take at least 2.")
-    if repeats < 1:
-        raise InputError(f"the cross-validation must be done at least once, not {repeats} times.")
-    most = 2**32 - 1 - repeats  # each repeat has the next one, and NumPy takes 32 bits
-    if not 0 <= seed <= most:
-        raise InputError(f"the seed must be a whole number from 0 to {most:,}, not {seed}.")
-    if not (np.isfinite(c) and c > 0):
-        raise InputError(f"the strength C must be a number above 0, not {c:g}.")
+    way = _Way(folds, repeats, seed, c)
     if not name.strip():
         raise InputError("what is labelled needs a name, such as: sentiment")
     if index is not None and model is not None:
         raise InputError("an index has its own encoder. Leave the model out, or the index.")
-
-
-def _example(one: Example | tuple[str, str]) -> Example:
-    return one if isinstance(one, Example) else Example(text=one[0], label=one[1])
+    place = None if index is None else find_index(index)
+    made = None if place is None else Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
+    named = [each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples]
+    found = gathered(named, place)
+    check_classes(found, folds)
+    asked: list[str | None] = [*dict.fromkeys(map(check_pooling, poolings))] or [None]
+    encoders = [_encoder(made, model, pooling, offline, engine) for pooling in asked]
+    vectors, judged = [], []
+    for encoder in encoders:
+        from_index = place if made is not None and same_kind(made, encoder) else None
+        vectors.append(embedded(found.items, encoder, from_index, truncate=truncate, progress=progress))
+        judged.append(_judged(found, vectors[-1].vectors, way, progress))
+    reports = [_report(found, *each, way) for each in zip(encoders, judged, strict=True)]
+    training = LabelTraining(
+        name=name,
+        source=source,
+        reports=tuple(reports),
+        comparisons=comparisons([encoder.pooling for encoder in encoders], judged, seed),
+        reused=vectors[0].reused,
+        encoded=vectors[0].encoded,
+        notes=tuple(_notes(found, vectors[0], reports)),
+    )
+    head = _kept(found, vectors[0].vectors, encoders[0], training)
+    return TrainedHead(head, training)
 
 
 def _encoder(
     made: Fingerprint | None, model: str | None, pooling: str | None, offline: bool, engine: str
 ) -> Encoder:
+    """The encoder of an index, or of a model; with another pooling if that is asked for."""
     if made is None:
         return Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
-    if pooling in (None, made.pooling):
-        return Encoder.of(made, offline=offline, engine=engine)
-    return Encoder(
-        made.model,
-        pooling=pooling,
-        layer=made.layer,
-        dim=int(made.dimension),
-        max_tokens=int(made.max_tokens),
-        offline=offline,
-        engine=engine,
-        precision=made.precision,
-    )
+    return Encoder.of(replace(made, pooling=pooling or made.pooling), offline=offline, engine=engine)
 
 
 def _judged(
     found: Gathered,
     vectors: NDArray[np.float32],
-    folds: int,
-    repeats: int,
-    seed: int,
-    c: float,
+    way: _Way,
     progress: Callable[[Progress], None] | None,
 ) -> HeldOut:
     """What heads say of each example that were trained without it."""
     x, truth, groups = vectors.astype(np.float64), found.truth, found.groups
-    probabilities = np.zeros((repeats, len(x), len(found.classes)))
-    fits, stopped, total = [], 0, folds * repeats
+    probabilities = np.zeros((way.repeats, len(x), len(found.classes)))
+    fits, total = [], way.folds * way.repeats
     with _threads(x):
-        for number, (train, test) in enumerate(_folds(truth, groups, folds, repeats, seed)):
-            weights, intercepts, iterations = fitted(x[train], truth[train], c)
-            probabilities[number // folds, test] = softmax(x[test] @ weights.T + intercepts)
+        for number, (train, test) in enumerate(_folds(truth, groups, way)):
+            weights, intercepts, iterations = fitted(x[train], truth[train], way.c)
+            probabilities[number // way.folds, test] = softmax(x[test] @ weights.T + intercepts)
             fits.append(iterations)
-            stopped += iterations >= _MOST_ITERATIONS
             if progress:
                 progress(Progress("fitting", number + 1, total, passages=len(x)))
-    return HeldOut(truth, groups, probabilities, tuple(fits), stopped)
+    return HeldOut(truth, groups, probabilities, tuple(fits))
 
 
 def _folds(
-    truth: NDArray[np.int64], groups: NDArray[np.int64], folds: int, repeats: int, seed: int
+    truth: NDArray[np.int64], groups: NDArray[np.int64], way: _Way
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Training and test rows of every fold of every repeat; each class has its share in each fold."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     apart = len(np.unique(groups)) == len(groups)
-    for repeat in range(repeats):
+    for repeat in range(way.repeats):
         kind = StratifiedKFold if apart else StratifiedGroupKFold
-        division = kind(folds, shuffle=True, random_state=seed + repeat)
+        division = kind(way.folds, shuffle=True, random_state=way.seed + repeat)
         for train, test in division.split(np.zeros(len(truth)), truth, None if apart else groups):
             if len(np.unique(truth[train])) < len(np.unique(truth)):
                 raise InputError(
@@ -234,22 +216,17 @@ def fitted(
     return weights, intercepts, int(np.max(found.n_iter_))
 
 
-@contextmanager
-def _threads(x: NDArray[np.float64]) -> Iterator[None]:
+def _threads(x: NDArray[np.float64]) -> AbstractContextManager[Any]:
     """One thread for small matrices."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
 
-    with threadpool_limits(limits=1) if x.size < _SMALL else nullcontext():
-        yield
+    return threadpool_limits(limits=1) if x.size < _SMALL else nullcontext()
 
 
-def _report(
-    found: Gathered, encoder: Encoder, judged: HeldOut, folds: int, repeats: int, seed: int, c: float
-) -> LabelReport:
+def _report(found: Gathered, encoder: Encoder, judged: HeldOut, way: _Way) -> LabelReport:
     counts, confusion = judged.by_group(), judged.confusion()
-    predicted = judged.predicted
-    confidences = judged.probabilities.max(axis=2)
     many = np.bincount(judged.truth)
+    right = judged.predicted == judged.truth[None, :]
     return LabelReport(
         model=encoder.model,
         pooling=encoder.pooling,
@@ -257,19 +234,16 @@ def _report(
         examples=len(found.items),
         groups=len(counts),
         classes=found.classes,
-        folds=folds,
-        repeats=repeats,
-        seed=seed,
-        c=c,
-        accuracy=of_counts(counts, accuracy, seed=seed),
-        macro_f1=of_counts(counts, macro_f1, seed=seed),
+        **asdict(way),
+        accuracy=of_counts(counts, accuracy, seed=way.seed),
+        macro_f1=of_counts(counts, macro_f1, seed=way.seed),
         majority=found.classes[int(many.argmax())],
         majority_accuracy=float(many.max() / many.sum()),
         by_class=class_figures(confusion, found.classes),
         confusion=confusion,
-        calibration=calibration(confidences.ravel(), (predicted == judged.truth[None, :]).ravel()),
+        calibration=calibration(judged.probabilities.max(axis=2).ravel(), right.ravel()),
         iterations=max(judged.fits),
-        unconverged=judged.unconverged,
+        unconverged=sum(iterations >= _MOST_ITERATIONS for iterations in judged.fits),
     )
 
 
@@ -300,23 +274,21 @@ def _kept(
     x = vectors.astype(np.float64)
     with _threads(x):
         weights, intercepts, iterations = fitted(x, found.truth, report.c)
-    trained: dict[str, Any] = {
+    judged = {name: getattr(report, name) for name in ("folds", "repeats", "seed", "majority_accuracy")}
+    judged |= {
+        "accuracy": asdict(report.accuracy),
+        "macro_f1": asdict(report.macro_f1),
+        "calibration_error": report.calibration.error,
+        "by_class": [asdict(figures) for figures in report.by_class],
+        "confusion": report.confusion.tolist(),
+    }
+    trained = {
         "source": training.source,
         "examples": report.examples,
         "c": report.c,
         "iterations": iterations,
         "converged": iterations < _MOST_ITERATIONS,
-        "cross_validation": {
-            "folds": report.folds,
-            "repeats": report.repeats,
-            "seed": report.seed,
-            "accuracy": asdict(report.accuracy),
-            "macro_f1": asdict(report.macro_f1),
-            "majority_accuracy": report.majority_accuracy,
-            "calibration_error": report.calibration.error,
-            "by_class": [asdict(one) for one in report.by_class],
-            "confusion": report.confusion.tolist(),
-        },
+        "cross_validation": judged,
         "notes": list(training.notes),
     }
     return LinearHead(training.name, report.classes, weights, intercepts, encoder.fingerprint, trained)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,55 +120,41 @@ def _contradictions(several: Sequence[Sequence[Item]], left_out: int) -> str:
 
 
 def _items(examples: Sequence[Example], index: Path | None) -> list[Item]:
-    named = [_named(number, example) for number, example in enumerate(examples, 1)]
-    for example, where in zip(examples, named, strict=True):
-        if not example.label.strip():
-            raise InputError(f"{where} has no label. Give it one, or take it out.")
-        if example.text is not None and not example.text.strip():
-            raise InputError(f"{where} has no text. Give it one, or take it out.")
-        if example.text is None and index is None:
-            raise InputError(
-                f"{where} names a passage or a document, but no index is given. Name it with --index."
-            )
-    if index is None or all(example.text is not None for example in examples):
-        return [_of_text(one, where) for one, where in zip(examples, named, strict=True)]
-    with SQLiteStore(index).reading() as snapshot:
-        ids = [_passages(snapshot, example, where) for example, where in zip(examples, named, strict=True)]
-        stored = snapshot.stored(sorted({id_ for some in ids for id_ in some}))
-    found = []
-    for example, where, some in zip(examples, named, ids, strict=True):
-        if example.text is not None:
-            found.append(_of_text(example, where))
-        for id_ in some:
-            if id_ not in stored:
-                raise InputError(
-                    f"{where} names passage {id_}, which the index does not hold. Passages get new ids when "
-                    "their document changes; name the path, or give the text."
-                )
-            one = stored[id_]
-            found.append(Item(one.context, one.text, example.label.strip(), one.document, where))
-    return found
+    items = []
+    with nullcontext() if index is None else SQLiteStore(index).reading() as snapshot:
+        for number, example in enumerate(examples, 1):
+            where = f"line {example.line}" if example.line else f"example {number}"
+            if not (label := example.label.strip()):
+                raise InputError(f"{where} has no label. Give it one, or take it out.")
+            if example.text is None:
+                items += _of_index(snapshot, example, label, where)
+            elif text := example.text.strip():  # as passages have it
+                items.append(Item("", text, label, text, where))
+            else:
+                raise InputError(f"{where} has no text. Give it one, or take it out.")
+    return items
 
 
-def _of_text(example: Example, where: str) -> Item:
-    assert example.text is not None
-    text = example.text.strip()  # as passages have it
-    return Item("", text, example.label.strip(), text, where)
-
-
-def _passages(snapshot: Snapshot, example: Example, where: str) -> Sequence[int]:
-    if example.text is not None:
-        return ()
+def _of_index(snapshot: Snapshot | None, example: Example, label: str, where: str) -> list[Item]:
+    """The passages that an example names, by id or by path."""
+    if snapshot is None:
+        raise InputError(
+            f"{where} names a passage or a document, but no index is given. Name it with --index."
+        )
     if example.passage is not None:
-        return (example.passage,)
-    place = snapshot.place(example.path or "")
-    if not place.passages:
-        raise InputError(f"{where} names '{example.path}', which the index does not hold. Check the path.")
-    return place.passages
-
-
-def _named(number: int, example: Example) -> str:
-    return f"line {example.line}" if example.line else f"example {number}"
+        ids: Sequence[int] = (example.passage,)
+        missing = (
+            f"passage {example.passage}, which the index does not hold. Passages get new ids when "
+            "their document changes; name the path, or give the text."
+        )
+    else:
+        ids = snapshot.place(example.path or "").passages
+        missing = f"'{example.path}', which the index does not hold. Check the path."
+    stored = snapshot.stored(ids)
+    if not stored:
+        raise InputError(f"{where} names {missing}")
+    passages = [stored[id_] for id_ in ids]
+    return [Item(each.context, each.text, label, each.document, where) for each in passages]
 
 
 def check_classes(found: Gathered, folds: int) -> None:
@@ -218,13 +205,17 @@ def embedded(
     Raises:
         InputError: a text is too long, and `truncate` is off.
     """
-    found = np.empty((len(items), encoder.dimension), dtype=np.float32)
+    vectors = np.empty((len(items), encoder.dimension), dtype=np.float32)
     missing = list(range(len(items)))
     if index is not None:
         with SQLiteStore(index).reading() as snapshot:
-            missing = _taken(snapshot, items, found)
+            held = [snapshot.embedding_of(item.context, item.text) for item in items]
+        missing = [i for i in missing if held[i] is None]
+        for i, embedding in enumerate(held):
+            if embedding is not None:
+                vectors[i] = embedding
     if not missing:
-        return Embedded(found, len(items), 0, 0)
+        return Embedded(vectors, len(items), 0, 0)
 
     def told(done: int, total: int) -> None:
         if progress:
@@ -235,7 +226,7 @@ def embedded(
     lengths = [len(encoder.tokenizer.encode(prompt + text).ids) for text in texts]
     cut = sum(length > limit for length in lengths)
     try:
-        found[missing] = encoder.encode(texts, role="document", truncate=truncate, progress=told)
+        vectors[missing] = encoder.encode(texts, role="document", truncate=truncate, progress=told)
     except TextTooLong as error:
         where = items[missing[error.position]].where
         raise InputError(
@@ -243,23 +234,9 @@ def embedded(
             + (f", and {cut - 1} more are too long" if cut > 1 else "")
             + ". Shorten it, or take --truncate to read the beginning alone."
         ) from None
-    return Embedded(found, len(items) - len(missing), len(missing), cut)
-
-
-def _taken(snapshot: Snapshot, items: Sequence[Item], vectors: NDArray[np.float32]) -> list[int]:
-    """Fill in what the index holds; the numbers of the items that it does not."""
-    missing = []
-    for i, item in enumerate(items):
-        embedding = snapshot.embedding_of(item.context, item.text)
-        if embedding is None:
-            missing.append(i)
-        else:
-            vectors[i] = embedding
-    return missing
+    return Embedded(vectors, len(items) - len(missing), len(missing), cut)
 
 
 def same_kind(index: Fingerprint, encoder: Encoder) -> bool:
     """Whether an index holds the embeddings that an encoder makes."""
-    from dataclasses import replace
-
     return not encoder.fingerprint.differences(replace(index, passages=""))

@@ -43,30 +43,22 @@ Placing = Callable[[Hit, int, int], tuple[int, int, int | None, str]]
 
 @dataclass(frozen=True)
 class Reading:
-    """How passages are read and spans are ranked; make one with `Reading.of`."""
+    """How passages are read and spans are ranked; InputError for a number that cannot be worked with."""
 
-    answers: int
-    weight: float
-    no_answer_margin: float
-    max_answer: int
+    answers: int = 3
+    weight: float = 1.0
+    no_answer_margin: float = 0.0
+    max_answer: int = 30
 
-    @classmethod
-    def of(
-        cls, answers: int = 3, weight: float = 1.0, no_answer_margin: float = 0.0, max_answer: int = 30
-    ) -> Reading:
-        """
-        Raises:
-            InputError: a number that cannot be worked with.
-        """
-        if answers < 1:
-            raise InputError(f"answers is {answers}, but at least 1 must be asked for.")
-        if not 0 <= weight <= 1:
-            raise InputError(f"the weight of the reader is {weight}; use a number from 0 to 1.")
-        if not math.isfinite(no_answer_margin):
+    def __post_init__(self) -> None:
+        if self.answers < 1:
+            raise InputError(f"answers is {self.answers}, but at least 1 must be asked for.")
+        if not 0 <= self.weight <= 1:
+            raise InputError(f"the weight of the reader is {self.weight}; use a number from 0 to 1.")
+        if not math.isfinite(self.no_answer_margin):
             raise InputError("the margin to no answer must be a number, -1000 for one that all spans reach.")
-        if max_answer < 1:
-            raise InputError(f"max_answer is {max_answer}, but an answer has at least 1 token.")
-        return cls(answers, weight, no_answer_margin, max_answer)
+        if self.max_answer < 1:
+            raise InputError(f"max_answer is {self.max_answer}, but an answer has at least 1 token.")
 
     def check_scale(self, mode: str, rerank: str | None) -> None:
         """
@@ -109,7 +101,7 @@ def answer(
             worked with.
         ModelError: the model cannot be found or loaded, or has no head for answer spans.
     """
-    how = Reading.of(answers, 1.0, no_answer_margin, max_answer)
+    how = Reading(answers, 1.0, no_answer_margin, max_answer)
     check_text(text)
     reader = load_head("answer", required(model), offline, device)
     lines = line_map(text)

@@ -228,10 +228,10 @@ def test_records_of_a_table_are_documents(notes: Path, tiny_model: Path) -> None
 
 
 def test_a_document_is_in_training_or_in_test() -> None:
-    from search.annotating.label_training import _folds
+    from search.annotating.label_training import _folds, _Way
 
     truth, groups = np.array([0, 0, 1, 1, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 2, 2, 3, 3])
-    for train, test in _folds(truth, groups, 2, 3, 0):
+    for train, test in _folds(truth, groups, _Way(2, 3, 0, 1.0)):
         assert not set(groups[train]) & set(groups[test])
         assert set(truth[train]) == {0, 1}
 
