@@ -34,10 +34,15 @@ from tests.faults.processes import Child
 _PATIENCE = 60.0  # seconds without a word that count as a hang; a file takes a few hundredths of one
 
 
-def damaged_indexes(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
-    """Query an index, one of whose files is damaged, `files` times; each time damaged in another way."""
+def damaged_indexes(place: Path, *, seed: int, files: int, name: str = "", enough: int = ENOUGH) -> Outcome:
+    """Query an index, one of whose files is damaged, `files` times; each time damaged in another way.
+
+    Args:
+        name: of a defect to plant in the child.
+        enough: stop after so many failures.
+    """
     _base(place, seed)
-    return _in_children("index", place, Outcome("damaged index files", seed), files, name)
+    return _in_children("index", place, Outcome("damaged index files", seed), files, name, enough)
 
 
 def damaged_indexes_updated(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
@@ -71,21 +76,23 @@ def _base(place: Path, seed: int) -> None:
     oracle.run(place / "folder", place / "base")
 
 
-def _in_children(kind: str, place: Path, outcome: Outcome, files: int, name: str) -> Outcome:
+def _in_children(
+    kind: str, place: Path, outcome: Outcome, files: int, name: str, enough: int = ENOUGH
+) -> Outcome:
     at = 0
-    while at < files and len(outcome.failures) < ENOUGH:
+    while at < files and len(outcome.failures) < enough:
         arguments = (kind, str(place), str(outcome.seed), str(at), str(files), name)
         child = Child("mutate", *arguments)
         if child.hear() is None:
             raise RuntimeError(f"a child did not start: {child.last_words()}")
-        at = _listen(child, outcome, at)
+        at = _listen(child, outcome, at, enough)
     outcome.figures.setdefault("crashes", 0)
     outcome.figures.setdefault("hangs", 0)
     return outcome
 
 
-def _listen(child: Child, outcome: Outcome, at: int) -> int:
-    """Hear what a child finds, until it ends; the number of the file that the next one is to begin with."""
+def _listen(child: Child, outcome: Outcome, at: int, enough: int) -> int:
+    """Hear what a child finds, until it ends or that is enough; the number of the file that comes next."""
     what = ""
     while True:
         try:
@@ -109,6 +116,9 @@ def _listen(child: Child, outcome: Outcome, at: int) -> int:
         outcome.count(said["outcome"])
         if said["failure"]:
             outcome.failures.append(f"file {at} ({what}): {said['failure']}")
+            if len(outcome.failures) >= enough:
+                child.kill()
+                return at + 1
         at += 1
 
 
