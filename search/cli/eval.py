@@ -12,7 +12,7 @@ from search.cli.files import check_writable, write_file
 from search.cli.index import TokenVectors
 from search.cli.options import EncoderOptions, EngineOptions, OfflineOption, checkpoint, top_k
 from search.cli.output import Output, echo
-from search.cli.progress import bars, stopped_gently
+from search.cli.progress import progress_bar, stopped_gently
 
 if TYPE_CHECKING:
     from search.records.evaluations import Evaluation
@@ -104,7 +104,7 @@ def evaluate(
     if mode and compare:
         raise typer.BadParameter("--mode and --compare exclude each other; --mode may be repeated.")
     check_writable(_file_of(per_query))
-    with stopped_gently(output.quiet), bars(output.quiet) as progress:
+    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluation import evaluate as measure
 
         evaluation = measure(
@@ -177,7 +177,7 @@ def evaluate_qa(
     if (mode or index or encoder or k != 10) and not retrieve:
         raise typer.BadParameter("-k, --mode, --index and --encoder say how to retrieve: add --retrieve")
     check_writable(_file_of(per_query))
-    with stopped_gently(output.quiet), bars(output.quiet) as progress:
+    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluation import evaluate_answers
 
         evaluation = evaluate_answers(
@@ -238,7 +238,7 @@ def evaluate_ner(
     if (model is None) == (predicted is None):
         raise typer.BadParameter("give either --model, a checkpoint that finds entities, or --predicted")
     check_writable(predictions)
-    with bars(output.quiet) as progress:  # nothing is kept of one that is stopped
+    with progress_bar(output.quiet) as progress:  # nothing is kept of one that is stopped
         evaluation = evaluate_entities(
             dataset,
             model=model,

@@ -9,7 +9,7 @@ import typer
 
 from search.cli.options import MODEL, DeviceOption, EngineOptions, IndexOption, IndexOptions, checkpoint
 from search.cli.output import Output
-from search.cli.progress import bars, progress_bar, stopped_gently
+from search.cli.progress import progress_bar, stopped_gently
 from search.cli.tag import remove_annotations
 
 VALIDATION = "Cross-validation"
@@ -97,7 +97,7 @@ def label_train(
     if out and not replace:
         check_no_head(out.expanduser())
     examples = read_examples(file.expanduser(), text_column=text_column, label_column=label_column)
-    with bars(output.quiet) as progress:
+    with progress_bar(output.quiet) as progress:
         trained = train_labels(
             examples,
             index=_index_of(index.index, encoder, any(example.text is None for example in examples)),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from search.cli.options import EngineOptions, IndexOption
-from search.cli.output import Output, echo, note
+from search.cli.output import Output, note
 from search.cli.progress import progress_bar, stopped_gently
 
 
@@ -67,10 +67,8 @@ def check(
     place = find_index(index)
     with progress_bar(output.quiet) as progress:
         report = look(place, sources=sources, verify=verify, queries=queries, progress=progress)
-    if output.as_json:
-        echo(json.document(report))
-    elif not output.quiet or not report.ok:
-        echo(reports.check(report, **output.style))
+    if output.as_json or not output.quiet or not report.ok:
+        output.show(text=lambda: reports.check(report, **output.style), data=lambda: json.document(report))
     if not report.ok:
         raise typer.Exit(1)
 
@@ -96,10 +94,8 @@ def repair(
     place = find_index(index)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         done = mend(place, offline=engine.offline, engine=engine.engine, dry_run=dry_run, progress=progress)
-    if output.as_json:
-        echo(json.document(done))
-    elif not output.quiet or not done.check.ok:
-        echo(reports.repair(done, **output.style))
+    if output.as_json or not output.quiet or not done.check.ok:
+        output.show(text=lambda: reports.repair(done, **output.style), data=lambda: json.document(done))
     if not done.check.ok:
         raise typer.Exit(1)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from search.cli.output import note
 from search.records.reports import Progress
@@ -19,7 +19,10 @@ _SECONDS_BETWEEN_LINES = 15.0
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """A callback for `Index.build`; None when nothing is to be shown."""
+    """A callback for `Index.build` and its like; None when nothing is to be shown.
+
+    What begins again, as one way to ask after another, has its bar begin again.
+    """
     if quiet:
         yield None
         return
@@ -39,11 +42,16 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    started = time.monotonic()
+    started, before = time.monotonic(), 0
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("looking", total=None, rate="")
 
         def show(state: Progress) -> None:
+            nonlocal started, before
+            if state.done < before:
+                started = time.monotonic()
+                bar.reset(task)
+            before = state.done
             bar.update(
                 task,
                 description=f"{state.stage} {_counted(state)}",
@@ -53,29 +61,6 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
             )
 
         yield show
-
-
-@contextmanager
-def bars(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """A progress bar for indexing, and one for the queries of each setting."""
-    with ExitStack() as bar:
-        before = Progress("", 0, 0)
-        show: Callable[[Progress], None] | None = None
-
-        def told(state: Progress) -> None:
-            nonlocal before, show
-            if (
-                (state.stage == "asking") != (before.stage == "asking")
-                or state.done < before.done
-                or not show
-            ):
-                bar.close()
-                show = bar.enter_context(progress_bar(quiet))
-            before = state
-            if show:
-                show(state)
-
-        yield told
 
 
 @contextmanager
@@ -109,18 +94,21 @@ class Clock:
 
 def _lines() -> Callable[[Progress], None]:
     started = last = since = time.monotonic()
-    stage, before = "", 0  # what was done when the stage first said something, at `since`
+    stage, first, before = "", 0, 0  # `first` was done when the stage first said something, at `since`
 
     def show(state: Progress) -> None:
-        nonlocal last, since, stage, before
+        nonlocal started, last, since, stage, first, before
         now = time.monotonic()
-        if state.stage != stage:  # its first step often takes longer, so it is not counted
-            stage, before, since = state.stage, state.done, now
+        if state.done < before:
+            started = now
+        if state.stage != stage or state.done < before:  # a first step often takes longer: it is not counted
+            stage, first, since = state.stage, state.done, now
+        before = state.done
         if now - last < _SECONDS_BETWEEN_LINES or not state.total:
             return
         last = now
         share = state.done / state.total
-        done = state.done - before
+        done = state.done - first
         left = f"about {(now - since) * (state.total - state.done) / done:,.0f} s left" if done > 0 else ""
         print(
             "  ".join(filter(None, (f"{share:4.0%}", _counted(state), _rate(state, started), left))),
