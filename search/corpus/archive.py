@@ -180,18 +180,18 @@ class Package:
         listed = posixpath.join(folder, "_rels", f"{name}.rels")
         if listed not in self.archive:
             return {}
-        found = {}
+        targets = {}
         for relation in self.archive.xml(listed):
             if attribute(relation, "TargetMode") != "External":
                 target = posixpath.normpath(posixpath.join("/", folder, attribute(relation, "Target")))
                 kind = attribute(relation, "Type").rpartition("/")[2]
-                found[attribute(relation, "Id")] = (kind, target.lstrip("/"))
-        return found
+                targets[attribute(relation, "Id")] = (kind, target.lstrip("/"))
+        return targets
 
     def related(self, part: str, kind: str) -> Iterator[str]:
         """Names of the parts of a kind that a part refers to and that are there."""
-        for found, target in self.relations(part).values():
-            if found == kind and target in self.archive:
+        for relation, target in self.relations(part).values():
+            if relation == kind and target in self.archive:
                 yield target
 
     def part(self, part: str, kind: str) -> Any:
@@ -208,8 +208,8 @@ class Package:
                 raise
             return "", {}
         values = {} if properties is None else {local(item): item.text or "" for item in properties}
-        found = {name: values.get(name, "") for name in _PROPERTIES}
-        return values.get("title", ""), {"author": values.get("creator", ""), **found}
+        metadata = {name: values.get(name, "") for name in _PROPERTIES}
+        return values.get("title", ""), {"author": values.get("creator", ""), **metadata}
 
 
 def seen(parent: Any) -> Iterator[Any]:

@@ -42,8 +42,8 @@ def main(memory: int) -> None:
     while line := requests.readline():
         request = json.loads(line)
         raw = requests.read(request["size"])
-        found = json.dumps(_answer(request["kind"], request["path"], raw), ensure_ascii=False)
-        answer = found.encode("utf-8", "replace")
+        reply = json.dumps(_answer(request["kind"], request["path"], raw), ensure_ascii=False)
+        answer = reply.encode("utf-8", "replace")
         answers.write(len(answer).to_bytes(LENGTH_BYTES, "big"))
         answers.write(answer)
         answers.flush()

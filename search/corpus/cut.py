@@ -139,16 +139,16 @@ class Cutter:
     def _pieces(self, document: Document) -> Iterator[_Piece]:
         """The spans that should fit, stripped of whitespace at their ends, with their contexts."""
         text = document.text
-        found = list(blocks(document))
+        document_blocks = list(blocks(document))
         # Most blocks are short enough to be a passage as they are, which is quickly told.
-        short = [block for block in found if block.end - block.start <= self._window]
+        short = [block for block in document_blocks if block.end - block.start <= self._window]
         counts = self._counts(text[block.start : block.end] for block in short)
         lengths = dict(zip(short, counts, strict=True))
         most = self._context_tokens if self._heading_context or document.record else 0
         # A file's name, where there was no title, says nothing about its text; nor does the text itself.
         no_title = (file_name(document.path), file_stem(document.path), text)
         contexts = Contexts("" if document.title in no_title else document.title, most, self._count)
-        for block in found:
+        for block in document_blocks:
             first, later = contexts.of(block.trail, block.shown), contexts.of(block.trail)
             context_cost = max(contexts.cost(first), contexts.cost(later))
             capacity = min(self._passage_tokens, self._room - context_cost)
@@ -183,10 +183,10 @@ class Cutter:
         if n_heading > capacity // 2:
             body, n_heading = block.start, 0
         splitter = self._splitter(document.kind == "markdown", capacity - n_heading)
-        found = spans(splitter, text, body, block.end, self._window)
-        _, end = next(found, (body, block.end))
+        cuts = spans(splitter, text, body, block.end, self._window)
+        _, end = next(cuts, (body, block.end))
         yield block.start, end
-        yield from found
+        yield from cuts
 
     def _splitter(self, markdown: bool, capacity: int) -> Splitter:
         from semantic_text_splitter import MarkdownSplitter, TextSplitter

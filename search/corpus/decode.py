@@ -135,8 +135,8 @@ def _first(
 
 
 def _marked(raw: bytes) -> Decoded | None:
-    found = (_strictly(raw[len(mark) :], encoding) for mark, encoding in _MARKS if raw.startswith(mark))
-    return next(filter(None, found), None)
+    decodings = (_strictly(raw[len(mark) :], encoding) for mark, encoding in _MARKS if raw.startswith(mark))
+    return next(filter(None, decodings), None)
 
 
 def _escaped(raw: bytes) -> Decoded | None:
@@ -148,9 +148,9 @@ def _escaped(raw: bytes) -> Decoded | None:
 
 def _declared(raw: bytes) -> Decoded | None:
     head = _without_mark(raw[:_DECLARED_WITHIN])
-    for found in filter(None, (declaration.search(head) for declaration in _DECLARATIONS)):
+    for declared in filter(None, (declaration.search(head) for declaration in _DECLARATIONS)):
         try:
-            encoding = codecs.lookup(found[1].decode("ascii", "replace")).name
+            encoding = codecs.lookup(declared[1].decode("ascii", "replace")).name
         except LookupError:
             continue
         if encoding not in _NOT_DECLARABLE.split() and not encoding.startswith(("utf-16", "utf-32")):

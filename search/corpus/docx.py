@@ -180,15 +180,15 @@ def _levels(styles: Any) -> dict[str, int]:
             own[id_] = _outline_level(outline)
         if (base := _value(style, "basedOn")) is not None:
             based_on[id_] = base
-    found: dict[str, int] = {}
+    levels: dict[str, int] = {}
     for id_ in own.keys() | based_on.keys():
         style_id, passed = id_, set[str]()
         while style_id not in own and style_id in based_on and style_id not in passed:
             passed.add(style_id)
             style_id = based_on[style_id]
         if (level := own.get(style_id)) is not None:
-            found[id_] = level
-    return found
+            levels[id_] = level
+    return levels
 
 
 def _list_styles(styles: Any) -> frozenset[str]:

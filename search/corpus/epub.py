@@ -85,7 +85,7 @@ def _encrypted(archive: Archive) -> set[str]:
 
 def _labels(archive: Archive, package: str, items: dict[str, Any]) -> dict[str, str]:
     """Entry -> what the table of contents first calls it; empty without a table that can be read."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for item in items.values():
         is_nav = "nav" in attribute(item, "properties").split()
         if not is_nav and attribute(item, "media-type") != "application/x-dtbncx+xml":
@@ -96,8 +96,8 @@ def _labels(archive: Archive, package: str, items: dict[str, Any]) -> dict[str, 
         except ReadError:
             continue
         for target, label in _contents(table):
-            found.setdefault(_target(name, target), one_line(unescape(label)))
-    return found
+            labels.setdefault(_target(name, target), one_line(unescape(label)))
+    return labels
 
 
 def _contents(table: Any) -> Iterator[tuple[str, str]]:
@@ -129,7 +129,7 @@ def _write(writing: Writing, archive: Archive, name: str, label: str) -> bool:
 
 
 def _title_and_metadata(book: Any) -> tuple[str, dict[str, str]]:
-    title, found = "", dict[str, str]()
+    title, metadata = "", dict[str, str]()
     for item in book.iter():
         name, value = local(item), one_line(item.text or "") if isinstance(item.tag, str) else ""
         if not value or "purl.org/dc/elements" not in str(item.tag):
@@ -138,5 +138,5 @@ def _title_and_metadata(book: Any) -> tuple[str, dict[str, str]]:
             title = title or value
         elif name in _METADATA:
             key = _METADATA[name]
-            found[key] = f"{found[key]}, {value}" if key in found else value
-    return title, found
+            metadata[key] = f"{metadata[key]}, {value}" if key in metadata else value
+    return title, metadata

@@ -28,12 +28,12 @@ def documents(
         try:
             value = _parsed(line)
             row = {columns.text: value} if isinstance(value, str) else value
-            found = columns.document(path, "jsonl", decoded.encoding, record, (number, number), row)
+            document = columns.document(path, "jsonl", decoded.encoding, record, (number, number), row)
         except (ValueError, RecursionError) as error:
             yield Skipped(f"{path}#{record}", reasons.DAMAGED, f"line {number}: {error}")
         else:
             nothing = f"line {number}: nothing under '{shown(columns.text)}'"
-            yield found or Skipped(f"{path}#{record}", reasons.EMPTY, nothing)
+            yield document or Skipped(f"{path}#{record}", reasons.EMPTY, nothing)
 
 
 def _parsed(line: str) -> Any:

@@ -47,12 +47,12 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     A block that is not valid, or holds no keys and values, is part of the text: ({}, 0). So is a
     thematic break that happens to be the first line.
     """
-    found = _FRONT_MATTER.match(text)
-    if found is None:
+    match = _FRONT_MATTER.match(text)
+    if match is None:
         return {}, 0
     try:
-        values = _values(found["fence"], unix_lines(found["block"]))
-        return (json_values(values), found.end()) if isinstance(values, dict) else ({}, 0)
+        values = _values(match["fence"], unix_lines(match["block"]))
+        return (json_values(values), match.end()) if isinstance(values, dict) else ({}, 0)
     except (ValueError, RecursionError):
         return {}, 0
 

@@ -1,4 +1,9 @@
-"""The patterns of .gitignore, with git's meaning, for one file or folder at a time.
+"""The patterns of .gitignore and its relatives, with git's meaning, for one file or folder at a time.
+
+Patterns of a folder are relative to it. The deepest folder that has something to say about a path decides; within a
+folder .seewhyignore beats .ignore beats .gitignore; within a file the last matching line decides, and a line that
+starts with "!" takes back. As in git, nothing can be taken back beneath a folder that is itself ignored, because such a
+folder is never entered.
 
 The walk asks about each folder before it asks about what is in it, as git does, so a pattern has to
 say whether it names this entry and not whether it names something above it. pathspec answers the
@@ -69,8 +74,8 @@ class Patterns:
     """The lines of one ignore file; paths are relative to its folder, and folders end with a slash."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        found = (parse(line, number) for number, line in enumerate(lines))
-        parsed = [pattern for pattern in found if pattern is not None]
+        patterns = (parse(line, number) for number, line in enumerate(lines))
+        parsed = [pattern for pattern in patterns if pattern is not None]
         self._from_last = parsed[::-1]
         self._for_files = not all(pattern.folders_only for pattern in parsed)
         # Nearly all entries match no line at all, which one regular expression tells at once.

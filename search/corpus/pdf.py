@@ -175,7 +175,7 @@ def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
     """Page, from 0 -> its bookmarks in order, as level (from 1) and words."""
     import pypdfium2
 
-    found: dict[int, list[tuple[int, str]]] = {}
+    bookmarks: dict[int, list[tuple[int, str]]] = {}
     try:
         for count, bookmark in enumerate(document.get_toc(max_depth=_DEEPEST)):
             if count == _MOST_BOOKMARKS:
@@ -184,10 +184,10 @@ def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
             page = None if target is None else target.get_index()
             words = one_line(clean(bookmark.get_title()))
             if page is not None and 0 <= page < n_pages and words:
-                found.setdefault(page, []).append((bookmark.level + 1, words))
+                bookmarks.setdefault(page, []).append((bookmark.level + 1, words))
     except (pypdfium2.PdfiumError, ValueError):
         pass  # headings are a help; without them the text is the same
-    return found
+    return bookmarks
 
 
 def _write(writing: Writing, page: Sequence[tuple[str, int]], headings: Sequence[tuple[int, str]]) -> None:
@@ -225,13 +225,13 @@ def _folded(words: str) -> str:
 
 def _date(value: str) -> str:
     """A PDF's date as ISO 8601; "" for what is none."""
-    found = _DATE.match(value)
-    if found is None:
+    match = _DATE.match(value)
+    if match is None:
         return ""
-    year, month, day, hour, minute, second, zone_hour, zone_minute = found.groups()
+    year, month, day, hour, minute, second, zone_hour, zone_minute = match.groups()
     time = f"T{hour}:{minute}:{second}" if hour else ""
     zone = (
-        f"{zone_hour}:{zone_minute}" if zone_hour else "Z" if value.startswith("Z", found.end() - 1) else ""
+        f"{zone_hour}:{zone_minute}" if zone_hour else "Z" if value.startswith("Z", match.end() - 1) else ""
     )
     return f"{year}-{month}-{day}{time}{zone if time else ''}"
 
@@ -318,7 +318,8 @@ def _runs_on(lines: Sequence[Line], line: Line, following: Line) -> bool:
         return False
     # A line with a divided word may end in another column than it began in.
     here = [other for other in lines if abs(other.left - line.left) <= _LIST_INDENT * line.height]
-    widest = max(other.right for other in [one for one in here if DIVIDED not in one.text] or here)
+    whole = [other for other in here if DIVIDED not in other.text]
+    widest = max(other.right for other in whole or here)
     return line.right - line.left >= _FULL * (widest - line.left)
 
 

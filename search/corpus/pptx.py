@@ -119,10 +119,10 @@ def _words(shape: Any) -> str:
 
 def _labels(part: Any) -> Iterator[str]:
     """The texts of a chart or diagram, each once: titles, labels, names of series and categories."""
-    found: dict[str, None] = {}
+    labels: dict[str, None] = {}
     for element in part.iter("{*}p", "{*}v"):
         if local(element) == "p":
-            found[text_of(element)] = None
+            labels[text_of(element)] = None
         elif local(element.getparent()) == "pt" and local(element.getparent().getparent()) == "strCache":
-            found[element.text or ""] = None
-    yield from found
+            labels[element.text or ""] = None
+    yield from labels

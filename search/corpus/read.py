@@ -92,10 +92,10 @@ def _plain(path: str, decoded: Decoded) -> Document:
 _PARSERS = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
 
 
-def _some(path: str, found: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
+def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
     """`found` as it is, unless there is no document in it: then the file is no use, and says so."""
     n_records, n_documents = 0, 0
-    for item in found:
+    for item in items:
         n_records += 1
         n_documents += isinstance(item, Document)
         yield item

@@ -163,8 +163,8 @@ class _Child:
             stdin.flush()
             length = int.from_bytes(stdout.read(LENGTH_BYTES), "big")
             if 0 < length <= _MOST_ANSWER:
-                found = stdout.read(length)
-                answer = found if len(found) == length else None
+                reply = stdout.read(length)
+                answer = reply if len(reply) == length else None
         answers.put(answer)
 
     def _ended(self, path: str) -> BaseException:
@@ -225,20 +225,20 @@ def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) ->
     require(kind, path)
     if not raw:
         raise ReadError(path, reasons.EMPTY)
-    found = (reader or own_reader()).ask(path, kind, raw)
-    text = found["text"]
+    answer = (reader or own_reader()).ask(path, kind, raw)
+    text = answer["text"]
     if not text.strip():
         raise ReadError(path, reasons.NO_TEXT)
     yield Document(
         path=path,
         kind=kind,
         text=text,
-        title=found["title"] or file_stem(path),
+        title=answer["title"] or file_stem(path),
         lines=line_map(text),
-        sections=tuple(Section(s["start"], s["end"], tuple(s["trail"])) for s in found["sections"]),
-        metadata=found["metadata"],
-        pages=tuple(found["pages"]),
+        sections=tuple(Section(s["start"], s["end"], tuple(s["trail"])) for s in answer["sections"]),
+        metadata=answer["metadata"],
+        pages=tuple(answer["pages"]),
     )
-    reason, detail = found["left_out"]
+    reason, detail = answer["left_out"]
     if reason:
         yield Skipped(path, reason, detail)

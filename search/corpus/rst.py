@@ -30,17 +30,17 @@ def document(path: str, decoded: Decoded) -> Document:
     source = unix_lines(text).translate(_SPACES).split("\n")
     metadata, body = fields_at(source, _next_filled(source, 0))
     body = body if metadata else 0
-    found = list(_titles([""] * body + source[body:]))
+    titles = list(_titles([""] * body + source[body:]))
     before: tuple[Section, ...] = ()
-    if not metadata and found:
-        metadata, after = fields_at(source, _next_filled(source, found[0].last + 1))
+    if not metadata and titles:
+        metadata, after = fields_at(source, _next_filled(source, titles[0].last + 1))
         if metadata:
-            start_of_title = starts[found[0].first]
+            start_of_title = starts[titles[0].first]
             if text[:start_of_title].strip():
                 before = (Section(0, start_of_title),)
-            found[0], body = _Title(after, after, found[0].level, found[0].words), after
+            titles[0], body = _Title(after, after, titles[0].level, titles[0].words), after
     offsets = (*starts, len(text))
-    headings = [Heading(offsets[title.first], title.level, title.words) for title in found]
+    headings = [Heading(offsets[title.first], title.level, title.words) for title in titles]
     title = _title(metadata) or next((heading.words for heading in headings), "")
     parts = before + sections(headings, offsets[body], len(text))
     return decoded.document(path, "rst", title, parts, metadata)
@@ -126,24 +126,24 @@ def fields_at(lines: Sequence[str], first: int) -> tuple[dict[str, str], int]:
         ({'PEP': '8', 'Author': 'Guido, Barry'}, 3)
     """
     for pattern, fewest in ((_RFC2822, _FEWEST_RFC2822), (_FIELD, 1)):
-        found, after = _fields(lines, first, pattern)
+        fields, after = _fields(lines, first, pattern)
         ended = after == len(lines) or not lines[after].strip()
-        if len(found) >= fewest and ended:
-            return found, after
+        if len(fields) >= fewest and ended:
+            return fields, after
     return {}, first
 
 
 def _fields(lines: Sequence[str], first: int, pattern: re.Pattern[str]) -> tuple[dict[str, str], int]:
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     name, number = "", first
     for number in range(first, len(lines)):
         line = lines[number].rstrip()
         match = pattern.match(line)
         if match:
             name, value = match[1].strip(), (match[2] or "").strip()
-            found[name] = f"{found[name]}\n{value}" if name in found else value
+            fields[name] = f"{fields[name]}\n{value}" if name in fields else value
         elif name and line and line[0] in " \t":
-            found[name] = f"{found[name]} {line.strip()}".strip()
+            fields[name] = f"{fields[name]} {line.strip()}".strip()
         else:
-            return found, number
-    return found, len(lines)
+            return fields, number
+    return fields, len(lines)

@@ -79,17 +79,17 @@ def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section
         Sections that follow each other without a gap from `start` to `end`; the first has an empty
         trail if text (even blank) stands before the first heading.
     """
-    found: list[Section] = []
+    parts: list[Section] = []
     above: list[Heading] = []
     opened, trail = start, tuple[str, ...]()
     for heading in headings:
         if heading.start > opened:
-            found.append(Section(opened, heading.start, trail))
+            parts.append(Section(opened, heading.start, trail))
         above = [other for other in above if other.level < heading.level] + [heading]
         opened, trail = heading.start, tuple(other.words for other in above if other.words)
     if end > opened:
-        found.append(Section(opened, end, trail))
-    return tuple(found)
+        parts.append(Section(opened, end, trail))
+    return tuple(parts)
 
 
 def one_line(words: str) -> str:

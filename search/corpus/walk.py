@@ -102,9 +102,9 @@ def _walk(root: str, entries: list[os.DirEntry[str]], filters: _Filters) -> Iter
         if entry is None:
             levels.pop()
             continue
-        found = _judged(entry, levels[-1], filters)
-        if found is not None:
-            yield found
+        verdict = _judged(entry, levels[-1], filters)
+        if verdict is not None:
+            yield verdict
             continue
         path = levels[-1].folder + entry.name
         try:

@@ -127,8 +127,8 @@ def even_stop(text: str, start: int, end: int) -> int | None:
     """
     third, middle = (end - start) // 3, (start + end) // 2
     for pattern in _ENDS:
-        found = (match.end() for match in pattern.finditer(text, start + third, end - third))
-        if places := [place for place in found if place < end and not joins(text, place)]:
+        ends = (match.end() for match in pattern.finditer(text, start + third, end - third))
+        if places := [place for place in ends if place < end and not joins(text, place)]:
             return min(places, key=lambda place: abs(place - middle))
     return None
 
@@ -137,9 +137,9 @@ def safe_stop(text: str, start: int, stop: int) -> int:
     """The last place in [start, stop] where a cut hurts least: after a line, a space, else a character."""
     middle = (start + stop) // 2
     for mark in "\n\r ":
-        found = text.rfind(mark, middle, stop)
-        if found >= 0 and not joins(text, found + 1):
-            return found + 1
+        mark_at = text.rfind(mark, middle, stop)
+        if mark_at >= 0 and not joins(text, mark_at + 1):
+            return mark_at + 1
     for place in range(stop, middle, -1):
         if not joins(text, place):
             return place

@@ -144,9 +144,9 @@ class Writing:
         )
 
 
-def _cut(found: Iterable[Section], breaks: Sequence[int]) -> Iterator[Section]:
+def _cut(whole: Iterable[Section], breaks: Sequence[int]) -> Iterator[Section]:
     """The sections, cut at offsets where something else begins under the same headings."""
-    for section in found:
+    for section in whole:
         inside = breaks[bisect_right(breaks, section.start) : bisect_left(breaks, section.end)]
         for start, end in pairwise([section.start, *inside, section.end]):
             yield Section(start, end, section.trail)
