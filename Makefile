@@ -1,12 +1,13 @@
 # make demo   set up, index the handbook, ask it two questions, explain a hit
 # make test   set up with the test extras; linters, types, tests
+# make size   how many modules and lines of code there are
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := --index indexes/handbook
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint size clean
 
 demo: $(VENV)/installed
 	@echo
@@ -40,6 +41,9 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy
+
+size:
+	@$(PYTHON) tests/size.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

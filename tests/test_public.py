@@ -8,6 +8,7 @@ from pathlib import Path
 
 import search
 from tests.conftest import REPOSITORY
+from tests.size import lines_of_code
 
 HEAVY = (
     "torch",
@@ -134,6 +135,24 @@ def test_only_the_command_line_prints() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("print", "exit", "input"), f"{path} calls {node.func.id}"
+
+
+SOURCE = '''"""A module."""
+
+x = """a
+
+b"""  # a text
+# nothing
+def f():
+    """Nothing."""
+    return (
+        1
+    )
+'''
+
+
+def test_lines_of_code_are_counted_without_what_explains_them() -> None:
+    assert lines_of_code(SOURCE) == 2 + 1 + 3
 
 
 def test_every_public_error_is_in_the_tree_drawn_above_them() -> None:
