@@ -54,7 +54,13 @@ def nearest_of(
             chosen[places] = True
             selector = library.IDSelectorBitmap(np.packbits(chosen, bitorder="little"))
             parameters = library.SearchParameters(sel=selector)
-        places = _worth(vectors, query, k, len(places), parameters)
+        # More and more, until what is left out is farther than rounding could hide.
+        rows, wanted, n = query[None, :], k + 1, len(places)
+        rough, places = vectors.search(rows, wanted, params=parameters)
+        while wanted < n and rough[0, -1] >= rough[0, k - 1] - _ROUNDING:
+            wanted = min(4 * wanted, n)
+            rough, places = vectors.search(rows, wanted, params=parameters)
+        places = np.sort(places[0])
     everything = library.rev_swig_ptr(vectors.get_xb(), vectors.ntotal * vectors.d).reshape(-1, vectors.d)
     return best(ids[places], everything, query, k, places)
 
@@ -68,16 +74,6 @@ def _places(ids: NDArray[np.int64], only: NDArray[np.int64]) -> NDArray[np.int64
             f"the FAISS file lacks the embedding of passage {only[~there][0]}. Mend it with: seewhy repair"
         )
     return places
-
-
-def _worth(vectors: Any, query: NDArray[np.float32], k: int, n: int, parameters: Any) -> NDArray[np.int64]:
-    """Where those of n vectors lie that may be among the k nearest, for all that FAISS can tell."""
-    wanted = k + 1
-    while True:
-        rough, places = vectors.search(query[None, :], wanted, params=parameters)
-        if wanted == n or rough[0, -1] < rough[0, k - 1] - _ROUNDING:
-            return np.sort(places[0])
-        wanted = min(4 * wanted, n)
 
 
 def best(

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
+from search.errors import IndexDamaged
 from search.store import token_vectors
 from search.store.annotations import annotations_of, annotators, each_annotation
 from search.store.baseline import Baseline, LoadedBaseline
 from search.store.checksums import content_key
 from search.store.database import Reader, one_meta
+from search.store.flat import best, nearest_of
 from search.store.layout import DATABASE
 from search.store.lexicon import Lexicon
 from search.store.place_of import Place, place_of
@@ -29,9 +31,9 @@ from search.store.postings import Matches
 from search.store.protocol import StoredFile
 from search.store.settings import Source
 from search.store.snapshot import StoredPassage, one_passage, status_of, stored_passages
-from search.store.stored_vectors import embeddings, embeddings_of
+from search.store.stored_vectors import Ann, embeddings, embeddings_of, read_ann
 from search.store.terms import Term
-from search.store.vectors import LoadedVectors, nearest
+from search.store.vectors import LoadedVectors, count_after, is_stored, without_deleted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from search.store.conditions import Where
     from search.store.filters import Filters
     from search.store.protocol import Ids
+
+# Passages whose embeddings are read from index.db rather than loading the FAISS file for them.
+_READ_DIRECTLY = 2000
 
 
 class SQLiteStore:
@@ -111,7 +116,57 @@ class SQLiteSnapshot:
     def nearest(
         self, query: NDArray[np.float32], k: int, among: Ids | None = None
     ) -> list[tuple[int, float]]:
-        return nearest(self.connection, self._store.vectors, query, k, among)
+        """The FAISS file is searched, and everything newer than it.
+
+        With `among`, FAISS looks at those passages alone. Of 20,000 passages with d = 384 that took 0.1 ms for 100,
+        0.2 ms for 1,000 and 1.1 ms for 10,000; reading their vectors from index.db took 0.2, 3 and 22 ms, and was
+        quicker only up to some 20. But to load the file took 100 ms: as long as it is not in memory, up to 2,000
+        vectors are read from index.db.
+
+        Raises:
+            IndexDamaged: not all passages that the index should hold, or that `among` names, were looked at.
+        """
+        connection, near = self.connection, list[tuple[int, float]]()
+        ann, flat = self._file(len(query), among)
+        after = looked_at = in_file = 0
+        if ann and flat is not None:
+            after, in_file = ann.watermark, ann.count - ann.deleted
+            if among is None:
+                near = nearest_of(flat, query, k + ann.deleted)
+                near, looked_at = (without_deleted(connection, near) if ann.deleted else near)[:k], in_file
+            else:
+                older = among[among <= after]
+                near, looked_at = nearest_of(flat, query, k, older), len(older)
+            if not is_stored(connection, query, near[:_READ_DIRECTLY]):
+                self._store.vectors.distrust(ann)
+                return self.nearest(query, k, among)
+        if among is None:
+            newer = embeddings(connection, len(query), after)
+        else:
+            newer = embeddings_of(connection, len(query), among[among > after])
+            in_file += count_after(connection, after)
+        for ids, vectors in newer:
+            looked_at += len(ids)
+            near += best(ids, vectors, query, k)
+        present = looked_at if among is None else in_file
+        if present != self.passage_count:
+            raise IndexDamaged(
+                f"the index should hold {self.passage_count} passages, but {present} were found. "
+                "Mend it with: seewhy repair"
+            )
+        if among is not None and looked_at != len(among):
+            raise IndexDamaged(
+                f"{len(among)} passages pass the filter, but the embeddings of {looked_at} were found. "
+                "Mend the index with: seewhy repair"
+            )
+        return sorted(near, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    def _file(self, dimension: int, among: Ids | None) -> tuple[Ann | None, Any]:
+        """The FAISS file, where it can be trusted and is worth loading; or None."""
+        ann, loaded = read_ann(self.connection), self._store.vectors
+        if ann is None or (among is not None and len(among) <= _READ_DIRECTLY and not loaded.holds(ann)):
+            return ann, None
+        return ann, loaded.get(ann, dimension)
 
     def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
         if not len(passages):

@@ -128,7 +128,9 @@ def errors_without_path() -> Iterator[None]:
 def reader_without_snapshot() -> Iterator[None]:
     """Each statement of a query sees the index as it is at that moment; and there is a moment in between."""
     from search.store.database import Reader, connect_to_read
-    from search.store.vectors import nearest
+    from search.store.sqlite import SQLiteSnapshot
+
+    nearest = SQLiteSnapshot.nearest
 
     def then_wait(*args: Any) -> Any:
         found = nearest(*args)
@@ -140,7 +142,10 @@ def reader_without_snapshot() -> Iterator[None]:
         with contextlib.closing(connect_to_read(self._database)) as connection:
             yield connection
 
-    with mock.patch.object(Reader, "reading", reading), _everywhere(nearest, then_wait):
+    with (
+        mock.patch.object(Reader, "reading", reading),
+        mock.patch.object(SQLiteSnapshot, "nearest", then_wait),
+    ):
         yield
 
 
@@ -170,9 +175,9 @@ def rows_trusted() -> Iterator[None]:
 @_planted
 def tombstones_ignored() -> Iterator[None]:
     """Passages that were deleted since the FAISS file was written are still found in it."""
-    from search.store.vectors import _deleted
+    from search.store.vectors import without_deleted
 
-    with _everywhere(_deleted, lambda *_: set()):
+    with _everywhere(without_deleted, lambda _, near: near):
         yield
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from search.store.checksums import COVERED, row_checksum
 from search.store.database import connect_to_write, count_anew
 from search.store.schema import create
+from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 
 
 def empty(folder: Path) -> sqlite3.Connection:
@@ -69,3 +70,9 @@ def add_annotator(connection: sqlite3.Connection, name: str, fields: list[str]) 
 
 def add_annotation(connection: sqlite3.Connection, passage: int, annotator: str, values: Any) -> None:
     put(connection, "annotations", passage, annotator, json.dumps(values, ensure_ascii=False), "[]")
+
+
+def nearest(
+    connection: sqlite3.Connection, store: SQLiteStore, query: np.ndarray, k: int, among: Any = None
+) -> list[tuple[int, float]]:
+    return SQLiteSnapshot(store, connection).nearest(query, k, among)

@@ -1,7 +1,9 @@
 """Dense ranking against brute force, through the public `Index`."""
 
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from search import Index, InputError
 from search.encoding import Encoder
 from search.encoding.encoder import with_context
+from tests.conftest import REPOSITORY
 
 
 def test_ranking_is_exact(notes: Path, tiny: Encoder, tiny_model: Path) -> None:
@@ -129,3 +132,29 @@ def test_hits_of_one_document_are_limited_as_far_as_k_allows(crowded: Index, k: 
 def test_a_negative_limit_is_refused(crowded: Index) -> None:
     with pytest.raises(InputError, match="per_document is -1; use 0 for no limit"):
         crowded.query("word", per_document=-1)
+
+
+def test_five_functions_lead_from_a_query_to_faiss(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`Index.query`, `ranked`, `Fusion.top`, `SQLiteSnapshot.nearest`, and the one that calls FAISS."""
+    import faiss
+
+    ways = []
+    search_file = faiss.IndexFlatIP.search
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        frame, way = sys._getframe(1), []
+        while frame is not None:
+            if REPOSITORY / "search" in Path(frame.f_code.co_filename).parents:
+                way.append(frame.f_code.co_name)
+            frame = frame.f_back
+        ways.append(way[::-1])
+        return search_file(*arguments, **options)
+
+    index = Index.build(notes, model=str(tiny_model))
+    monkeypatch.setattr(faiss.IndexFlatIP, "search", noted)
+    monkeypatch.setattr("search.ranking.fusion._MORE", 1)
+    for mode in ("dense", "hybrid"):
+        index.query("find the key", k=2, mode=mode)
+    assert ways == [["query", "ranked", "top", "nearest", "nearest_of"]] * 2

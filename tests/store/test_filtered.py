@@ -14,13 +14,20 @@ import pytest
 
 from search import IndexDamaged
 from search.ranking.where import parse
-from search.store import vectors as module
+from search.store import sqlite as module
 from search.store.database import count_anew
 from search.store.faiss_file import write_file
 from search.store.filters import matching
-from search.store.vectors import LoadedVectors, nearest
+from search.store.sqlite import SQLiteStore
 from search.store.writer import Writer
-from tests.ranking.stored import add_annotation, add_annotator, add_document, add_embedding, empty
+from tests.ranking.stored import (
+    add_annotation,
+    add_annotator,
+    add_document,
+    add_embedding,
+    empty,
+    nearest,
+)
 
 D = 16
 FOLDERS = ["docs", "docs/api", "notes", "old/docs"]
@@ -266,7 +273,7 @@ def test_random_filters_and_queries_equal_brute_force(
 ) -> None:
     """250 for each state, so 1,000: the same ids in the same order, and always min(k, matches) of them."""
     chance = random.Random(12)
-    loaded = [LoadedVectors(corpus.folder), LoadedVectors(corpus.folder)]
+    store = [SQLiteStore(corpus.folder), SQLiteStore(corpus.folder)]
     sizes, by_faiss = set(), 0
     for turn in range(250):
         # One of them never loads the file for so few passages, the other one does when it is first asked.
@@ -277,24 +284,24 @@ def test_random_filters_and_queries_equal_brute_force(
         query /= np.linalg.norm(query)
         only = matching(corpus.connection, parse(text))
         assert only.tolist() == [row.id for row in corpus.rows if passes(row)], text
-        found = [id_ for id_, _ in nearest(corpus.connection, loaded[turn % 2], query, k, only)]
+        found = [id_ for id_, _ in nearest(corpus.connection, store[turn % 2], query, k, only)]
         assert found == corpus.expected(query, k, passes), text
         assert len(found) == min(k, len(only))
         sizes.add(min(len(only), 2) + (len(only) == len(corpus.rows)))
-        by_faiss += loaded[turn % 2]._loaded is not None
+        by_faiss += store[turn % 2].vectors._loaded is not None
     assert sizes == {0, 1, 2, 3}  # nothing, one, some, all
-    assert by_faiss == (125 if (corpus.folder / "ann").is_dir() and not loaded[0].problem else 0)
+    assert by_faiss == (125 if (corpus.folder / "ann").is_dir() and not store[0].vectors.problem else 0)
 
 
 def test_without_a_filter_and_with_one_that_lets_all_through(corpus: Corpus) -> None:
-    loaded = LoadedVectors(corpus.folder)
+    store = SQLiteStore(corpus.folder)
     everything = np.array([row.id for row in corpus.rows], dtype=np.int64)
     for k in (1, 2, 5, 20, 1000):
         query = corpus.vector()
-        best = nearest(corpus.connection, loaded, query, k)
+        best = nearest(corpus.connection, store, query, k)
         assert [id_ for id_, _ in best] == corpus.expected(query, k, lambda _: True)
-        assert nearest(corpus.connection, loaded, query, k, everything) == best
-        assert nearest(corpus.connection, LoadedVectors(corpus.folder), query, k, everything) == best
+        assert nearest(corpus.connection, store, query, k, everything) == best
+        assert nearest(corpus.connection, SQLiteStore(corpus.folder), query, k, everything) == best
 
 
 def test_what_was_asked_for_and_is_not_there_is_an_error(
@@ -306,16 +313,14 @@ def test_what_was_asked_for_and_is_not_there_is_an_error(
         monkeypatch.setattr(module, "_READ_DIRECTLY", directly)
         for absent in (0, 10_000):
             with pytest.raises(IndexDamaged, match="seewhy repair"):
-                nearest(
-                    connection, LoadedVectors(corpus.folder), query, 3, np.sort(np.append(ids[:5], absent))
-                )
+                nearest(connection, SQLiteStore(corpus.folder), query, 3, np.sort(np.append(ids[:5], absent)))
     connection.execute("BEGIN")
     connection.execute("DELETE FROM embeddings WHERE passage = ?", (int(ids[-1]),))
     with pytest.raises(IndexDamaged, match="seewhy repair"):
-        nearest(connection, LoadedVectors(corpus.folder), query, 3, ids[-5:])
+        nearest(connection, SQLiteStore(corpus.folder), query, 3, ids[-5:])
     connection.execute("UPDATE embeddings SET checksum = checksum + 1 WHERE passage = ?", (int(ids[-2]),))
     with pytest.raises(IndexDamaged, match="embedding of passage .* is damaged"):
-        nearest(connection, LoadedVectors(corpus.folder), query, 3, ids[-5:-1])
+        nearest(connection, SQLiteStore(corpus.folder), query, 3, ids[-5:-1])
     connection.execute("ROLLBACK")
 
 
@@ -332,11 +337,11 @@ def test_equal_vectors_at_the_last_place(tmp_path: Path) -> None:
         for state in ("no file", "file"):
             if state == "file":
                 Writer(connection).name_vectors(write_file(connection, 384, tmp_path, 1))
-            loaded = LoadedVectors(tmp_path)
+            store = SQLiteStore(tmp_path)
             for k in (1, 99, 100, 101, 350):
                 order = sorted(ids, key=lambda id_: (id_ % 7 != 0, id_))
-                assert [id_ for id_, _ in nearest(connection, loaded, vectors[1], k)] == order[:k], state
+                assert [id_ for id_, _ in nearest(connection, store, vectors[1], k)] == order[:k], state
                 odd = np.array(ids[::2], dtype=np.int64)
-                best = nearest(connection, loaded, vectors[1], k, odd)
+                best = nearest(connection, store, vectors[1], k, odd)
                 assert [id_ for id_, _ in best] == [id_ for id_ in order if id_ % 2][:k], state
                 assert len({cosine for _, cosine in best}) == (2 if k > 50 else 1)

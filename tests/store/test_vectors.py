@@ -12,9 +12,10 @@ from search import IndexDamaged
 from search.store.database import connect_to_write, count_anew
 from search.store.faiss_file import write_file
 from search.store.schema import create
+from search.store.sqlite import SQLiteStore
 from search.store.stored_vectors import Ann
-from search.store.vectors import LoadedVectors, nearest
 from search.store.writer import Writer
+from tests.ranking.stored import nearest
 
 D = 8
 
@@ -55,15 +56,15 @@ def queries(n: int) -> np.ndarray:
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors: np.ndarray) -> LoadedVectors:
-    loaded = LoadedVectors(folder)
+def check(folder: Path, connection: sqlite3.Connection, ids: list[int], vectors: np.ndarray) -> SQLiteStore:
+    store = SQLiteStore(folder)
     for query in [*queries(20), vectors[3]]:
         for k in (1, 7, 1000):
-            found = nearest(connection, loaded, query, k)
+            found = nearest(connection, store, query, k)
             assert [id_ for id_, _ in found] == brute_force(ids, vectors, query, k)
             for id_, cosine in found:
                 assert cosine == pytest.approx(float(vectors[id_ - 1] @ query), abs=1e-6)
-    return loaded
+    return store
 
 
 def test_without_a_file(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
@@ -77,8 +78,8 @@ def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Con
     assert ann is not None
     Writer(connection).name_vectors(ann)
     assert (ann.watermark, ann.count) == (300, 300)
-    loaded = check(folder, connection, list(range(1, 301)), vectors)
-    assert loaded.problem == ""
+    store = check(folder, connection, list(range(1, 301)), vectors)
+    assert store.vectors.problem == ""
 
     more = queries(30)[::-1].copy()
     add(connection, more)
@@ -107,24 +108,24 @@ def test_a_damaged_file_is_never_parsed_and_answers_stay_exact(
     else:
         data[9] ^= 1
         file.write_bytes(data)
-    loaded = check(folder, connection, list(range(1, 301)), vectors)
-    assert ann.file in loaded.problem
-    assert "seewhy repair" in loaded.problem
+    store = check(folder, connection, list(range(1, 301)), vectors)
+    assert ann.file in store.vectors.problem
+    assert "seewhy repair" in store.vectors.problem
 
 
 def test_what_cannot_be_found_is_an_error_and_not_a_shorter_answer(
     filled: tuple[Path, sqlite3.Connection, np.ndarray],
 ) -> None:
     folder, connection, vectors = filled
-    loaded = LoadedVectors(folder)
+    store = SQLiteStore(folder)
     connection.execute("DELETE FROM passages WHERE id = 5")
     with pytest.raises(IndexDamaged, match="should hold 300 passages, but 299 were found.*seewhy repair"):
-        nearest(connection, loaded, vectors[3], 1)
+        nearest(connection, store, vectors[3], 1)
     count_anew(connection)
-    nearest(connection, loaded, vectors[3], 1)
+    nearest(connection, store, vectors[3], 1)
     connection.execute("UPDATE embeddings SET checksum = checksum + 1 WHERE passage = 299")
     with pytest.raises(IndexDamaged, match="embedding of passage 299 is damaged.*seewhy repair"):
-        nearest(connection, loaded, vectors[3], 1)
+        nearest(connection, store, vectors[3], 1)
 
 
 def test_a_vector_that_was_changed_in_the_file_is_noticed_where_it_is_found(
@@ -139,11 +140,11 @@ def test_a_vector_that_was_changed_in_the_file_is_noticed_where_it_is_found(
     place = data.index(vectors[11].tobytes())
     data[place : place + 4 * D] = query.tobytes()  # by the file, the best hit of all
     (folder / ann.file).write_bytes(data)
-    loaded = LoadedVectors(folder)
-    assert [id_ for id_, _ in nearest(connection, loaded, query, 5)] == brute_force(
+    store = SQLiteStore(folder)
+    assert [id_ for id_, _ in nearest(connection, store, query, 5)] == brute_force(
         list(range(1, 301)), vectors, query, 5
     )
-    assert "seewhy repair" in loaded.problem
+    assert "seewhy repair" in store.vectors.problem
 
 
 def test_file_names_are_never_given_twice(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:

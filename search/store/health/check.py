@@ -28,7 +28,7 @@ from search.store.database import SCHEMA_VERSION, connect_to_read
 from search.store.health import examine, examine_derived, examine_files
 from search.store.health.kinds import CHECKS, KINDS, Tally
 from search.store.layout import DATABASE, home, place_for
-from search.store.vectors import LoadedVectors
+from search.store.sqlite import SQLiteStore
 
 _TABLES = ("files", "documents", "passages")
 _NEEDED_FOR_QUERIES = ("database", "format", "settings", "links", "embeddings", "counts")
@@ -191,16 +191,16 @@ class Examination:
 
     def _vectors(self, connection: sqlite3.Connection, queries: int) -> None:
         """Queries are asked only where the rows are sound: with damaged rows they are refused."""
-        loaded = LoadedVectors(self.index)
+        store = SQLiteStore(self.index)
         if not self.dimension:
             return
         with self._making("vectors"):
-            examine_derived.examine_vectors(connection, self.dimension, loaded, self.tally)
+            examine_derived.examine_vectors(connection, self.dimension, store.vectors, self.tally)
         sound = not any(KINDS[kind].check in _NEEDED_FOR_QUERIES for kind in self.tally.counts)
         if queries and sound:
             with self._making("queries"):
                 asked = examine_derived.examine_queries(
-                    connection, loaded, self.dimension, queries, self.tally
+                    connection, store, self.dimension, queries, self.tally
                 )
                 self._made["queries"] = f"{asked} queries find what brute force finds"
 

@@ -17,8 +17,9 @@ from search.store.baseline import read_baseline
 from search.store.files import FAISS_NAME
 from search.store.health.examine import ROWS_AT_ONCE, snapshot
 from search.store.health.kinds import Tally
+from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.stored_vectors import Ann, read_ann
-from search.store.vectors import LoadedVectors, nearest
+from search.store.vectors import LoadedVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,7 +111,7 @@ def _compare(
 
 
 def examine_queries(
-    connection: sqlite3.Connection, loaded: LoadedVectors, dimension: int, how_many: int, tally: Tally
+    connection: sqlite3.Connection, store: SQLiteStore, dimension: int, how_many: int, tally: Tally
 ) -> int:
     """Ask for what is nearest to some stored embeddings, through FAISS and by brute force.
 
@@ -128,7 +129,7 @@ def examine_queries(
         best = _brute_force(connection, dimension, matrix)
         for (id_, query), expected in zip(vectors.items(), best, strict=True):
             try:
-                found = nearest(connection, loaded, query, _HITS)
+                found = SQLiteSnapshot(store, connection).nearest(query, _HITS)
             except IndexDamaged as error:
                 tally.add("query", f"p{id_}: {error}")
                 continue
