@@ -17,7 +17,7 @@ from search.records.predictions import FieldCount, TagReport, TagTask
 from search.records.reports import Progress
 from search.store.annotating import annotating, annotators_of
 from search.store.annotations import CALLED, COMMAND
-from search.store.snapshot import StoredPassage
+from search.store.protocol import StoredPassage
 from search.store.sqlite import SQLiteStore
 
 _RULES = 1  # raised when the same checkpoint would make other annotations

@@ -16,7 +16,7 @@ from search.ranking.rerank import LATE_SHARE, LateInteraction
 from search.records.explanations import Occurrence, Term
 from search.records.hits import Hit
 from search.records.tokens import TokenVectors
-from search.store.snapshot import StoredPassage
+from search.store.protocol import StoredPassage
 from search.store.token_vectors import kept
 
 if TYPE_CHECKING:

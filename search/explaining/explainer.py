@@ -23,8 +23,7 @@ from search.records.hits import Hit
 from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
-    from search.store.place_of import Place
-    from search.store.protocol import Store
+    from search.store.protocol import Place, Store
 
 
 class Explainer:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from search.corpus import Skipped, SourceFile, documents, load
 from search.errors import OptionalDependency, ReadError
 from search.indexing.plan import listed
-from search.store.place_of import Place
+from search.store.protocol import Place
 from search.store.settings import Source
 
 if TYPE_CHECKING:

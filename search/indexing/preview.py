@@ -13,8 +13,8 @@ from search.indexing.plan import KEPT_UNTIL_SEEN, Plan, compare, listed
 from search.records.reports import Changes
 from search.store.database import reading
 from search.store.layout import DATABASE, is_index
+from search.store.passages import grouped
 from search.store.settings import Source
-from search.store.snapshot import grouped
 
 
 def preview(folder: Path, index: Path, source: Source, *, verify: bool = False) -> Changes:

@@ -23,10 +23,10 @@ from search.store.annotations import annotators, way_on
 from search.store.checksums import content_key
 from search.store.database import all_meta, has_tables, one_meta, require_format
 from search.store.faiss_file import is_whole, next_generation, write_file
+from search.store.passages import counts, skipped_groups
 from search.store.sampling import renew_baseline
 from search.store.schema import create
 from search.store.settings import PassageSettings, Source
-from search.store.snapshot import counts, skipped_groups
 from search.store.stored_vectors import read_ann
 from search.store.writer import Work, Writer, as_blob
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.ranking.rank import Among
-    from search.store.protocol import Store
-    from search.store.snapshot import StoredPassage
+    from search.store.protocol import Store, StoredPassage
 
 _AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
     from search.store.baseline import Baseline
-    from search.store.protocol import Ids, Snapshot, Store
-    from search.store.snapshot import StoredPassage
+    from search.store.protocol import Ids, Snapshot, Store, StoredPassage
 
 Among: TypeAlias = "Callable[[Snapshot], Ids | None]"
 """Tells the ids of the passages to choose from; None for all."""

@@ -30,7 +30,7 @@ from search.encoding.inputs import with_context
 from search.errors import ModelError
 from search.ranking.fusion import Scored, in_order
 from search.records.tokens import TokenVectors
-from search.store.snapshot import StoredPassage
+from search.store.protocol import StoredPassage
 from search.store.token_vectors import kept, unit_rows
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@
     token_vectors.py  the vectors of all tokens, for those who ask for them
     annotations.py  what models have said of passages, for filters; annotating.py writes it
     protocol.py  what others ask an index for: the seam for other engines
-    snapshot.py  reading: nearest passages and their text, from one consistent state
+    sqlite.py    all of that from index.db and its FAISS file, one read transaction a snapshot
+    passages.py  rows of passages and what an index holds
     writer.py    writing: one batch of documents, one transaction
     place_of.py  what a path, line or record means in an index
     settings.py  the choices that an index is made with

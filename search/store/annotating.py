@@ -23,7 +23,8 @@ from search.store.checksums import COVERED, row_checksum
 from search.store.database import connect_to_write, meta_of, one_meta, reading, translated
 from search.store.layout import DATABASE
 from search.store.lock import writer_lock
-from search.store.snapshot import StoredPassage, stored_passages
+from search.store.passages import stored_passages
+from search.store.protocol import StoredPassage
 from search.store.stored_vectors import embeddings_of
 from search.store.writer import Writer
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -43,12 +43,65 @@ if TYPE_CHECKING:
     from search.records.reports import Status
     from search.store.baseline import Baseline
     from search.store.conditions import Where
-    from search.store.place_of import Place
     from search.store.settings import Source
-    from search.store.snapshot import StoredPassage
     from search.store.terms import Term
 
     Ids: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StoredPassage:
+    """A passage as it lies in the index, with what is known of its document and what annotators say of it."""
+
+    id: int
+    path: str
+    document: str
+    title: str
+    heading: str
+    context: str
+    text: str
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+    metadata: dict[str, Any]
+    page: int | None
+    annotations: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as it was when it was indexed, and what kind of document it holds."""
+
+    kind: str
+    size: int
+    mtime_ns: int
+    inode: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a path means in an index.
+
+    Attributes:
+        name: relative to the indexed folder, with forward slashes; None for what lies outside it.
+        record: number of a record of the file, None for the whole file.
+        line: 1-based line of the file, None for all of it.
+        location: where the file is, or would be.
+        passages: ids of the passages that are stored for it.
+    """
+
+    name: str | None
+    record: int | None
+    line: int | None
+    location: Path
+    passages: tuple[int, ...] = ()
+
+    @property
+    def document(self) -> str:
+        """The document's name, as a `Hit` gives it; the path of what lies outside."""
+        return (self.name or str(self.location)) + (f"#{self.record}" if self.record else "")
 
 
 class Store(Protocol):
@@ -271,14 +324,3 @@ class Matches(Protocol):
     def addends(self, passages: Ids) -> NDArray[np.float64]:
         """(n, terms) what each term adds to the part of a passage; a row sums to it."""
         ...
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A file as it was when it was indexed, and what kind of document it holds."""
-
-    kind: str
-    size: int
-    mtime_ns: int
-    inode: int
-    sha256: str

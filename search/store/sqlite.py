@@ -26,11 +26,11 @@ from search.store.database import Reader, one_meta
 from search.store.flat import best, nearest_of
 from search.store.layout import DATABASE
 from search.store.lexicon import Lexicon
-from search.store.place_of import Place, place_of
+from search.store.passages import one_passage, status_of, stored_passages
+from search.store.place_of import place_of
 from search.store.postings import Matches
-from search.store.protocol import StoredFile
+from search.store.protocol import Place, StoredFile, StoredPassage
 from search.store.settings import Source
-from search.store.snapshot import StoredPassage, one_passage, status_of, stored_passages
 from search.store.stored_vectors import Ann, embeddings, embeddings_of, read_ann
 from search.store.terms import Term
 from search.store.vectors import LoadedVectors, count_after, is_stored, without_deleted

@@ -14,7 +14,6 @@ import search
 from search.bert import LinearHead, label, label_index
 from search.encoding import Encoder
 from search.errors import HeadMismatch, InputError
-from search.store.snapshot import passage
 from tests.bert.conftest import save_tiny_head
 from tests.bert.test_labelling import LONG, MOODS, head_for, with_config
 from tests.conftest import REPOSITORY
@@ -33,7 +32,11 @@ def head(index: search.Index) -> LinearHead:
 def stored(index: search.Index) -> dict[int, tuple[str, np.ndarray]]:
     """Text and embedding of every passage."""
     ids = [hit.passage_id for hit in index.query("the", k=100)]
-    return {id_: (one.text, vector) for id_ in ids for one, vector in [passage(index.path, id_)]}
+    with index._store.reading() as snapshot:
+        stored = snapshot.stored(ids)
+        return {
+            id_: (stored[id_].text, vector) for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
+        }
 
 
 def test_a_head_reads_the_stored_embeddings(index: search.Index, head: LinearHead) -> None:

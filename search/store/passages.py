@@ -1,4 +1,4 @@
-"""Reading: passages and facts of an index, each call from one consistent state."""
+"""Passages as they are stored, and what an index is and holds; all within a transaction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
@@ -17,35 +16,12 @@ from search.records.reports import SkippedGroup, Status
 from search.store.annotations import annotators, values_by_passage
 from search.store.baseline import LoadedBaseline
 from search.store.checksums import COVERED, content_key, covered, require
-from search.store.database import meta_of, one_meta, reading
+from search.store.database import meta_of, one_meta
 from search.store.layout import DATABASE
-from search.store.stored_vectors import one_embedding, read_ann
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from search.store.protocol import StoredPassage
+from search.store.stored_vectors import read_ann
 
 _EXAMPLES = 5
-
-
-@dataclass(frozen=True)
-class StoredPassage:
-    """A passage as it lies in the index, with what is known of its document and what annotators say of it."""
-
-    id: int
-    path: str
-    document: str
-    title: str
-    heading: str
-    context: str
-    text: str
-    start: int
-    end: int
-    line_start: int
-    line_end: int
-    metadata: dict[str, Any]
-    page: int | None
-    annotations: dict[str, Any] = field(default_factory=dict)
 
 
 def one_passage(connection: sqlite3.Connection, id_: int) -> StoredPassage:
@@ -60,16 +36,6 @@ def one_passage(connection: sqlite3.Connection, id_: int) -> StoredPassage:
             f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
         )
     return found[id_]
-
-
-def passage(index: Path, id_: int) -> tuple[StoredPassage, NDArray[np.float32]]:
-    """One passage and its stored embedding, (d,).
-
-    Raises:
-        InputError: the index has no passage of that id.
-    """
-    with reading(index / DATABASE) as connection:
-        return one_passage(connection, id_), one_embedding(connection, id_)
 
 
 def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Status:
