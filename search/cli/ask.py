@@ -46,7 +46,6 @@ def ask(
     per_document: Annotated[
         int,
         typer.Option(
-            "--per-document",
             metavar="N",
             min=0,
             help="Read at most N passages of one document, if there are others; 0 for no limit.",
@@ -56,7 +55,6 @@ def ask(
     reader_weight: Annotated[
         float,
         typer.Option(
-            "--reader-weight",
             metavar="W",
             min=0.0,
             max=1.0,
@@ -67,17 +65,13 @@ def ask(
     no_answer_margin: Annotated[
         float,
         typer.Option(
-            "--no-answer-margin",
             metavar="M",
             help="By how much a span has to score more than no answer. Lower it to see more.",
             rich_help_panel=READING,
         ),
     ] = 0.0,
     max_answer: Annotated[
-        int,
-        typer.Option(
-            "--max-answer", metavar="N", min=1, help="Most tokens of an answer.", rich_help_panel=READING
-        ),
+        int, typer.Option(metavar="N", min=1, help="Most tokens of an answer.", rich_help_panel=READING)
     ] = 30,
     device: DeviceOption = None,
     logits: Annotated[

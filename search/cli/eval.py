@@ -58,15 +58,12 @@ def evaluate(
     ],
     mode: Modes = None,
     compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option("--compare", metavar="A B", help="Two ways to ask, B compared with A."),
+        tuple[str, str] | None, typer.Option(metavar="A B", help="Two ways to ask, B compared with A.")
     ] = None,
     k: TopK = 10,
-    split: Annotated[
-        str, typer.Option("--split", help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")
-    ] = "test",
+    split: Annotated[str, typer.Option(help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")] = "test",
     task: Annotated[
-        TaskName | None, typer.Option("--task", help="Only to make sure. Default: what the data is.")
+        TaskName | None, typer.Option(help="Only to make sure. Default: what the data is.")
     ] = None,
     per_query: PerQuery = None,
     whole: Annotated[
@@ -134,15 +131,12 @@ def evaluate_qa(
     no_answer_margin: Annotated[
         float | None,
         typer.Option(
-            "--no-answer-margin",
             metavar="M",
             help="By how much a span has to score more than no answer. Default: 0 where some questions have no "
             "answer, else the best span always counts.",
         ),
     ] = None,
-    max_answer: Annotated[
-        int, typer.Option("--max-answer", metavar="N", min=1, help="Most tokens of an answer.")
-    ] = 30,
+    max_answer: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of an answer.")] = 30,
     per_query: PerQuery = None,
     retrieve: Annotated[
         bool,
@@ -155,9 +149,7 @@ def evaluate_qa(
     mode: Modes = None,
     encoder: Annotated[
         str | None,
-        typer.Option(
-            "--encoder", metavar="NAME|FOLDER", help="The encoder of the index. Default: all-MiniLM-L6-v2."
-        ),
+        typer.Option(metavar="NAME|FOLDER", help="The encoder of the index. Default: all-MiniLM-L6-v2."),
     ] = None,
     index: Annotated[
         str | None, typer.Option("--index", "-i", metavar="NAME|PATH", help="Where to keep the index.")
@@ -206,8 +198,7 @@ def evaluate_ner(
         str | None, checkpoint("A checkpoint that finds entities, such as dslim/bert-base-NER.")
     ] = None,
     predicted: Annotated[
-        Path | None,
-        typer.Option("--predicted", metavar="FILE", help="Score the labels of this file instead of --model."),
+        Path | None, typer.Option(metavar="FILE", help="Score the labels of this file instead of --model.")
     ] = None,
     map_: Annotated[
         list[str] | None,
@@ -221,9 +212,7 @@ def evaluate_ner(
     predictions: Annotated[
         Path | None,
         typer.Option(
-            "--predictions",
-            metavar="FILE",
-            help="Write the words with the labels that were predicted, in CoNLL format.",
+            metavar="FILE", help="Write the words with the labels that were predicted, in CoNLL format."
         ),
     ] = None,
     offline: OfflineOption = False,

@@ -19,6 +19,7 @@ from search.cli.options import (
     top_k,
 )
 from search.cli.output import DrawnOutput, Output, echo
+from search.errors import InputError
 
 if TYPE_CHECKING:
     from search.index import Index
@@ -47,16 +48,13 @@ def explain(
     ] = False,
     cut: Annotated[
         list[int] | None,
-        typer.Option(
-            "--cut", metavar="N", min=1, help="Check with N words, not 1, 3 and 5; may be repeated."
-        ),
+        typer.Option(metavar="N", min=1, help="Check with N words, not 1, 3 and 5; may be repeated."),
     ] = None,
 ) -> None:
     """Say why a passage has its score for TEXT, addend by addend.
 
     With --png or --html it goes into that file and nothing is printed, unless --json or --check asks for it.
     """
-    from search.errors import InputError
     from search.explaining.faithfulness import COUNTS
     from search.render import json, page, picture, why
     from search.render.units import units
@@ -138,7 +136,7 @@ def why_not(
     output: Output,
     k: Annotated[int, top_k("How many hits the query asked for.")] = 10,
     per_document: Annotated[
-        int, typer.Option("--per-document", metavar="N", min=0, help="As the query had it; 0 for no limit.")
+        int, typer.Option(metavar="N", min=0, help="As the query had it; 0 for no limit.")
     ] = HITS_OF_A_DOCUMENT,
 ) -> None:
     """Say why a document is not among the hits for TEXT.
@@ -167,7 +165,6 @@ def _ranked(
     Raises:
         InputError: there is no such rank.
     """
-    from search.errors import InputError
 
     if not ranks:
         return {}

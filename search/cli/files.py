@@ -6,6 +6,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from search.errors import InputError, OptionalDependency, ReadError
+
 
 def check_writable(*paths: Path | None) -> None:
     """Refuse names that nothing can be written to, before any work is done.
@@ -13,7 +15,6 @@ def check_writable(*paths: Path | None) -> None:
     Raises:
         InputError: a folder, or a name in a folder that is not there.
     """
-    from search.errors import InputError
 
     named = [path.resolve() for path in paths if path]
     if len(set(named)) < len(named):
@@ -32,7 +33,6 @@ def check_pictures(png: Path | None) -> None:
     Raises:
         OptionalDependency: a PNG is asked for, and what draws it is not installed.
     """
-    from search.errors import OptionalDependency
     from search.render.picture import EXTRA, PACKAGE
 
     if png is not None and find_spec(PACKAGE) is None:
@@ -45,7 +45,6 @@ def write_file(path: Path, content: str | bytes) -> None:
     Raises:
         InputError: it cannot be written.
     """
-    from search.errors import InputError
     from search.files import write_whole
 
     try:
@@ -69,7 +68,6 @@ def text_of(name: str, way_out: str) -> str:
         InputError: it cannot be read.
     """
     from search.corpus.decode import decode
-    from search.errors import InputError, ReadError
 
     try:
         raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
@@ -88,7 +86,6 @@ def lines_of(name: str) -> list[str]:
     Raises:
         InputError: it cannot be read, or a line before the last is empty.
     """
-    from search.errors import InputError
 
     lines = text_of(name, "Give one sentence a line.").splitlines()
     while lines and not lines[-1].strip():

@@ -29,15 +29,12 @@ def fill(
     among: Annotated[
         list[str] | None,
         typer.Option(
-            "--among",
-            metavar="WORD...",
-            help="Also score these words, up to the next option. Give the text before.",
+            metavar="WORD...", help="Also score these words, up to the next option. Give the text before."
         ),
     ] = None,
     word: Annotated[
         str | None,
         typer.Option(
-            "--word",
             metavar="WORD",
             help="Hide this word of the text wherever it stands, and say how likely it is there.",
         ),
@@ -78,10 +75,7 @@ def follows(
 
     pairs = next_sentences(texts, model=_named(model, "the next sentence"), offline=offline)
     record = {"model": pairs[0].model, "texts": texts, "pairs": pairs}
-    output.show(
-        text=lambda: draw.next_sentences(pairs, **output.style),
-        data=lambda: json.document(record),
-    )
+    output.show(text=lambda: draw.next_sentences(pairs, **output.style), data=lambda: json.document(record))
 
 
 def _named(model: str | None, what: str) -> str:

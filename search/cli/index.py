@@ -11,6 +11,7 @@ import typer
 from search.cli.options import MODEL, EncoderOptions
 from search.cli.output import Output, echo, note
 from search.cli.progress import progress_bar, stopped_gently
+from search.errors import SearchError
 from search.render.escape import escape
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ def index(
     layer: Annotated[
         str | None,
         typer.Option(
-            "--layer",
             help="Layer that is pooled: -1 the last, 0 the embeddings, mean:4 the mean of 4.",
             rich_help_panel=MODEL,
         ),
@@ -48,36 +48,25 @@ def index(
     dim: Annotated[
         int | None,
         typer.Option(
-            "--dim",
-            min=1,
-            help="Keep the first so many dimensions (Matryoshka models).",
-            rich_help_panel=MODEL,
+            min=1, help="Keep the first so many dimensions (Matryoshka models).", rich_help_panel=MODEL
         ),
     ] = None,
     include: Annotated[
-        list[str] | None,
-        typer.Option("--include", metavar="GLOB", help="Index only files like this; may be repeated."),
+        list[str] | None, typer.Option(metavar="GLOB", help="Index only files like this; may be repeated.")
     ] = None,
     exclude: Annotated[
-        list[str] | None,
-        typer.Option("--exclude", metavar="GLOB", help="Leave out files like this; may be repeated."),
+        list[str] | None, typer.Option(metavar="GLOB", help="Leave out files like this; may be repeated.")
     ] = None,
     text_field: Annotated[
         str | None,
         typer.Option(
-            "--text-field",
-            metavar="NAME",
-            help="Column or key of records that holds the text.",
-            rich_help_panel=FILES,
+            metavar="NAME", help="Column or key of records that holds the text.", rich_help_panel=FILES
         ),
     ] = None,
     title_field: Annotated[
         str | None,
         typer.Option(
-            "--title-field",
-            metavar="NAME",
-            help="Column or key of records that holds the title.",
-            rich_help_panel=FILES,
+            metavar="NAME", help="Column or key of records that holds the title.", rich_help_panel=FILES
         ),
     ] = None,
     token_vectors: TokenVectors = None,
@@ -96,7 +85,6 @@ def index(
     precision: Annotated[
         str | None,
         typer.Option(
-            "--precision",
             help="fp32, or bf16 or fp16: quicker on a GPU, a little less exact. Default: the index's.",
             rich_help_panel=MODEL,
         ),
@@ -155,7 +143,6 @@ def index(
 
 def watch_on(built: Index, output: Output) -> None:
     """Keep an index up to date until Ctrl-C, a line for every update."""
-    from search.errors import SearchError
     from search.render import json, reports
 
     output.note("Watching for changes. Stop with Ctrl-C.")

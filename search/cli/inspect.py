@@ -10,6 +10,7 @@ import typer
 from search.cli.commands import ManyWords
 from search.cli.options import OfflineOption, checkpoint
 from search.cli.output import PANEL, DrawnOutput
+from search.errors import InputError
 
 if TYPE_CHECKING:
     from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
@@ -34,15 +35,11 @@ class AttentionOptions:
     layer: Annotated[
         int | None,
         typer.Option(
-            "--layer",
-            min=1,
-            help="Attention of this layer, the mean of its heads.",
-            rich_help_panel=ATTENTION,
+            min=1, help="Attention of this layer, the mean of its heads.", rich_help_panel=ATTENTION
         ),
     ] = None
     head: Annotated[
-        int | None,
-        typer.Option("--head", min=1, help="Attention of this head of --layer.", rich_help_panel=ATTENTION),
+        int | None, typer.Option(min=1, help="Attention of this head of --layer.", rich_help_panel=ATTENTION)
     ] = None
     rollout: Annotated[
         bool,
@@ -71,7 +68,6 @@ class AttentionOptions:
         Raises:
             InputError: the model has no such layer or head.
         """
-        from search.errors import InputError
 
         for name, number, most in (
             ("layer", self.layer, attention.layers),
@@ -103,16 +99,12 @@ def inspect(
     word: Annotated[
         str | None,
         typer.Option(
-            "--word",
-            metavar="WORD",
-            help="Compare this word's vectors in TEXT and TEXT2.",
-            rich_help_panel=WORDS,
+            metavar="WORD", help="Compare this word's vectors in TEXT and TEXT2.", rich_help_panel=WORDS
         ),
     ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
-            "--against",
             metavar="WORD...",
             help="With --word: also compare with these, up to the next option. Give the texts before.",
             rich_help_panel=WORDS,
@@ -189,7 +181,6 @@ def _page(attention: Attention, view: AttentionOptions) -> str:
     Raises:
         InputError: it would be too large for a browser.
     """
-    from search.errors import InputError
     from search.render import page
 
     size = attention.weights.size

@@ -31,28 +31,19 @@ def label_train(
     ],
     index: IndexOptions,
     output: Output,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FOLDER", help="Where to keep the head.")
-    ] = None,
-    name: Annotated[
-        str, typer.Option("--name", help="What is labelled, and the field of filters.")
-    ] = "label",
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to keep the head.")] = None,
+    name: Annotated[str, typer.Option(help="What is labelled, and the field of filters.")] = "label",
     replace: Annotated[
         bool, typer.Option("--replace", help="With --out: overwrite the head that is there.")
     ] = False,
-    text_column: Annotated[
-        str | None, typer.Option("--text-column", metavar="NAME", help="The column of the texts.")
-    ] = None,
-    label_column: Annotated[
-        str, typer.Option("--label-column", metavar="NAME", help="The column of the labels.")
-    ] = "label",
+    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of the texts.")] = None,
+    label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Read the beginning of texts that are too long.")
     ] = False,
     encoder: Annotated[
         str | None,
         typer.Option(
-            "--encoder",
             metavar="NAME|FOLDER",
             help="The encoder, where there is no index. Default: all-MiniLM-L6-v2.",
             rich_help_panel=MODEL,
@@ -61,26 +52,20 @@ def label_train(
     pooling: Annotated[
         list[str] | None,
         typer.Option(
-            "--pooling",
             help="mean, cls, pooler, max or mean_sqrt_len. Repeated, the others are compared with the first, which is "
             "the head's.",
             rich_help_panel=MODEL,
         ),
     ] = None,
-    folds: Annotated[
-        int, typer.Option("--folds", min=2, help="Parts of the division.", rich_help_panel=VALIDATION)
-    ] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the division.", rich_help_panel=VALIDATION)] = 5,
     repeats: Annotated[
-        int,
-        typer.Option(
-            "--repeats", min=1, help="How often the examples are divided anew.", rich_help_panel=VALIDATION
-        ),
+        int, typer.Option(min=1, help="How often the examples are divided anew.", rich_help_panel=VALIDATION)
     ] = 10,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of the division into folds.", rich_help_panel=VALIDATION)
+        int, typer.Option(min=0, help="Of the division into folds.", rich_help_panel=VALIDATION)
     ] = 0,
     c: Annotated[
-        float, typer.Option("--c", help="Inverse strength of the regularisation.", rich_help_panel=VALIDATION)
+        float, typer.Option(help="Inverse strength of the regularisation.", rich_help_panel=VALIDATION)
     ] = 1.0,
 ) -> None:
     """Train a head on labelled examples: a linear classifier on frozen embeddings. Says how good it is."""
@@ -134,11 +119,11 @@ def label_apply(
     head: HeadOption = None,
     text: Annotated[
         list[str] | None,
-        typer.Option("--text", metavar="TEXT", help="Label this text instead of an index. May be repeated."),
+        typer.Option(metavar="TEXT", help="Label this text instead of an index. May be repeated."),
     ] = None,
     index: IndexOption = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="The field of filters. Default: the head's name, else label.")
+        str | None, typer.Option(help="The field of filters. Default: the head's name, else label.")
     ] = None,
     replace: Annotated[
         bool,

@@ -9,6 +9,7 @@ import typer
 from search.cli.options import EngineOptions, IndexOption
 from search.cli.output import Output, note
 from search.cli.progress import progress_bar, stopped_gently
+from search.errors import InputError, SearchError
 
 
 def status(output: Output, index: IndexOption = None) -> None:
@@ -22,7 +23,6 @@ def status(output: Output, index: IndexOption = None) -> None:
 
 def list_indexes(output: Output) -> None:
     """List the indexes in your data folder."""
-    from search.errors import SearchError
     from search.index import Index
     from search.render import json, reports
     from search.store.layout import all_indexes
@@ -50,8 +50,7 @@ def check(
         bool, typer.Option("--verify", help="Read these files to compare them, not only size and time stamp.")
     ] = False,
     queries: Annotated[
-        int,
-        typer.Option("--queries", metavar="N", min=0, help="How many queries to compare with brute force."),
+        int, typer.Option(metavar="N", min=0, help="How many queries to compare with brute force.")
     ] = 20,
 ) -> None:
     """Say whether an index is sound and up to date.
@@ -103,8 +102,7 @@ def repair(
 def models(
     output: Output,
     remove: Annotated[
-        str | None,
-        typer.Option("--remove", metavar="NAME", help='Delete the converted model of this name, or "all".'),
+        str | None, typer.Option(metavar="NAME", help='Delete the converted model of this name, or "all".')
     ] = None,
 ) -> None:
     """List or remove the models that were converted here.
@@ -113,7 +111,6 @@ def models(
     with the reason, and tried again when it is removed from the list.
     """
     from search.encoding import cache
-    from search.errors import InputError
     from search.render import format, json, reports
 
     rows = cache.listed()

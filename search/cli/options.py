@@ -1,6 +1,7 @@
 """Options that several commands share, each declared once: alone, or in a group that a command takes as one.
 
-A group is a frozen dataclass; `search.cli.commands.spelled_out` makes options of its fields.
+A group is a frozen dataclass; `search.cli.commands.spelled_out` makes options of its fields. An option is called as its
+parameter is, unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -89,9 +90,7 @@ class EngineOptions:
     """What an encoder runs on."""
 
     offline: OfflineOption = False
-    engine: Annotated[
-        str, typer.Option("--engine", help="auto, openvino or torch.", rich_help_panel=MODEL)
-    ] = "auto"
+    engine: Annotated[str, typer.Option(help="auto, openvino or torch.", rich_help_panel=MODEL)] = "auto"
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,6 @@ class RankingOptions:
     weight: Annotated[
         float | None,
         typer.Option(
-            "--weight",
             metavar="W",
             min=0.0,
             max=1.0,
@@ -184,7 +182,6 @@ class RerankOptions(RankingOptions):
     rerank: Annotated[
         str | None,
         typer.Option(
-            "--rerank",
             metavar="late|MODEL",
             help="Look at the best 30 passages again: by late interaction, or with a cross-encoder.",
         ),
@@ -223,7 +220,6 @@ class QuestionOptions:
     like: Annotated[
         list[str] | None,
         typer.Option(
-            "--like",
             metavar="PATH|ID[^W]",
             help="A passage or document that hits shall be like; may be repeated.",
             rich_help_panel=RANKING,
@@ -232,7 +228,6 @@ class QuestionOptions:
     unlike: Annotated[
         list[str] | None,
         typer.Option(
-            "--unlike",
             metavar="PATH|ID[^W]",
             help="One that hits shall not be like; counts half if no W is given.",
             rich_help_panel=RANKING,

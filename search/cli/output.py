@@ -45,8 +45,7 @@ class Output:
         typer.Option("--quiet", "-q", help="No progress, no notes; results only.", rich_help_panel=PANEL),
     ] = False
     color: Annotated[
-        Colour,
-        typer.Option("--color", help="auto: on a terminal, unless NO_COLOR is set.", rich_help_panel=PANEL),
+        Colour, typer.Option(help="auto: on a terminal, unless NO_COLOR is set.", rich_help_panel=PANEL)
     ] = Colour.auto
 
     @property
@@ -83,11 +82,11 @@ class DrawnOutput(Output):
     """
 
     png: Annotated[
-        Path | None, typer.Option("--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).")
+        Path | None, typer.Option(metavar="FILE", help="Draw it into a PNG file (extra `pictures`).")
     ] = None
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write it as a page for the browser.")
-    ] = None
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a page for the browser.")] = (
+        None
+    )
 
     def __post_init__(self) -> None:
         check_writable(self.png, self.html)

@@ -28,6 +28,7 @@ from search.cli.options import (
 )
 from search.cli.output import PANEL, Output, echo, note
 from search.cli.progress import Clock
+from search.errors import InputError
 
 if TYPE_CHECKING:
     from search.index import Index
@@ -52,10 +53,7 @@ class SelectionOptions:
     per_document: Annotated[
         int,
         typer.Option(
-            "--per-document",
-            metavar="N",
-            min=0,
-            help="At most N hits of one document, if there are others; 0 for no limit.",
+            metavar="N", min=0, help="At most N hits of one document, if there are others; 0 for no limit."
         ),
     ] = HITS_OF_A_DOCUMENT
     group: Annotated[
@@ -69,7 +67,6 @@ class SelectionOptions:
     offset: Annotated[
         int,
         typer.Option(
-            "--offset",
             metavar="N",
             min=0,
             help="Pass over the first N hits; ranks go on counting.",
@@ -77,15 +74,11 @@ class SelectionOptions:
         ),
     ] = 0
     min_score: Annotated[
-        float | None,
-        typer.Option(
-            "--min-score", metavar="S", help="Leave out what scores less.", rich_help_panel=SELECTION
-        ),
+        float | None, typer.Option(metavar="S", help="Leave out what scores less.", rich_help_panel=SELECTION)
     ] = None
     diversity: Annotated[
         float,
         typer.Option(
-            "--diversity",
             metavar="D",
             min=0.0,
             max=1.0,
@@ -301,9 +294,7 @@ def similar(
     explain: Annotated[
         str | None,
         typer.Option(
-            "--explain",
-            metavar="HIT",
-            help="Say instead why a rank (3) or passage (p812) is similar, word by word.",
+            metavar="HIT", help="Say instead why a rank (3) or passage (p812) is similar, word by word."
         ),
     ] = None,
 ) -> None:
@@ -346,7 +337,6 @@ def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:
     Raises:
         InputError: it is neither.
     """
-    from search.errors import InputError
 
     id_ = passage_id(typed)
     if id_ is not None:

@@ -10,6 +10,7 @@ import typer
 from search.cli.files import lines_of
 from search.cli.options import EncoderOptions, IndexOption, WhereOption
 from search.cli.output import DrawnOutput, Output, echo
+from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
@@ -29,9 +30,7 @@ def similarity(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
-            "--against", metavar="FILE", help="Compare with the lines of this file, not with each other."
-        ),
+        typer.Option(metavar="FILE", help="Compare with the lines of this file, not with each other."),
     ] = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Compare two texts token by token.")] = False,
     words: Annotated[
@@ -65,7 +64,6 @@ def similarity(
 def _show_sentences(
     rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder, output: DrawnOutput, as_csv: bool
 ) -> None:
-    from search.errors import InputError, TextTooLong
     from search.records.comparisons import Similarities
     from search.render import csv, heatmap, json, page, picture
     from search.texts import similarity as cosines
@@ -110,7 +108,6 @@ def _show_pair(first: str, second: str, by: By, encoder: Encoder, output: DrawnO
 
 
 def _checked(texts: Sequence[str]) -> list[str]:
-    from search.errors import InputError
 
     for number, text in enumerate(texts, 1):
         if not text.strip():
@@ -119,7 +116,6 @@ def _checked(texts: Sequence[str]) -> list[str]:
 
 
 def _check_count(rows: Sequence[str], columns: Sequence[str] | None) -> None:
-    from search.errors import InputError
 
     if columns is None and len(rows) < 2:
         raise InputError(
@@ -131,7 +127,6 @@ def _check_count(rows: Sequence[str], columns: Sequence[str] | None) -> None:
 
 
 def _pair(texts: Sequence[str], option: str) -> tuple[str, str]:
-    from search.errors import InputError
 
     if len(texts) != 2:
         raise InputError(f"{option} compares two texts, and there are {len(texts)}. Give two.")

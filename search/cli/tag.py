@@ -19,25 +19,19 @@ class TagTaskName(str, Enum):
 
 def tag(
     output: Output,
-    task: Annotated[
-        TagTaskName, typer.Option("--task", help="ner: entities. pos: parts of speech.")
-    ] = TagTaskName.ner,
+    task: Annotated[TagTaskName, typer.Option(help="ner: entities. pos: parts of speech.")] = TagTaskName.ner,
     model: Annotated[
         str | None,
         checkpoint("A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER."),
     ] = None,
     text: Annotated[
-        str | None,
-        typer.Option("--text", metavar="TEXT", help="Tag this text instead of an index, and print it."),
+        str | None, typer.Option(metavar="TEXT", help="Tag this text instead of an index, and print it.")
     ] = None,
     index: IndexOption = None,
     name: Annotated[
-        str | None,
-        typer.Option("--name", metavar="NAME", help="What the annotations are called. Default: the task."),
+        str | None, typer.Option(metavar="NAME", help="What the annotations are called. Default: the task.")
     ] = None,
-    prefix: Annotated[
-        str, typer.Option("--prefix", metavar="P", help="Put this before the names of the fields.")
-    ] = "",
+    prefix: Annotated[str, typer.Option(metavar="P", help="Put this before the names of the fields.")] = "",
     replace: Annotated[
         bool,
         typer.Option(
