@@ -21,16 +21,9 @@ if TYPE_CHECKING:
 
 class LossName(str, Enum):
     multiple_negatives = "multiple-negatives"
-    triplet = "triplet"
     cosent = "cosent"
     angle = "angle"
     cosine = "cosine"
-    contrastive = "contrastive"
-
-
-class ObjectiveName(str, Enum):
-    mlm = "mlm"
-    denoising = "denoising"
 
 
 class PrecisionName(str, Enum):
@@ -93,16 +86,6 @@ def train(
             rich_help_panel=EXAMPLES,
         ),
     ] = None,
-    score_range: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            "--score-range",
-            metavar="LOW HIGH",
-            help="What scores can be. Default: 0 to 1, or 0 to 5 if there are higher ones than 1.",
-            show_default=False,
-            rich_help_panel=EXAMPLES,
-        ),
-    ] = None,
     loss: Annotated[
         LossName | None,
         typer.Option("--loss", help="Default: multiple-negatives; for scores cosine.", show_default=False),
@@ -134,15 +117,6 @@ def train(
             help="Instead of DATA: learn from these passages, without labels.",
         ),
     ] = None,
-    objective: Annotated[
-        ObjectiveName | None,
-        typer.Option(
-            "--objective",
-            help="With --adapt: masked words (mlm, the default) or a denoising auto-encoder.",
-            show_default=False,
-            rich_help_panel=EXAMPLES,
-        ),
-    ] = None,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often every example is seen.")] = 1,
     batch_size: Annotated[
         int, typer.Option("--batch-size", min=1, help="Examples a step.", rich_help_panel=STEPS)
@@ -162,9 +136,6 @@ def train(
             "--warmup", help="The share of the steps in which it rises to that.", rich_help_panel=STEPS
         ),
     ] = 0.1,
-    weight_decay: Annotated[
-        float, typer.Option("--weight-decay", help="Of AdamW.", rich_help_panel=STEPS)
-    ] = 0.0,
     checkpoint_steps: Annotated[
         int | None,
         typer.Option(
@@ -213,11 +184,7 @@ def train(
         raise typer.BadParameter("give DATA to learn from, or --adapt FOLDER|INDEX: one of the two")
     if adapt is not None and not adapt.strip():
         raise typer.BadParameter("--adapt is empty: name a folder or an index")
-    if objective is not None and adapt is None:
-        raise typer.BadParameter("--objective needs --adapt")
-    if adapt is not None and (
-        given := _labelled(dev, split, score_range, loss, negatives, negatives_per_pair)
-    ):
+    if adapt is not None and (given := _labelled(dev, split, loss, negatives, negatives_per_pair)):
         raise typer.BadParameter(f"{given} is for examples: leave it out with --adapt")
     if negatives_per_pair is not None and negatives is None:
         raise typer.BadParameter("--negatives-per-pair needs --negatives INDEX")
@@ -225,19 +192,18 @@ def train(
         raise typer.BadParameter("--resume and --restart exclude each other")
     common: dict[str, Any] = {
         "model": model, "dev_share": dev_share, "epochs": epochs, "batch_size": batch_size, "warmup": warmup,
-        "weight_decay": weight_decay, "checkpoint_steps": checkpoint_steps, "patience": patience,
+        "checkpoint_steps": checkpoint_steps, "patience": patience,
         "precision": precision.value, "seed": seed, "resume": resume, "restart": restart, "offline": offline,
     }  # fmt: skip
     if lr is not None:
         common["lr"] = lr
     with _stopped(out, restart, output.quiet), progress_bar(output.quiet) as progress:
         if data is None:
-            done = _adapted(str(adapt), out, objective or ObjectiveName.mlm, {**common, "progress": progress})
+            done = _adapted(str(adapt), out, {**common, "progress": progress})
         else:
             named: dict[str, Any] = {
                 "dev": dev,
                 "split": split,
-                "score_range": score_range,
                 "loss": loss.value if loss else None,
             }
             named |= {**common, "progress": progress, "negatives_per_pair": negatives_per_pair or 1}
@@ -248,7 +214,6 @@ def train(
 def _labelled(
     dev: Path | None,
     split: str | None,
-    score_range: tuple[float, float] | None,
     loss: LossName | None,
     negatives: str | None,
     negatives_per_pair: int | None,
@@ -257,7 +222,6 @@ def _labelled(
     given = {
         "--dev": dev,
         "--split": split,
-        "--score-range": score_range,
         "--loss": loss,
         "--negatives": negatives,
         "--negatives-per-pair": negatives_per_pair,
@@ -276,10 +240,10 @@ def _trained(data: Path, out: Path, negatives: str | None, named: dict[str, Any]
     return run(data, out, negatives=index, **named)
 
 
-def _adapted(source: str, out: Path, objective: ObjectiveName, named: dict[str, Any]) -> TrainingReport:
+def _adapted(source: str, out: Path, named: dict[str, Any]) -> TrainingReport:
     from search.training import adapt as run
 
-    return run(source, out, objective=objective.value, **named)
+    return run(source, out, **named)
 
 
 @contextmanager
@@ -297,7 +261,7 @@ def _how_to_go_on(out: Path, restart: bool) -> str:
     from search.training.work import WorkFolder
 
     try:
-        kept = WorkFolder(out).resumable
+        kept = WorkFolder(out).checkpoint() is not None
     except InputError:
         kept = False
     if not kept:

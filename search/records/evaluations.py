@@ -200,7 +200,7 @@ class EntityEvaluation:
         return {"f1": self.micro.f1, "precision": self.micro.precision, "recall": self.micro.recall}
 
 
-Objective = Literal["pairs", "triplets", "graded", "mlm", "denoising"]
+Objective = Literal["pairs", "triplets", "graded", "denoising"]
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class TrainingReport:
         out: the folder of the result, a model like any other.
         base: the model that was trained on, by name; `base_sha256` of its weights, `sha256` of the result's.
         objective: what the data is, and so what is learned: "pairs" and "triplets" a ranking, "graded" similarities;
-            "mlm" and "denoising" adapt to passages without labels.
+            "denoising" adapts to passages without labels.
         loss: the name of the class of the loss.
         files: everything that was read.
         counts: by name, how many rows, texts and so on there were; see `search.training`.

@@ -20,10 +20,9 @@ LEARNED = {
     "pairs": "queries and passages that answer them",
     "triplets": "queries, passages that answer them and passages that do not",
     "graded": "pairs of sentences with scores",
-    "mlm": "masked words of passages",
     "denoising": "passages to write again from their embeddings",
 }
-_SETTINGS = ("epochs", "batch_size", "lr", "warmup", "weight_decay", "precision", "seed")
+_SETTINGS = ("epochs", "batch_size", "lr", "warmup", "precision", "seed")
 _LEFT_OUT = ("duplicates", "also_held_out", "without_negative", "query_too_long", "cut")
 
 

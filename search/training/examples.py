@@ -1,24 +1,54 @@
-"""Examples to learn from, told apart by their shape.
+"""Examples to learn from, told apart by their shape: read from files, and a part of them held out.
 
-pairs     a query and a passage that answers it
-triplets  the same, with one or more passages that do not
-graded    two sentences and how alike they are, from 0 to 1
+    pairs     a query and a passage that answers it
+    triplets  the same, with one or more passages that do not
+    graded    two sentences and how alike they are, from 0 to 1
+
+A table or JSON Lines names what its columns are:
+
+    query (or anchor, question) and passage (or positive, answer, document), perhaps negative, negative_1, ...
+    sentence1 and sentence2 with score (or similarity, label); without a score they are a pair
+
+A folder in BEIR layout gives a pair for each query and each document that is judged relevant to it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+import math
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
 
 from search.errors import InputError
+from search.evaluating.formats.beir import CORPUS, QRELS, QUERIES, is_beir, read_beir
+from search.evaluating.formats.strict import malformed, objects, rows
+from search.files import sha256_of
 from search.records.evaluations import TrainingFile
 
 Shape = Literal["pairs", "triplets", "graded"]
 
 FEWEST = 3  # rows; a correlation of two points is always 1
+
+_QUERY = ("query", "anchor", "question")
+_PASSAGE = ("passage", "positive", "answer", "document")
+_FIRST = ("sentence1", "sentence_1", "text1", "sentence_a")
+_SECOND = ("sentence2", "sentence_2", "text2", "sentence_b")
+_SCORE = ("score", "similarity", "label")
+_NEGATIVE = re.compile(r"negatives?(_?\d+)?")
+_TABLES, _LINES = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson")
+_SPLITS = {"train": ("train",), "dev": ("dev", "validation", "test")}  # that are looked for, by role
+_STS_TOP = 5.0  # the STS benchmark's scores run from 0 to 5
+
+_KNOWN_FORMATS = (
+    "Known are: CSV, TSV or JSONL with query and passage (and negative), or with sentence1, sentence2 and score; "
+    "a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/)."
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +80,7 @@ class Examples:
     files: tuple[TrainingFile, ...] = ()
     read: int = 0
     duplicates: int = 0
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -63,37 +93,343 @@ class Examples:
         negatives = len(self.rows[0].texts) - 2 if self.rows else 0
         return ("anchor", "positive", *(f"negative_{number}" for number in range(1, negatives + 1)))
 
-    def of(self, rows: Iterable[Example]) -> Examples:
-        """Other rows of the same data."""
-        return replace(self, rows=tuple(rows))
+    def texts(self, *columns: int) -> list[str]:
+        """The different texts of some columns, by number."""
+        return list(dict.fromkeys(row.texts[i] for row in self.rows for i in columns))
 
     def digest(self) -> str:
         """sha256 of the rows, in order."""
-        found = hashlib.sha256(self.shape.encode())
+        digest = hashlib.sha256(self.shape.encode())
         for row in self.rows:
-            found.update(json.dumps([row.texts, row.score]).encode())
-        return found.hexdigest()
+            digest.update(json.dumps([row.texts, row.score]).encode())
+        return digest.hexdigest()
 
-
-def without_duplicates(rows: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
-    """The rows without those that are the same as an earlier one, and how many those were."""
-    kept = tuple(dict.fromkeys(rows))
-    return kept, len(rows) - len(kept)
-
-
-def require_enough(examples: Examples, what: str) -> None:
-    """
-    Raises:
-        InputError: there are too few rows, or scores that are all the same, to train on or to measure with.
-    """
-    if len(examples) < FEWEST:
-        raise InputError(f"{what} holds {len(examples)} examples; at least {FEWEST} are needed.")
-    if examples.shape == "graded" and len({row.score for row in examples.rows}) < 2:
-        raise InputError(
-            f"all scores of {what} are the same, so nothing can be learned or measured with them."
-        )
+    def require_enough(self, what: str) -> None:
+        """
+        Raises:
+            InputError: there are too few rows, or scores that are all the same, to train on or to measure with.
+        """
+        if len(self) < FEWEST:
+            raise InputError(f"{what} holds {len(self)} examples; at least {FEWEST} are needed.")
+        if self.shape == "graded" and len({row.score for row in self.rows}) < 2:
+            raise InputError(
+                f"all scores of {what} are the same, so nothing can be learned or measured with them."
+            )
 
 
 def key_of(text: str) -> str:
     """What two texts share that differ in spaces or case alone."""
     return " ".join(text.split()).casefold()
+
+
+def held_out(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
+    """A part of the examples is held out, of which nothing is learned: (to train on, to measure with).
+
+    Rows with the same query stay together; graded rows that share a sentence, and those that share one with them, too.
+
+    Args:
+        share: of the rows that are held out, in (0, 1); groups that are held out whole make it a little more or less.
+
+    Raises:
+        InputError: too few rows, or they hang together so that no part can be held out.
+    """
+    groups = _groups(examples)
+    order = sorted(groups)  # by the first row of each, so that the seed alone decides
+    random.Random(seed).shuffle(order)
+    wanted = max(FEWEST, round(share * len(examples)))
+    most = max(wanted * 1.5, FEWEST)
+    taken: set[int] = set()
+    for group in order:
+        if len(taken) >= wanted:
+            break
+        if len(taken) + len(groups[group]) <= most:
+            taken.update(groups[group])
+    if len(taken) < FEWEST or len(examples) - len(taken) < FEWEST:
+        raise InputError(
+            f"no {share:.0%} of the {len(examples):,} examples can be held out to measure with: they are too few, or "
+            "share their texts. Give other examples to measure with: --dev FILE"
+        )
+    dev = replace(examples, rows=tuple(row for i, row in enumerate(examples.rows) if i in taken))
+    dev.require_enough("the part that is held out")
+    return replace(examples, rows=tuple(row for i, row in enumerate(examples.rows) if i not in taken)), dev
+
+
+def apart_from(train: Examples, dev: Examples) -> Examples:
+    """The examples without those that are in `dev` too.
+
+    Of a ranking, those with a query of `dev`; of graded sentences, those with both sentences of a row of `dev`.
+    """
+    known = {_identity(train, row) for row in dev.rows}
+    return replace(train, rows=tuple(row for row in train.rows if _identity(train, row) not in known))
+
+
+def _identity(examples: Examples, row: Example) -> frozenset[str]:
+    texts = row.texts[:2] if examples.shape == "graded" else row.texts[:1]
+    return frozenset(map(key_of, texts))
+
+
+def _groups(examples: Examples) -> dict[int, list[int]]:
+    """Rows that must stay together, by the first of them."""
+    parent = list(range(len(examples)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    seen: dict[str, int] = {}
+    for i, row in enumerate(examples.rows):
+        for key in sorted(_identity(examples, row)):
+            first, second = sorted((root(seen.setdefault(key, i)), root(i)))
+            parent[second] = first
+    groups: dict[int, list[int]] = defaultdict(list)
+    for i in range(len(examples)):
+        groups[root(i)].append(i)
+    return groups
+
+
+def read_examples(
+    source: Path,
+    *,
+    role: str = "train",
+    split: str | None = None,
+) -> Examples:
+    """
+    Args:
+        role: "train" or "dev"; what is measured with keeps rows that are there twice.
+        split: which judgements of a BEIR folder; None takes "train" if it is there, to measure with "dev" or "test",
+            or the only ones.
+
+    Scores between 0 and 1 are taken as they are, and scores between 0 and 5 as those of the STS benchmark.
+
+    Raises:
+        InputError: nothing known, or something malformed, with file and line.
+    """
+    if source.is_dir() and is_beir(source):
+        return _of_beir(source, role, split)
+    if not source.exists():
+        raise InputError(f"there is no '{source}'. Name the file or folder that holds the examples.")
+    if source.is_dir() or source.suffix.lower() not in (*_TABLES, *_LINES):
+        raise InputError(f"'{source}' is in no format that can be trained on. {_KNOWN_FORMATS}")
+    if split is not None:
+        raise InputError(f"'{source}' has no splits; --split is for a folder in BEIR layout.")
+    shape, numbered, unused = _of_file(source)
+    notes: tuple[str, ...] = ()
+    if shape == "graded":
+        numbered, notes = _scaled(source, numbered)
+    _require_even(source, numbered)
+    if unused:
+        notes += (f"not used of {source.name}: {', '.join(unused)}",)
+    every = tuple(row for _, row in numbered)
+    different = tuple(dict.fromkeys(every))
+    file = TrainingFile(role, str(source), source.name, sha256_of(source), len(every))
+    # What is measured with stays as it is, so that the figures are those of `seewhy eval`.
+    kept = every if role == "dev" else different
+    return Examples(shape, kept, (file,), len(every), len(every) - len(different), notes)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Which columns hold the texts and the score."""
+
+    shape: Shape
+    first: str
+    second: str
+    negatives: tuple[str, ...] = ()
+    score: str | None = None
+
+    @property
+    def used(self) -> set[str]:
+        return {self.first, self.second, *self.negatives, self.score or self.first}
+
+
+def _of_file(path: Path) -> tuple[Shape, list[tuple[int, Example]], list[str]]:
+    """The shape of a table or of JSON Lines, the rows with their lines, and the columns that were not used."""
+    records = _records(path)
+    line, names = next(records, (1, {}))
+    if not names:
+        raise InputError(f"{path} holds no example. {_KNOWN_FORMATS}")
+    columns = _columns(path, line, list(names))
+    unused: dict[str, None] = {}
+    numbered = []
+    for number, record in records:
+        for name in record:
+            if name not in names and _is_known(name):
+                raise malformed(
+                    path,
+                    number,
+                    f'"{name}" is here, but not in the first record. Give every record the same.',
+                )
+            if name not in columns.used:
+                unused[name] = None
+        numbered += [(number, example) for example in _examples(path, number, columns, record)]
+    return columns.shape, numbered, list(unused)
+
+
+def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Records by their columns' names, with lines; before them one that only names the columns."""
+    if path.suffix.lower() in _LINES:
+        for count, (number, value) in enumerate(objects(path)):
+            record = {str(key).strip().lower(): item for key, item in value.items()}
+            if count == 0:
+                yield number, record
+            yield number, record
+        return
+    lines = rows(path, quoted=path.suffix.lower() == ".csv")  # the STS benchmark has single quotes in its TSV
+    line, header = next(lines, (1, []))
+    names = [name.strip().lower() for name in header]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise malformed(path, line, f"two columns are called {twice[0]}.")
+    yield line, dict.fromkeys(names)
+    for number, row in lines:
+        if len(row) != len(names):
+            raise malformed(path, number, f"{len(row)} fields, but the first line has {len(names)}.")
+        yield number, dict(zip(names, row, strict=True))
+
+
+def _is_known(name: str) -> bool:
+    return name in (*_QUERY, *_PASSAGE, *_FIRST, *_SECOND, *_SCORE) or bool(_NEGATIVE.fullmatch(name))
+
+
+def _columns(path: Path, line: int, names: Sequence[str]) -> _Columns:
+    """What the named columns are.
+
+    Raises:
+        InputError: they make no shape, or more than one.
+    """
+
+    def named(known: Sequence[str]) -> str | None:
+        there = [name for name in known if name in names]
+        if len(there) > 1:
+            raise malformed(
+                path, line, f"the columns {' and '.join(there)} mean the same. Rename one of them."
+            )
+        return there[0] if there else None
+
+    query, passage = named(_QUERY), named(_PASSAGE)
+    first, second, score = named(_FIRST), named(_SECOND), named(_SCORE)
+    negatives = tuple(name for name in names if _NEGATIVE.fullmatch(name))
+    if query and passage and first and second:
+        wrong = f"{query}, {passage} and {first}, {second} are both there. Leave one out."
+    elif query and passage and score:
+        wrong = (
+            f"{query}, {passage} and {score}: call the texts sentence1 and sentence2 if the score says how alike they "
+            f"are, or leave the column {score} out if every passage answers its query."
+        )
+    elif query and passage:
+        return _Columns("triplets" if negatives else "pairs", query, passage, negatives)
+    elif first and second and negatives:
+        wrong = f"{negatives[0]} goes with query and passage, not with {first}, {second}."
+    elif first and second:
+        return _Columns("graded" if score else "pairs", first, second, score=score)
+    else:
+        there = ", ".join(filter(None, names)) or "nothing"
+        wrong = f"no examples can be made of what is named here ({there}). {_KNOWN_FORMATS}"
+    raise malformed(path, line, wrong)
+
+
+def _examples(path: Path, line: int, columns: _Columns, record: Mapping[str, Any]) -> Iterator[Example]:
+    """One row; several where a list of passages answers the query."""
+    first = _texts(path, line, record, columns.first, lists=False)[0]
+    seconds = _texts(path, line, record, columns.second, lists=columns.score is None)
+    negatives = [text for name in columns.negatives for text in _texts(path, line, record, name, lists=True)]
+    score = 1.0 if columns.score is None else _score(path, line, record.get(columns.score), columns.score)
+    for second in seconds:
+        yield Example((first, second, *negatives), score)
+
+
+def _texts(path: Path, line: int, record: Mapping[str, Any], name: str, *, lists: bool) -> list[str]:
+    value = record.get(name)
+    texts = value if lists and isinstance(value, list) and value else [value]
+    for text in texts:
+        if not isinstance(text, str):
+            raise malformed(
+                path, line, f'"{name}" must be there and hold a text{" or texts" if lists else ""}.'
+            )
+        if not text.strip():
+            raise malformed(path, line, f'"{name}" is empty.')
+        if _is_broken(text):
+            raise malformed(path, line, f'"{name}" holds half a character (a lone surrogate).')
+    return list(texts)
+
+
+def _is_broken(text: str) -> bool:
+    """It holds a surrogate without its other half, as JSON can, and is no Unicode text."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _score(path: Path, line: int, value: Any, name: str) -> float:
+    try:
+        score = float(value.strip() if isinstance(value, str) else value)
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise malformed(path, line, f'"{name}" is {value!r}, which is no score.')
+    return score
+
+
+def _scaled(
+    path: Path, numbered: list[tuple[int, Example]]
+) -> tuple[list[tuple[int, Example]], tuple[str, ...]]:
+    """Graded rows with their scores between 0 and 1, and what was done to them."""
+    scores = [row.score for _, row in numbered] or [0.0]
+    low, high = min(scores), max(scores)
+    if low < 0 or high > _STS_TOP:
+        raise InputError(
+            f"the scores of {path} run from {low:g} to {high:g}. Scale them to 0 to 1, what is alike being 1."
+        )
+    note = f"scores of {path.name} run from {low:g} to {high:g}: "
+    if high <= 1:
+        return numbered, (note + "taken as they are",)
+    scaled = [(line, replace(row, score=row.score / _STS_TOP)) for line, row in numbered]
+    return scaled, (f"{note}read as 0 to {_STS_TOP:g} and scaled to 0 to 1",)
+
+
+def _require_even(path: Path, numbered: Sequence[tuple[int, Example]]) -> None:
+    for line, row in numbered:
+        wanted = len(numbered[0][1].texts) - 2
+        if len(row.texts) - 2 != wanted:
+            raise malformed(
+                path,
+                line,
+                f"{len(row.texts) - 2} negatives, but the first row has {wanted}. Give every row as many.",
+            )
+
+
+def _of_beir(folder: Path, role: str, split: str | None) -> Examples:
+    splits = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
+    usual = next((name for name in _SPLITS[role] if name in splits), None)
+    chosen = split or usual or (splits[0] if len(splits) == 1 else "train")
+    data = read_beir(folder, chosen)
+    judged = [
+        (query.text, data.entries.get(document), document, grade)
+        for query in data.queries
+        for document, grade in data.judgements[query.id].items()
+    ]
+    relevant = [(text, entry, document) for text, entry, document, grade in judged if grade > 0]
+    if missing := sorted({document for _, entry, document in relevant if entry is None}):
+        raise InputError(
+            f"{folder / QRELS / chosen}.tsv judges {len(missing)} documents that are not in {CORPUS}: "
+            f"{', '.join(missing[:5])}. Do the two files belong together?"
+        )
+    pairs = [Example((text, entry.whole)) for text, entry, _ in relevant if entry and entry.whole]
+    if any(map(_is_broken, (text for row in pairs for text in row.texts))):
+        raise InputError(f"{folder}: a query or a document holds half a character (a lone surrogate).")
+    name = folder.resolve().name
+    notes = [f"judgements of {name}: {chosen}"]
+    if refused := len(judged) - len(relevant):
+        notes.append(f"{refused:,} judgements of documents that are not relevant were not used")
+    if empty := len(relevant) - len(pairs):
+        notes.append(f"{empty:,} relevant documents without text were not used")
+    counts = {
+        CORPUS: len(data.entries),
+        QUERIES: len(data.queries) + len(data.unjudged),
+        f"{QRELS}/{chosen}.tsv": sum(map(len, data.judgements.values())),
+    }
+    files = tuple(
+        TrainingFile(role, str(folder / part), f"{name}/{part}", sha256_of(folder / part), count)
+        for part, count in counts.items()
+    )
+    kept = tuple(dict.fromkeys(pairs))
+    return Examples("pairs", kept, files, len(pairs), len(pairs) - len(kept), tuple(notes))

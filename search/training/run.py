@@ -1,48 +1,152 @@
-"""A training from the model's files to the result in its place, whatever is learned."""
+"""A training from the model's files to the result in its place, whatever is learned; and its model card."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from search.encoding import Encoder
-from search.errors import InputError, ModelError
+from search.encoding.encoder import Role
+from search.encoding.torch_engine import usable_device
+from search.errors import InputError, ModelError, OptionalDependency
+from search.evaluating.whole import too_long
 from search.records.evaluations import CurvePoint, Objective, TrainingFile, TrainingReport
 from search.records.reports import Progress
-from search.training.card import card
-from search.training.fitting import Fitted, Settings, fit
-from search.training.model import load_model, save_model, seeded, silent
-from search.training.scoring import Figures, Measure
 from search.training.work import WorkFolder
 
-_FORMAT = 1  # of plan.json
+if TYPE_CHECKING:
+    from search.training.measures import Figures
+    from search.training.trainer import Fitted, Learning
+
+PRECISIONS = ("fp32", "bf16")
+_FORMAT = 2  # of plan.json
 _LIBRARIES = ("seewhy", "sentence-transformers", "transformers", "torch", "accelerate", "datasets")
+_LEARNED = {
+    "pairs": "pairs of a query and a passage that answers it",
+    "triplets": "queries, each with a passage that answers it and passages that do not",
+    "graded": "pairs of sentences that were given a score for how alike they are",
+    "denoising": "passages without labels, to be written again from the embedding of what is left of them",
+}
+_CARD = """\
+---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags: [sentence-transformers, sentence-similarity, feature-extraction, seewhy]
+---
+
+# {base}, trained further
+
+A sentence encoder that `seewhy train` made. It learned {learned}.
+
+Load it by `search.Encoder("this/folder")` or `sentence_transformers.SentenceTransformer("this/folder")`.
+
+## Figures
+
+On {held_out:,} examples that nothing was learned from, with 95 % bootstrap intervals.
+
+| metric | before | after | difference |
+|---|---|---|---|
+{figures}
+
+{notes}
+
+## Base
+
+- {base}
+- sha256 of its weights: `{base_sha256}`
+- sha256 of these weights: `{sha256}`
+
+## Data
+
+| for | name | rows | sha256 |
+|---|---|---|---|
+{files}
+
+{counts}
+
+## Training
+
+- objective: {objective}, loss: {loss}
+- steps: {steps:,} of {planned:,} planned; the weights are those of step {kept:,}
+{settings}
+- {seconds:.0f} s on {device}
+- {versions}
+"""
+
+
+class Options(TypedDict, total=False):
+    """How to train, as keywords; see `Settings`."""
+
+    epochs: int
+    batch_size: int
+    lr: float
+    warmup: float
+    checkpoint_steps: int | None
+    patience: int | None
+    precision: str
+    device: str | None
+    seed: int
 
 
 @dataclass(frozen=True)
-class Learning:
-    """What the trainer is given.
+class Settings:
+    """How to train.
 
     Attributes:
-        module: the loss; `kind` the name of its class.
-        columns: texts by name, and "score" or none.
-        prompts: of columns, put before their texts.
-        measure: for the figures; choose: for the choice of a checkpoint, None for the same.
-        unique: no text twice in a batch.
+        epochs: how often every example is seen.
+        batch_size: examples a step.
+        lr: the highest learning rate; it rises over the first `warmup` of the steps and falls to 0 from there on.
+        checkpoint_steps: steps between evaluations, each with a checkpoint; None takes four an epoch.
+        patience: stop after so many evaluations without a better one; None never does.
+        precision: "fp32"; "bf16" on a GPU.
+        device: of PyTorch; None takes a GPU where there is one.
     """
 
-    module: Any
-    kind: str
-    columns: Mapping[str, Sequence[Any]]
-    measure: Measure
-    choose: Measure | None = None
-    prompts: Mapping[str, str] = field(default_factory=dict)
-    unique: bool = False
-    notes: tuple[str, ...] = ()
+    epochs: int = 1
+    batch_size: int = 16
+    lr: float = 2e-5
+    warmup: float = 0.1
+    checkpoint_steps: int | None = None
+    patience: int | None = None
+    precision: str = "fp32"
+    device: str | None = None
+    seed: int = 0
+
+    def require_sensible(self) -> None:
+        """
+        Raises:
+            InputError: a value that makes no sense, or a device that there is not, or a precision that it lacks.
+            OptionalDependency: what the trainer needs is not installed.
+        """
+        for package in ("accelerate", "datasets"):
+            if find_spec(package) is None:
+                raise OptionalDependency(package, "training", "training a model")
+        for name in ("epochs", "batch_size", "checkpoint_steps", "patience"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}, but must be at least 1.")
+        if not (math.isfinite(self.lr) and self.lr > 0):
+            raise InputError(f"lr is {self.lr}, but must be more than 0.")
+        if not 0 <= self.warmup < 1:
+            raise InputError(f"warmup is {self.warmup}, but must be at least 0 and less than 1.")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"seed is {self.seed}, but must be a whole number from 0 to {2**32 - 1}.")
+        if self.precision not in PRECISIONS:
+            raise InputError(
+                f"precision '{self.precision}' is not known. Choose one of: {', '.join(PRECISIONS)}."
+            )
+        if self.precision == "bf16" and not self.on.startswith("cuda"):
+            raise InputError("bf16 is for a GPU, and there is none here. Leave --precision out.")
+
+    @property
+    def on(self) -> str:
+        """The device."""
+        return usable_device(self.device)
 
 
 @dataclass(frozen=True)
@@ -52,6 +156,7 @@ class Job:
     Attributes:
         base: the model that is trained on.
         data: digests and choices that decide about the result, by name.
+        choices: what was chosen besides the settings, by name.
         learn: makes what is learned of the loaded model.
     """
 
@@ -76,46 +181,55 @@ def run(
         InputError: an unfinished training is in the way, or there is none to resume.
         ModelError: the model cannot be trained, or went astray.
     """
-    plan = {
-        "format": _FORMAT,
-        "weights": job.base.files.weights_sha256,
-        "tokenizer": job.base.files.tokenizer_sha256,
-        "objective": job.objective,
-        "pooling": job.base.pooling,
-        "max_tokens": job.base.max_tokens,
-        "prompts": dict(job.base.description.prompts),
-        **job.data,
-        **{name: value for name, value in asdict(job.settings).items() if name != "device"},
-    }
+    from search.encoding.loading import load_encoder
+    from search.training.trainer import fit, save_model, seeded, silent
+
     with job.work.held():
-        started_at = job.work.begin(plan, resume=resume, restart=restart)
+        checkpoint = job.work.begin(_plan(job), resume=resume, restart=restart)
         with silent(), seeded(job.settings.seed):
-            model = load_model(job.base.files, job.settings.on)
+            model = load_encoder(job.base.files).to(job.settings.on)
             learning = job.learn(model)
             before = learning.measure.figures(model)
-            _require_numbers(before, learning.measure.primary)
-            first = (learning.choose or learning.measure).score(model)
-            _require_number(first, learning.measure.primary)
-            fitted, seconds = _fitted(job, model, learning, started_at, progress)
+            first = learning.chooser.score(model)
+            for value in (first, *(figure.mean for figure in before.metrics.values())):
+                require_number(value, learning.measure.primary)
+            began = time.monotonic()
+            fitted = fit(
+                model, learning, job.settings, job.work.path, checkpoint=checkpoint, progress=progress
+            )
+            seconds = time.monotonic() - began
             after = learning.measure.figures(model)
-            if not all(math.isfinite(one.mean) for one in after.metrics.values()):
+            if not all(math.isfinite(figure.mean) for figure in after.metrics.values()):
                 raise ModelError(
                     f"{learning.measure.primary} of the trained model is no number: the training has gone astray. "
                     "Begin anew with a lower learning rate: --lr, --restart"
                 )
             saved = save_model(model, job.work.result)
-        report = _report(job, learning, saved, before, after, first, fitted, started_at, seconds)
-        (job.work.path / "result" / "README.md").write_text(card(report), encoding="utf-8")
+        resumed = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+        report = _report(job, learning, saved, before, after, first, fitted, resumed, seconds)
+        (job.work.result / "README.md").write_text(card(report), encoding="utf-8")
         job.work.finish()
     return report
 
 
-def _require_numbers(figures: Figures, primary: str) -> None:
-    for one in figures.metrics.values():
-        _require_number(one.mean, primary)
+def cut_texts(
+    base: Encoder, texts: Sequence[tuple[Role | None, Sequence[str]]], counts: dict[str, int]
+) -> list[str]:
+    """Count the texts of each role that are longer than the model reads, and say so."""
+    counts["texts"] = sum(len(each) for _, each in texts)
+    counts["cut"] = sum(too_long(base, each, role) for role, each in texts)
+    if not counts["cut"]:
+        return []
+    return [
+        f"{counts['cut']:,} of {counts['texts']:,} texts are longer than {base.max_tokens} tokens and are cut there"
+    ]
 
 
-def _require_number(value: float, primary: str) -> None:
+def require_number(value: float, primary: str) -> None:
+    """
+    Raises:
+        InputError: what was measured before the training is no number, so nothing can be compared with it.
+    """
     if math.isfinite(value):
         return
     if primary == "spearman":
@@ -126,25 +240,21 @@ def _require_number(value: float, primary: str) -> None:
     raise InputError(f"{primary} of the held-out data is no number, so nothing can be measured with it.")
 
 
-def _fitted(
-    job: Job, model: Any, learning: Learning, started_at: int, progress: Callable[[Progress], None] | None
-) -> tuple[Fitted, float]:
-    """What came of the steps, and how many seconds they took."""
-    began = time.monotonic()
-    fitted = fit(
-        model,
-        learning.module,
-        dict(learning.columns),
-        job.settings,
-        job.work,
-        score=(learning.choose or learning.measure).score,
-        lower_is_better=learning.measure.primary == "loss",
-        unique=learning.unique,
-        prompts=dict(learning.prompts),
-        resume_from=started_at,
-        progress=progress,
-    )
-    return fitted, time.monotonic() - began
+def _plan(job: Job) -> dict[str, Any]:
+    """What decides about the result."""
+    settings = asdict(job.settings)
+    del settings["device"]
+    return {
+        "format": _FORMAT,
+        "weights": job.base.files.weights_sha256,
+        "tokenizer": job.base.files.tokenizer_sha256,
+        "objective": job.objective,
+        "pooling": job.base.pooling,
+        "max_tokens": job.base.max_tokens,
+        "prompts": dict(job.base.description.prompts),
+        **job.data,
+        **settings,
+    }
 
 
 def _report(
@@ -155,29 +265,28 @@ def _report(
     after: Figures,
     first: float,
     fitted: Fitted,
-    started_at: int,
+    resumed: int,
     seconds: float,
 ) -> TrainingReport:
-    primary = learning.measure.primary
     settings = {
         **asdict(job.settings),
         **job.choices,
         "max_tokens": job.base.max_tokens,
         "pooling": job.base.pooling,
+        "device": job.settings.on,
+        "checkpoint_steps": fitted.between,
     }
-    settings["device"] = job.settings.on
-    settings["checkpoint_steps"] = fitted.between
     report = TrainingReport(
         out=str(job.work.out),
         base=job.base.model,
         base_sha256=job.base.files.weights_sha256,
         sha256=saved.files.weights_sha256,
         objective=job.objective,
-        loss=learning.kind,
+        loss=learning.name,
         files=job.files,
         counts=job.counts,
         settings=settings,
-        primary=primary,
+        primary=learning.measure.primary,
         before=before.metrics,
         after=after.metrics,
         difference=learning.measure.difference(before, after),
@@ -186,42 +295,87 @@ def _report(
         steps=fitted.steps,
         planned=fitted.planned,
         kept=fitted.kept,
-        resumed=started_at,
+        resumed=resumed,
         seconds=seconds,
         device=_device_name(job.settings.on),
         versions=_versions(),
     )
-    notes = (*job.notes, *learning.notes, *fitted.notes, *_remarks(report))
-    return TrainingReport(**{**vars(report), "notes": notes})
+    return replace(report, notes=(*job.notes, *learning.notes, *_remarks(report)))
 
 
 def _remarks(report: TrainingReport) -> list[str]:
     """What has to be known to read the figures."""
-    found = []
+    remarks = []
     start, trained = report.scores[0], report.scores[1:]
     best, last = next(point for point in trained if point.step == report.kept), trained[-1]
     choice = report.counts.get("chosen_by")
     if len(trained) > 1:
-        kept = f"the checkpoint of step {report.kept:,} was kept as the best of {len(trained)}"
+        remark = f"the checkpoint of step {report.kept:,} was kept as the best of {len(trained)}"
         if choice:
-            found.append(
-                f"{kept} on {choice:,} examples of the training data that were held out for that: {report.primary} "
+            remark += (
+                f" on {choice:,} examples of the training data that were held out for that: {report.primary} "
                 f"{start.value:.4f} before, {best.value:.4f} there, {last.value:.4f} at the last, step {last.step:,}"
             )
         else:
-            found.append(
-                f"{kept}, chosen by the held-out data that the figures are of, which flatters them a little; the last "
-                f"one, of step {last.step:,}, has {last.value:.4f}"
+            remark += (
+                ", chosen by the held-out data that the figures are of, which flatters them a little; the last one, of "
+                f"step {last.step:,}, has {last.value:.4f}"
             )
+        remarks.append(remark)
     if choice and (best.value > start.value) == report.lower_is_better:
-        found.append("on the examples that it was chosen by, no checkpoint was better than the model before")
+        remarks.append(
+            "on the examples that it was chosen by, no checkpoint was better than the model before"
+        )
     if not report.improved:
-        found.append("the figures are not better than before: keep that model, or train otherwise")
+        remarks.append("the figures are not better than before: keep that model, or train otherwise")
     if report.resumed:
-        found.append(
+        remarks.append(
             f"an earlier run had come to step {report.resumed:,}; the time is that of this run alone"
         )
-    return found
+    return remarks
+
+
+def card(report: TrainingReport) -> str:
+    """The model card of a result: Markdown with the head that model hubs read. File names stand without folders."""
+    figures = [
+        f"| {name} | {before.mean:.4f} ({before.low:.3f} to {before.high:.3f}) "
+        f"| {report.after[name].mean:.4f} ({report.after[name].low:.3f} to {report.after[name].high:.3f}) "
+        f"| {gap.mean:+.4f} ({gap.low:+.3f} to {gap.high:+.3f}) |"
+        for (name, before), gap in zip(report.before.items(), report.difference.values(), strict=True)
+    ]
+    files = [
+        f"| {file.role} | {_plain(file.name)} | {file.rows:,} | `{file.sha256}` |" for file in report.files
+    ]
+    settings = [f"- {name}: {value}" for name, value in report.settings.items() if value is not None]
+    counts = [f"{name.replace('_', ' ')}: {count:,}" for name, count in report.counts.items()]
+    lists: dict[str, Sequence[str]] = {
+        "figures": figures,
+        "files": files,
+        "settings": settings,
+        "notes": [f"- {_plain(note[:1].upper() + note[1:])}." for note in report.notes],
+    }
+    return _CARD.format(
+        **{
+            **vars(report),
+            **{name: "\n".join(lines) for name, lines in lists.items()},
+            "base": _plain(_without_folder(report.base)),
+            "learned": _LEARNED[report.objective],
+            "held_out": report.counts["held_out"],
+            "counts": ", ".join(counts),
+            "versions": ", ".join(f"{name} {number}" for name, number in report.versions.items()),
+        }
+    )
+
+
+def _without_folder(name: str) -> str:
+    """A model's name; of a path the last part alone."""
+    is_path = name.startswith(("/", "~", ".")) or "\\" in name or name[1:3] == ":/"
+    return name.replace("\\", "/").rstrip("/").rpartition("/")[2] if is_path else name
+
+
+def _plain(text: str) -> str:
+    """On one line, and without what a table or a heading would be broken by."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _device_name(device: str) -> str:
@@ -236,10 +390,10 @@ def _device_name(device: str) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in _LIBRARIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -1,8 +1,9 @@
 """The folder beside the result where a training keeps its checkpoints, so that it can go on after it was stopped.
 
-`.NAME.training/` holds `plan.json` (what the training is of), `checkpoint-STEP/`, and at the end `result/`, which is
-moved into place whole. It is deleted then. Without a whole checkpoint it holds nothing that would be lost, and a
-new training takes its place. A lock of the operating system, `.NAME.training.lock`, keeps a second one out.
+`.NAME.training/` holds `plan.json` (what the training is of), the trainer's `checkpoint-STEP/`, and at the end
+`result/`, which is moved into place whole. It is deleted then. Without a whole checkpoint it holds nothing that would
+be lost, and a new training takes its place. A lock of the operating system, `.NAME.training.lock`, keeps a second one
+out.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ class WorkFolder:
         self.out = Path(os.path.abspath(Path(out).expanduser()))  # noqa: PTH100 (resolve() would follow links)
         if not self.out.name:
             raise InputError(f"'{out}' cannot hold a model. Name a folder that is not there yet.")
-        self._named = str(out)
         self._require_free()
         if not self.out.parent.is_dir():
             raise InputError(
@@ -46,6 +46,7 @@ class WorkFolder:
                 f"'{out}' cannot be made: nothing may be written to '{self.out.parent}'. Name another folder."
             )
         self.path = self.out.parent / f".{self.out.name}.training"
+        self.result = self.path / _RESULT
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -75,7 +76,7 @@ class WorkFolder:
             with suppress(OSError):  # left behind it does no harm
                 place.unlink()
 
-    def begin(self, plan: Mapping[str, Any], *, resume: bool, restart: bool) -> int:
+    def begin(self, plan: Mapping[str, Any], *, resume: bool, restart: bool) -> Path | None:
         """Make the folder, or go on in it.
 
         Args:
@@ -83,49 +84,42 @@ class WorkFolder:
             resume: go on with what is there; restart: throw it away.
 
         Returns:
-            The step of the last whole checkpoint, 0 for none.
+            The last whole checkpoint, if it goes on.
 
         Raises:
             InputError: there is an unfinished training and neither is asked for, there is none to resume, or its plan
                 differs; something else is in the place of the folder, or by now in that of the result.
         """
         self._require_free()
-        there = bool(self._checkpoints())
-        if resume and not there:
+        checkpoint = self.checkpoint()
+        if resume and checkpoint is None:
             raise InputError(
                 f"there is no checkpoint of an unfinished training of '{self.out}'. Leave --resume out."
             )
-        if there and not resume and not restart:
+        if checkpoint and not resume and not restart:
             raise InputError(
                 f"an unfinished training lies in {quoted(self.path)}. "
                 "Go on with it: --resume. Throw it away: --restart"
             )
         if resume:
             self._require_same(plan)
-            self._drop_unfinished()
-        else:
-            self._clear()
-            self.path.mkdir()
-            part = self.path / f"{_PLAN}.part"
-            part.write_text(json.dumps(plan, indent=2), encoding="utf-8")
-            part.replace(self.path / _PLAN)
-        return max(self._checkpoints(), default=0)
+            shutil.rmtree(self.result, ignore_errors=True)
+            return checkpoint
+        self._clear()
+        self.path.mkdir()
+        (self.path / _PLAN).write_text(json.dumps(plan, indent=2), encoding="utf-8")
+        return None
 
-    @property
-    def resumable(self) -> bool:
-        """A checkpoint is there to go on from."""
-        return bool(self._checkpoints())
-
-    def checkpoint(self, step: int) -> Path:
-        return self.path / f"checkpoint-{step}"
-
-    @property
-    def result(self) -> Path:
-        """An empty place for the result."""
-        place = self.path / _RESULT
-        if place.exists():
-            shutil.rmtree(place)
-        return place
+    def checkpoint(self) -> Path | None:
+        """The last checkpoint that is whole: the trainer writes its state last."""
+        whole = {}
+        for place in self.path.glob("checkpoint-*"):
+            match = _CHECKPOINT.fullmatch(place.name)
+            with suppress(OSError, ValueError):
+                json.loads((place / "trainer_state.json").read_text(encoding="utf-8"))
+                if match:
+                    whole[int(match[1])] = place
+        return whole[max(whole)] if whole else None
 
     def finish(self) -> None:
         """Move the result into place and delete the rest.
@@ -136,11 +130,11 @@ class WorkFolder:
         try:
             if self.out.is_dir() and not self.out.is_symlink():
                 self.out.rmdir()  # refused unless it is empty
-            (self.path / _RESULT).replace(self.out)
+            self.result.replace(self.out)
         except OSError as error:
             raise InputError(
                 f"the training is done, but its result cannot be moved to '{self.out}' "
-                f"({error.strerror or error}). It lies in {quoted(self.path / _RESULT)}: move it where it shall be, "
+                f"({error.strerror or error}). It lies in {quoted(self.result)}: move it where it shall be, "
                 f"then delete {quoted(self.path)}."
             ) from None
         shutil.rmtree(self.path, ignore_errors=True)
@@ -157,31 +151,19 @@ class WorkFolder:
         else:
             return
         raise InputError(
-            f"'{self._named}' {what}, and nothing is overwritten. Name a folder that is not there yet."
+            f"'{self.out}' {what}, and nothing is overwritten. Name a folder that is not there yet."
         )
 
     def _clear(self) -> None:
         """Delete what an earlier training left. What is none stays."""
         if not self.path.exists() and not self.path.is_symlink():
             return
-        if self.path.is_symlink() or not self.path.is_dir() or not self._is_ours():
+        is_folder = self.path.is_dir() and not self.path.is_symlink()
+        if not is_folder or not ((self.path / _PLAN).is_file() or not any(self.path.iterdir())):
             raise InputError(
                 f"{quoted(self.path)} is in the way, and no training left it. Move it, or name another folder."
             )
         shutil.rmtree(self.path)
-
-    def _is_ours(self) -> bool:
-        """The folder has a plan of ours, or nothing that a training does not write."""
-        try:
-            plan = json.loads((self.path / _PLAN).read_text(encoding="utf-8"))
-            if isinstance(plan, dict) and {"format", "objective"} <= plan.keys():
-                return True
-        except (OSError, ValueError):
-            pass
-        return all(
-            place.name in (_PLAN, f"{_PLAN}.part", "eval", _RESULT) or _CHECKPOINT.fullmatch(place.name)
-            for place in self.path.iterdir()
-        )
 
     def _require_same(self, plan: Mapping[str, Any]) -> None:
         try:
@@ -196,27 +178,3 @@ class WorkFolder:
                 f"the unfinished training is another one ({told}). "
                 "Go on with the same settings and data, or begin anew: --restart"
             )
-
-    def _checkpoints(self) -> list[int]:
-        """Steps of the checkpoints that are whole: the trainer writes its state last."""
-        found = []
-        for place in self.path.glob("checkpoint-*"):
-            match = _CHECKPOINT.fullmatch(place.name)
-            if match and _is_json(place / "trainer_state.json"):
-                found.append(int(match[1]))
-        return found
-
-    def _drop_unfinished(self) -> None:
-        whole = set(self._checkpoints())
-        for place in self.path.glob("checkpoint-*"):
-            match = _CHECKPOINT.fullmatch(place.name)
-            if match and int(match[1]) not in whole:
-                shutil.rmtree(place)
-
-
-def _is_json(path: Path) -> bool:
-    try:
-        json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return True

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from search import Index
-from search.cli.train import LossName, ObjectiveName, PrecisionName
+from search.cli.train import LossName, PrecisionName
 from search.records.evaluations import CurvePoint, Estimate, TrainingFile, TrainingReport
 from search.render import page
 from search.render import training as draw
 from search.render.json import document
-from search.training.adapting import OBJECTIVES
-from search.training.fitting import PRECISIONS
-from search.training.losses import LOSSES
+from search.training.run import PRECISIONS
+from search.training.tuning import LOSSES
 from tests.conftest import Run
 from tests.training.conftest import trainable, write_graded, write_pairs
 
@@ -74,7 +73,7 @@ def test_adapting(run: Run, tmp_path: Path) -> None:
         (corpus / f"{number}.txt").write_text(f"The key of door {number} turns.\n")
     code, out, err = run("--adapt", corpus, "-q", *QUICK)
     assert code == 0, err
-    assert out.splitlines()[1] == "8 masked words of passages; 2 held out"
+    assert out.splitlines()[1] == "8 passages to write again from their embeddings; 2 held out"
     assert "loss" in out
 
 
@@ -83,7 +82,6 @@ def test_adapting(run: Run, tmp_path: Path) -> None:
     [
         ([], 2, "give DATA to learn from, or --adapt"),
         (["a.csv", "--adapt", "b"], 2, "one of the two"),
-        (["a.csv", "--objective", "mlm"], 2, "--objective needs --adapt"),
         (["--adapt", "b", "--loss", "cosent"], 2, "--loss is for examples"),
         (["--adapt", "b", "--negatives", "i"], 2, "--negatives is for examples"),
         (["--adapt", "b", "--negatives-per-pair", "2"], 2, "--negatives-per-pair is for examples"),
@@ -123,7 +121,6 @@ def test_a_stop_says_how_to_go_on(run: Run, tmp_path: Path, monkeypatch: pytest.
 
 def test_the_options_name_every_choice() -> None:
     assert [name.value for name in LossName] == list(LOSSES)
-    assert [name.value for name in ObjectiveName] == list(OBJECTIVES)
     assert [name.value for name in PrecisionName] == list(PRECISIONS)
 
 
@@ -134,7 +131,7 @@ def report(**changed: Any) -> TrainingReport:
             "objective": "graded", "loss": "CoSENTLoss",
             "files": (TrainingFile("train", "x/\x1b[31mdata<b>.tsv", "\x1b[31mdata<b>.tsv", "c" * 64, 1234),),
             "counts": {"read": 1234, "duplicates": 4, "train": 1000, "held_out": 230, "texts": 2000, "cut": 3},
-            "settings": {"epochs": 1, "batch_size": 16, "lr": 2e-5, "warmup": 0.1, "weight_decay": 0.0,
+            "settings": {"epochs": 1, "batch_size": 16, "lr": 2e-5, "warmup": 0.1,
                          "precision": "fp32", "seed": 0},
             "primary": "spearman",
             "before": {"spearman": Estimate(0.8, 0.75, 0.85)}, "after": {"spearman": Estimate(0.85, 0.8, 0.9)},

@@ -75,18 +75,22 @@ def test_own_passages_and_those_too_near_are_passed_over() -> None:
         ("first", 0.75), ("FIRST", 0.74), ("second", 0.7),
     )  # fmt: skip
     found = mined(index, ("q", "the own one =0.8"), ("q", "my other own =0.8"), per_pair=2)
-    assert [row.texts[2:] for row in found.examples.rows] == [("first", "second")] * 2
-    assert (found.own, found.near, found.without) == (6, 2, 0)
-    assert found.examples.shape == "triplets"
-    assert found.examples.columns == ("anchor", "positive", "negative_1", "negative_2")
-    assert (found.examples.files[-1].role, found.examples.files[-1].rows) == ("negatives", 4)
+    examples, passed = found
+    assert [row.texts[2:] for row in examples.rows] == [("first", "second")] * 2
+    assert passed == {
+        "passed_over_as_own": 6, "passed_over_as_too_near": 2, "without_negative": 0, "query_too_long": 0,
+    }  # fmt: skip
+    assert examples.shape == "triplets"
+    assert examples.columns == ("anchor", "positive", "negative_1", "negative_2")
+    assert (examples.files[-1].role, examples.files[-1].rows) == ("negatives", 4)
 
 
 def test_it_looks_deeper_where_the_first_are_too_near_and_counts_what_finds_none() -> None:
     index = _Index(*((f"near {i}", 0.7) for i in range(60)), ("far", 0.1))
     found = mined(index, ("q", "a =0.5"), ("r", "b =0.1"), ("too long", "c =0.5"))
-    assert [row.texts for row in found.examples.rows] == [("q", "a =0.5", "far")]
-    assert (found.without, found.too_long, index.asked[:2]) == (1, 1, [50, 1000])
+    examples, passed = found
+    assert [row.texts for row in examples.rows] == [("q", "a =0.5", "far")]
+    assert (passed["without_negative"], passed["query_too_long"], index.asked[:2]) == (1, 1, [50, 1000])
     with pytest.raises(InputError, match="longer than the model of the index reads"):
         mined(index, ("too long", "c =0.5"))
     with pytest.raises(
@@ -99,12 +103,7 @@ def test_it_looks_deeper_where_the_first_are_too_near_and_counts_what_finds_none
 def test_negatives_that_are_there_are_not_taken_again() -> None:
     index = _Index(("given", 0.3), ("new", 0.2))
     found = mined(index, ("q", "a =0.5", "Given"))
-    assert found.examples.rows[0].texts == ("q", "a =0.5", "Given", "new")
-
-
-def test_graded_sentences_have_none() -> None:
-    with pytest.raises(InputError, match="Leave --negatives out"):
-        with_negatives(Examples("graded", (Example(("a", "b"), 0.5),)), _Index(), 1)  # type: ignore[arg-type]
+    assert found[0].rows[0].texts == ("q", "a =0.5", "Given", "new")
 
 
 # A random model finds all texts much alike; a text's cosine with itself is 1, so that 0.95 is the limit.
@@ -123,8 +122,10 @@ def test_a_real_index(notes: Path, tiny: Encoder, tmp_path: Path) -> None:
     found = with_negatives(
         Examples("pairs", tuple(Example((r["query"], r["passage"])) for r in rows)), index, 1
     )
-    assert len(found.examples) + found.without == len(TEXTS) and found.without and found.near
-    for row in found.examples.rows:
+    examples, passed = found
+    assert len(examples) + passed["without_negative"] == len(TEXTS) and passed["without_negative"]
+    assert passed["passed_over_as_too_near"]
+    for row in examples.rows:
         query, passage, negative = row.texts
         assert negative in passages
         assert key_of(passage) not in key_of(negative)

@@ -17,8 +17,8 @@ from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
 from search.training import adapt, train
 from search.training.examples import Example, Examples
-from search.training.fitting import Settings
-from search.training.scoring import Correlation, Figures, Ranking
+from search.training.measures import Correlation, Figures, Ranking
+from search.training.run import Settings
 from search.training.work import WorkFolder
 from tests.conftest import save_tiny_bert
 from tests.training.conftest import trainable, write_graded, write_lines, write_pairs
@@ -200,7 +200,7 @@ def test_a_run_that_was_stopped_at_its_end_goes_on_from_there(
 
     whole = train(graded, tmp_path / "whole", **given)
     with monkeypatch.context() as patch:
-        patch.setattr("search.training.run.save_model", broken)
+        patch.setattr("search.training.trainer.save_model", broken)
         with pytest.raises(Stop):
             train(graded, tmp_path / "out", **given)
     seen: list[int] = []
@@ -297,8 +297,7 @@ def test_prompts_of_the_model_are_used(tmp_path: Path, pairs: Path) -> None:
     assert Encoder(with_prompts.out).prompt("query") == "find: "
 
 
-@pytest.mark.parametrize("objective", ["mlm", "denoising"])
-def test_adapting_to_passages(objective: str, dropping: Path, tmp_path: Path) -> None:
+def test_adapting_to_passages(dropping: Path, tmp_path: Path) -> None:
     """The loss on held-out passages falls, and a stopped run goes on to the same weights, the head's included."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
@@ -307,7 +306,7 @@ def test_adapting_to_passages(objective: str, dropping: Path, tmp_path: Path) ->
         (corpus / f"{number}.md").write_text(text, encoding="utf-8")
 
     def run(name: str, **more: object) -> TrainingReport:
-        given = {"objective": objective, "model": str(dropping), **QUICK, "checkpoint_steps": 1}
+        given = {"model": str(dropping), **QUICK, "checkpoint_steps": 1}
         return adapt(corpus, tmp_path / name, dev_share=0.2, **given, **more)
 
     def kill(state: Progress) -> None:
@@ -324,39 +323,6 @@ def test_adapting_to_passages(objective: str, dropping: Path, tmp_path: Path) ->
         run("other", progress=kill)
     other = run("other", resume=True)
     assert (other.resumed, other.sha256, other.after) == (1, whole.sha256, whole.after)
-
-
-def test_a_head_for_masked_words_that_is_there_is_used(tmp_path: Path) -> None:
-    from tests.bert.conftest import save_tiny_head
-
-    folder = save_tiny_head(tmp_path / "m", "fill")
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    for number in range(12):
-        (corpus / f"{number}.txt").write_text(f"word {number} of the text\n")
-    found = adapt(corpus, tmp_path / "out", model=str(folder), batch_size=8)
-    assert not any("fresh" in note for note in found.notes)
-
-
-def test_the_head_reads_what_the_trained_encoder_says(tmp_path: Path) -> None:
-    """The same logits as transformers' own, and one table of words for the encoder and the head's last layer."""
-    import torch
-    from transformers import AutoModelForMaskedLM
-
-    from search.encoding.models import find_model
-    from search.training.model import load_model
-    from search.training.objectives import MaskedWords
-    from tests.bert.conftest import save_tiny_head
-
-    files = find_model(str(save_tiny_head(tmp_path / "m", "fill")))
-    model = load_model(files, "cpu")
-    whole = MaskedWords(model, files, 0).module.eval().whole
-    reference = AutoModelForMaskedLM.from_pretrained(str(files.folder)).eval()
-    ids = torch.tensor([[2, 10, 11, 12, 3]])
-    with torch.no_grad():
-        torch.testing.assert_close(whole(input_ids=ids).logits, reference(input_ids=ids).logits)
-    table = model[0].auto_model.embeddings.word_embeddings.weight
-    assert whole.cls.predictions.decoder.weight is table
 
 
 def test_too_little_to_learn_from(tiny_model: Path, tmp_path: Path) -> None:
@@ -403,14 +369,14 @@ def test_a_model_that_is_no_encoder(graded: Path, tmp_path: Path) -> None:
 )
 def test_settings_that_make_no_sense(wrong: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Settings(**wrong).checked()  # type: ignore[arg-type]
+        Settings(**wrong).require_sensible()  # type: ignore[arg-type]
 
 
 def test_a_missing_extra_is_named(
     graded: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "search.training.model.find_spec", lambda name: None if name == "datasets" else object()
+        "search.training.run.find_spec", lambda name: None if name == "datasets" else object()
     )
     with pytest.raises(OptionalDependency, match=r"'datasets'.*pip install 'seewhy\[training\]'"):
         train(graded, tmp_path / "out", model=str(tiny_model))

@@ -2,6 +2,7 @@
 
 Correlation   graded sentences: Spearman's correlation of cosines and scores
 Ranking       queries: nDCG@10 and its like, over all passages that the data names
+HeldOutLoss   passages without labels: the mean loss
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from search.encoding.encoder import Role
 from search.encoding.inputs import prompt_for
 from search.evaluating.metrics import ranking_values
 from search.records.evaluations import Estimate
@@ -23,7 +23,7 @@ from search.training.examples import Examples, key_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RESAMPLES = 1999
+_RESAMPLES = 1999
 _RANKED = ("ndcg@10", "mrr@10", "recall@10", "success@1")
 _DEPTH = 100
 
@@ -65,6 +65,7 @@ class Correlation:
 
     def __init__(self, dev: Examples, seed: int) -> None:
         self._rows, self._seed = dev.rows, seed
+        self._texts = dev.texts(0, 1)
         self._scores = np.array([row.score for row in dev.rows])
 
     def score(self, model: Any) -> float:
@@ -75,36 +76,30 @@ class Correlation:
     def figures(self, model: Any) -> Figures:
         cosines = self._cosines(model)
         metrics = {
-            name: of(cosines, self._scores, resamples=RESAMPLES, seed=self._seed)
-            for name, of in (("spearman", spearman), ("pearson", pearson))
+            name: correlation(cosines, self._scores, resamples=_RESAMPLES, seed=self._seed)
+            for name, correlation in (("spearman", spearman), ("pearson", pearson))
         }
         return Figures(metrics, {"cosine": cosines})
 
     def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        return {
-            "spearman": self._gap(before, after, ranked=True),
-            "pearson": self._gap(before, after, ranked=False),
-        }
-
-    def _cosines(self, model: Any) -> NDArray[np.float64]:
-        texts = list(dict.fromkeys(text for row in self._rows for text in row.texts))
-        vectors = embeddings(model, texts)
-        place = {text: i for i, text in enumerate(texts)}
-        first, second = (vectors[[place[row.texts[side]] for row in self._rows]] for side in (0, 1))
-        return np.sum(first.astype(np.float64) * second, axis=1)
-
-    def _gap(self, before: Figures, after: Figures, *, ranked: bool) -> Estimate:
         """The difference of two correlations; pairs are resampled, each with both of its cosines."""
         columns = np.stack([before.values["cosine"], after.values["cosine"], self._scores])
-        mean = _gap_of(columns, ranked)
-        rng = np.random.default_rng(self._seed)
         n = columns.shape[1]
-        gaps = [_gap_of(columns[:, rng.integers(0, n, n)], ranked) for _ in range(RESAMPLES)]
-        low, high = np.nanquantile(gaps, [0.025, 0.975])
-        return Estimate(mean, float(low), float(high))
+        gaps = {}
+        for name, ranked in (("spearman", True), ("pearson", False)):
+            chance = np.random.default_rng(self._seed)
+            drawn = [_gap(columns[:, chance.integers(0, n, n)], ranked) for _ in range(_RESAMPLES)]
+            low, high = np.nanquantile(drawn, [0.025, 0.975])
+            gaps[name] = Estimate(_gap(columns, ranked), float(low), float(high))
+        return gaps
+
+    def _cosines(self, model: Any) -> NDArray[np.float64]:
+        vectors = dict(zip(self._texts, embeddings(model, self._texts).astype(np.float64), strict=True))
+        return np.array([vectors[row.texts[0]] @ vectors[row.texts[1]] for row in self._rows])
 
 
-def _gap_of(columns: NDArray[np.float64], ranked: bool) -> float:
+def _gap(columns: NDArray[np.float64], ranked: bool) -> float:
+    """(3, n) cosines before, cosines after, scores -> the difference of the correlations with the scores."""
     from scipy.stats import rankdata
 
     values = rankdata(columns, axis=1) if ranked else columns
@@ -130,65 +125,53 @@ class Ranking:
     primary = "ndcg@10"
 
     def __init__(self, dev: Examples, others: Examples, prompts: Mapping[str, str], seed: int) -> None:
-        self._seed = seed
-        self._prompts: dict[Role, str] = {role: prompt_for(role, prompts) for role in ("query", "document")}
-        every = (text for one in (dev, others) for row in one.rows for text in row.texts[1:])
-        self._passages = list({key_of(text): text for text in every}.values())
+        self._seed, self._prompts = seed, prompts
+        texts = (text for part in (dev, others) for row in part.rows for text in row.texts[1:])
+        self._passages = list({key_of(text): text for text in texts}.values())
         place = {key_of(text): i for i, text in enumerate(self._passages)}
+        queries: dict[str, str] = {}
         grades: dict[str, dict[int, int]] = defaultdict(dict)
-        asked: dict[str, str] = {}
         for row in dev.rows:
-            asked.setdefault(key_of(row.texts[0]), row.texts[0])
-            grades[key_of(row.texts[0])][place[key_of(row.texts[1])]] = 1
-        self._asked = list(asked.values())
-        self._grades = [grades[key] for key in asked]
+            key = key_of(row.texts[0])
+            queries.setdefault(key, row.texts[0])
+            grades[key][place[key_of(row.texts[1])]] = 1
+        self._queries = list(queries.values())
+        self._grades = [grades[key] for key in queries]
         self._itself = [
-            place.get(key) for key in asked
+            place.get(key) for key in queries
         ]  # a query that is a passage, too, is no hit of itself
-
-    @property
-    def queries(self) -> int:
-        return len(self._asked)
-
-    @property
-    def passages(self) -> int:
-        return len(self._passages)
+        self.queries, self.passages = len(self._queries), len(self._passages)
 
     def score(self, model: Any) -> float:
         return float(self._values(model)[self.primary].mean())
 
     def figures(self, model: Any) -> Figures:
         values = self._values(model)
-        return Figures({name: mean_of(one, seed=self._seed) for name, one in values.items()}, values)
+        return Figures({name: mean_of(each, seed=self._seed) for name, each in values.items()}, values)
 
     def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
         return {
-            name: mean_of(after.values[name] - one, seed=self._seed) for name, one in before.values.items()
+            name: mean_of(after.values[name] - each, seed=self._seed) for name, each in before.values.items()
         }
 
     def _values(self, model: Any) -> dict[str, NDArray[np.float64]]:
-        queries = embeddings(model, self._asked, self._prompts["query"])
-        passages = embeddings(model, self._passages, self._prompts["document"])
-        found: dict[str, list[float]] = {name: [] for name in _RANKED}
+        queries = embeddings(model, self._queries, prompt_for("query", self._prompts))
+        passages = embeddings(model, self._passages, prompt_for("document", self._prompts))
+        judged = []
         for query, grades, itself in zip(queries, self._grades, self._itself, strict=True):
             scores = passages @ query
             if itself is not None and itself not in grades:
                 scores[itself] = -np.inf
             best = np.argsort(-scores, kind="stable")[:_DEPTH].tolist()
-            values = ranking_values([str(i) for i in best], {str(i): grade for i, grade in grades.items()})
-            for name in _RANKED:
-                found[name].append(values[name])
-        return {name: np.array(one) for name, one in found.items()}
+            judged.append(
+                ranking_values([str(i) for i in best], {str(i): grade for i, grade in grades.items()})
+            )
+        return {name: np.array([values[name] for values in judged]) for name in _RANKED}
 
 
 def embeddings(model: Any, texts: list[str], prompt: str = "") -> NDArray[np.float32]:
     """Unit vectors by sentence-transformers, (n, d) float32; what does not fit the model is cut."""
-    found = model.encode(
-        texts,
-        prompt=prompt,
-        batch_size=64,
-        normalize_embeddings=True,
-        show_progress_bar=False,
-        convert_to_numpy=True,
+    vectors = model.encode(
+        texts, prompt=prompt, batch_size=64, normalize_embeddings=True, show_progress_bar=False
     )
-    return np.asarray(found, dtype=np.float32)
+    return np.asarray(vectors, dtype=np.float32)

@@ -1,0 +1,309 @@
+"""sentence-transformers' own trainer: what it is given, and what is read off it afterwards.
+
+Batches, steps, checkpoints, going on from one, the log that the curve is drawn from, early stopping and which
+checkpoint is the best are the trainer's. It imports PyTorch, so it is imported when a training begins.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.base.evaluation import BaseEvaluator
+from transformers import EarlyStoppingCallback, PrinterCallback, TrainerCallback, TrainerState
+
+from search.encoding import Encoder
+from search.encoding.loading import quiet
+from search.errors import ModelError, SearchError
+from search.records.evaluations import CurvePoint
+from search.records.reports import Progress
+from search.training.measures import Measure, embeddings
+from search.training.run import Settings
+
+_LOSS = "loss.safetensors"
+_POINTS = 60  # of the curve of the loss
+_SAMPLE = ["a short text", "another one, a little longer than the first"]
+_FARTHEST = 1e-4
+_UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, EOFError, ImportError, SafetensorError)
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What is learned, and from what.
+
+    Attributes:
+        loss: the module that computes it, of a model; `name` what it is called.
+        columns: texts by name, and "score" or none.
+        measure: for the figures; choose: for the choice of a checkpoint, None for the same.
+        prompts: of columns, put before their texts.
+        unique: no text twice in a batch.
+        notes: what has to be known of it, as sentences.
+    """
+
+    loss: torch.nn.Module
+    name: str
+    columns: Mapping[str, Sequence[Any]]
+    measure: Measure
+    choose: Measure | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    unique: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chooser(self) -> Measure:
+        return self.choose or self.measure
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What came of the steps; the model holds the weights of the step `kept`, `between` lie between two checkpoints."""
+
+    losses: tuple[CurvePoint, ...]
+    scores: tuple[CurvePoint, ...]
+    steps: int
+    planned: int
+    kept: int
+    between: int
+
+
+def fit(
+    model: SentenceTransformer,
+    learning: Learning,
+    settings: Settings,
+    folder: Path,
+    *,
+    checkpoint: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Fitted:
+    """Train, and leave the weights of the best checkpoint in the model.
+
+    Args:
+        folder: where checkpoints go.
+        checkpoint: one of them to go on from.
+
+    Raises:
+        ModelError: the loss became NaN or infinity, or a checkpoint is damaged.
+    """
+    dataset = datasets.Dataset.from_dict({name: list(values) for name, values in learning.columns.items()})
+    batches = math.ceil(len(dataset) / settings.batch_size)
+    planned, between = batches * settings.epochs, settings.checkpoint_steps or math.ceil(batches / 4)
+    trainer = _Trainer(
+        model=model,
+        args=_arguments(learning, settings, folder, planned, between),
+        train_dataset=dataset,
+        loss=learning.loss,
+        evaluator=_Evaluator(learning.chooser),
+        callbacks=[
+            _Watcher(model, learning.loss, progress),
+            *([EarlyStoppingCallback(settings.patience)] if settings.patience else []),
+        ],
+    )
+    trainer.remove_callback(PrinterCallback)
+    if checkpoint is None:
+        trainer.train()
+    else:
+        with _readable(checkpoint):
+            _load_loss(learning.loss, model, checkpoint)
+            _go_on(trainer, checkpoint)
+    state = trainer.state
+    if state.best_model_checkpoint is None:
+        raise ModelError(
+            "no checkpoint could be measured: what came out is no number at any of them. "
+            "Begin anew with a lower learning rate: --lr, --restart"
+        )
+    best = Path(state.best_model_checkpoint)
+    with _readable(best):
+        stored = SentenceTransformer(str(best), device="cpu", local_files_only=True)
+        model.load_state_dict(stored.state_dict())
+        _load_loss(learning.loss, model, best)
+    return Fitted(
+        losses=_curve(state, "loss"),
+        scores=_curve(state, "eval_score"),
+        steps=state.global_step,
+        planned=planned,
+        kept=int(best.name.rpartition("-")[2]),
+        between=between,
+    )
+
+
+def _arguments(
+    learning: Learning, settings: Settings, folder: Path, planned: int, between: int
+) -> SentenceTransformerTrainingArguments:
+    return SentenceTransformerTrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=settings.batch_size,
+        learning_rate=settings.lr,
+        warmup_steps=math.floor(settings.warmup * planned),  # of one step none: at its first the rate is 0
+        seed=settings.seed,
+        bf16=settings.precision == "bf16",
+        use_cpu=settings.on == "cpu",
+        batch_sampler="no_duplicates" if learning.unique else "batch_sampler",
+        prompts=dict(learning.prompts) or None,
+        eval_strategy="steps",
+        save_strategy="steps",
+        eval_steps=between,
+        save_steps=between,
+        save_total_limit=2,
+        metric_for_best_model="eval_score",
+        greater_is_better=learning.measure.primary != "loss",
+        restore_callback_states_from_checkpoint=True,
+        logging_steps=max(1, planned // _POINTS),
+        logging_nan_inf_filter=False,
+        report_to="none",
+        disable_tqdm=True,
+        log_level="error",
+        dataloader_pin_memory=settings.on.startswith("cuda"),
+    )
+
+
+class _Trainer(SentenceTransformerTrainer):
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """No card of its own: `search.training.run` writes one, with the figures of before and after."""
+
+
+class _Evaluator(BaseEvaluator):
+    """The measure that checkpoints are compared by, as the trainer takes it."""
+
+    def __init__(self, measure: Measure) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._measure = measure
+
+    def __call__(self, model: Any, *where: Any, **named: Any) -> dict[str, float]:
+        return {"score": self._measure.score(model)}
+
+
+class _Watcher(TrainerCallback):
+    """Tells how far it is, ends a training that has gone astray, and saves what a loss learns of its own."""
+
+    def __init__(
+        self, model: SentenceTransformer, loss: torch.nn.Module, progress: Callable[[Progress], None] | None
+    ) -> None:
+        self._model, self._loss, self._progress = model, loss, progress
+
+    def on_step_end(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
+        if self._progress:
+            self._progress(Progress("training", state.global_step, state.max_steps))
+
+    def on_log(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
+        loss = given["logs"].get("loss", 0.0)
+        if not math.isfinite(loss):
+            raise ModelError(
+                f"the loss is {loss} at step {state.global_step}: the training has gone astray. "
+                "Begin anew with a lower learning rate: --lr, --restart"
+            )
+
+    def on_evaluate(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
+        """The checkpoint follows, and its state is written last: whole is what has both."""
+        own = _own_parameters(self._loss, self._model)
+        if own:
+            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            folder.mkdir(exist_ok=True)
+            save_file(
+                {name: value.detach().cpu().contiguous() for name, value in own.items()}, folder / _LOSS
+            )
+
+
+def _own_parameters(loss: torch.nn.Module, model: SentenceTransformer) -> dict[str, torch.nn.Parameter]:
+    """Parameters of a loss that are none of the model's: a head for masked words, a decoder."""
+    models = {id(parameter) for parameter in model.parameters()}
+    return {name: each for name, each in loss.named_parameters() if id(each) not in models}
+
+
+def _load_loss(loss: torch.nn.Module, model: SentenceTransformer, checkpoint: Path) -> None:
+    own = _own_parameters(loss, model)
+    stored = load_file(checkpoint / _LOSS) if own else {}
+    for name, parameter in own.items():
+        parameter.data.copy_(stored[name])
+
+
+def _go_on(trainer: SentenceTransformerTrainer, checkpoint: Path) -> None:
+    """Train from a checkpoint on, unless it was the last one."""
+    state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+    if state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
+        trainer.state = state
+        return
+    trainer.train(resume_from_checkpoint=str(checkpoint))
+
+
+@contextmanager
+def _readable(checkpoint: Path) -> Iterator[None]:
+    try:
+        yield
+    except _UNREADABLE as error:
+        if isinstance(error, SearchError):
+            raise
+        raise ModelError(
+            f"the checkpoint {checkpoint} cannot be read ({error}). Begin anew: --restart"
+        ) from error
+
+
+def _curve(state: TrainerState, name: str) -> tuple[CurvePoint, ...]:
+    return tuple(
+        CurvePoint(int(entry["step"]), float(entry[name])) for entry in state.log_history if name in entry
+    )
+
+
+def save_model(model: SentenceTransformer, folder: Path) -> Encoder:
+    """Save it, and load it as `seewhy index --model` would.
+
+    Raises:
+        ModelError: what was saved is not what was trained.
+    """
+    model.eval()
+    model.save_pretrained(str(folder), create_model_card=False)
+    usual = stat.S_IMODE((folder / "config.json").stat().st_mode)
+    for weights in folder.rglob("*.safetensors"):  # safetensors gives them to their owner alone
+        weights.chmod(usual)
+    encoder = Encoder(str(folder), engine="torch", device="cpu", offline=True)
+    gap = float(np.abs(encoder.encode(_SAMPLE, truncate=True) - embeddings(model, _SAMPLE)).max())
+    if not gap <= _FARTHEST:  # NaN, too
+        raise ModelError(
+            f"the trained model was saved to {folder}, but read back its embeddings differ by {gap:.2g}. "
+            "Its architecture is not handled right here; please report it."
+        )
+    return encoder
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keep the libraries from printing: bars, tables, remarks, warnings."""
+    bars = datasets.is_progress_bar_enabled()
+    datasets.disable_progress_bars()
+    try:
+        with quiet():
+            yield
+    finally:
+        if bars:
+            datasets.enable_progress_bars()
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Everything random starts from the seed, and afterwards goes on as if nothing had been."""
+    before = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng():
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])
