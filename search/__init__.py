@@ -11,7 +11,7 @@ The pipeline, one folder a stage; each knows only those before it:
     explaining/  hit -> why
     bert/        a look inside: tokens, the embedding layer, attention; and the task heads
     annotating/  what task heads say of all passages of an index
-    evaluating/  judged queries -> figures with intervals; evaluation.py, the public `evaluate`
+    evaluating/  judged queries -> figures with intervals; its evaluation.py has the public `evaluate`
     training/    examples or passages -> a fine-tuned encoder; public as search.bert.train and adapt
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     texts.py     the public `similarity` and `explain`, of texts without an index
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         SearchError,
         TextTooLong,
     )
-    from search.evaluation import evaluate
+    from search.evaluating.evaluation import evaluate
     from search.index import Index
     from search.ranking.question import Question
     from search.records.comparisons import Contrast, WhyNot
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 _HOLDS = {
     "index": "Index",
-    "evaluation": "evaluate",
+    "evaluating.evaluation": "evaluate",
     "texts": "explain similarity",
     "ranking.question": "Question",
     "encoding": "Encoder Fingerprint",

@@ -31,8 +31,7 @@ NEEDED_LATER = (  # our own, which a query does without
 )
 STAGES = [
     "errors", "files", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining",
-    "bert", "annotating", "evaluating", "texts", "index", "evaluation", "training",
-    "render", "cli",
+    "bert", "annotating", "texts", "index", "evaluating", "training", "render", "cli",
 ]  # fmt: skip
 
 

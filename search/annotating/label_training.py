@@ -218,7 +218,7 @@ def fitted(
 
 def _threads(x: NDArray[np.float64]) -> AbstractContextManager[Any]:
     """One thread for small matrices."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     return threadpool_limits(limits=1) if x.size < _SMALL else nullcontext()
 

@@ -102,7 +102,7 @@ def evaluate(
         raise typer.BadParameter("--mode and --compare exclude each other; --mode may be repeated.")
     check_writable(_file_of(per_query))
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        from search.evaluation import evaluate as measure
+        from search.evaluating.evaluation import evaluate as measure
 
         evaluation = measure(
             dataset,
@@ -170,7 +170,7 @@ def evaluate_qa(
         raise typer.BadParameter("-k, --mode, --index and --encoder say how to retrieve: add --retrieve")
     check_writable(_file_of(per_query))
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        from search.evaluation import evaluate_answers
+        from search.evaluating.evaluation import evaluate_answers
 
         evaluation = evaluate_answers(
             dataset,
@@ -220,8 +220,7 @@ def evaluate_ner(
     output: Output,
 ) -> None:
     """Compare the entities that a model finds with those that are known: precision, recall and F1."""
-    from search.evaluating.formats.conll import as_conll
-    from search.evaluating.ner import evaluate_entities
+    from search.evaluating.entities import as_conll, evaluate_entities
     from search.render import evaluation as draw
 
     if (model is None) == (predicted is None):

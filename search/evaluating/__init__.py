@@ -1,13 +1,11 @@
-"""Judged queries -> figures that can be trusted. The door is `search.evaluate`, in search/evaluation.py.
+"""Judged queries -> figures that can be trusted. The door is `search.evaluate`, in evaluation.py.
 
-formats/       files and folders -> what is evaluated on, as dataset.py has it
-settings.py    the ways to ask, as people write them
-collection.py  the index that a collection is ranked in, and what is in it
-retrieval.py, spans.py, whole.py, pairs.py    the tasks: documents, spans of documents, whole documents, sentences
-asking.py      a way to ask -> what is found for each query, and how long it takes
-qa.py          answers of a reader; answers.py  predicted and gold answers -> exact match and F1
-ner.py         entities of a checkpoint or a file against gold ones
-metrics.py     ranked documents and judgements -> nDCG, MRR, MAP, recall, success, precision
-coverage.py    spans that were found, and gold ones -> recall, precision, IoU, by character
-statistics.py  values of queries -> means, intervals, paired tests
+evaluation.py  `evaluate`, and `evaluate_answers` of a reader; entities.py `evaluate_entities` of a tagger
+formats.py     files and folders -> what is evaluated on, as dataset.py has it; labelled.py examples with labels
+files.py       lines, objects and tables; what is malformed is named with file and line
+asking.py      the ways to ask -> what is found for each query, its figures, how long it takes
+retrieval.py   documents and spans, in the index of a collection or one's own
+whole.py       without an index: whole documents, pairs of sentences
+answering.py   answers of a reader -> exact match and F1
+metrics.py     rankings -> nDCG, MRR, MAP, recall, success, precision; spans -> recall, precision, IoU
 """

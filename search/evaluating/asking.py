@@ -1,41 +1,32 @@
-"""A way to ask -> what is found for each query, how good that is, and how long it takes."""
+"""The ways to ask an index, as people write them ("hybrid,weight=0.7"), and how good and how quick each is."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from search.encoding import Encoder
 from search.errors import InputError
 from search.evaluating.dataset import Query
-from search.evaluating.statistics import comparisons, measured
 from search.records.evaluations import Comparison, JudgedQuery, Latency, Measured, Setting
-from search.records.hits import Hit
-from search.records.reports import Progress, Status
+from search.records.reports import Progress
+from search.statistics import compared, mean_of
 
-_TIMED = 200  # queries that are timed, at most
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
 FEW = 20  # queries; with fewer an interval is itself uncertain
+_TIMED = 200  # queries that are timed, at most
 _NAMED = 10
-
-
-class OpenIndex(Protocol):
-    """What is needed of the public `Index`, which a later stage makes."""
-
-    path: Path
-
-    @property
-    def query(self) -> Callable[..., Sequence[Hit]]: ...
-    @property
-    def encoder(self) -> Encoder: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-    @property
-    def status(self) -> Callable[[], Status]: ...
+_TAKEN = ("per_document",)
+_NUMBERS = ("weight", "reader_weight", "min_score", "diversity", "offset")
+_SWITCHES = ("phrases", "group")
 
 
 @dataclass(frozen=True)
@@ -55,78 +46,176 @@ class Found:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Way:
+    """A way to ask.
+
+    Attributes:
+        find: finds and judges the answer to a query.
+        ask: what is timed: a plain query with k hits.
+    """
+
+    setting: Setting
+    find: Callable[[Query], Found]
+    ask: Callable[[str], object]
+
+
 def measure(
-    queries: Sequence[Query],
-    settings: Sequence[Setting],
-    find: Callable[[Setting], Callable[[Query], Found]],
-    ask: Callable[[Setting], Callable[[str], object]],
-    plan: Plan,
-    *,
-    passages: int,
+    queries: Sequence[Query], ways: Sequence[Way], plan: Plan, *, passages: int
 ) -> tuple[tuple[Measured, ...], tuple[Comparison, ...], list[str]]:
-    """Ask every query in every setting.
+    """Ask every query in every way.
 
     Args:
-        find: for a setting, what finds and judges the answer to a query.
-        ask: for a setting, what is timed: a plain query with k hits.
         passages: how many are searched, to be shown.
 
     Returns:
-        The settings, each with the first compared, and what has to be said.
+        The ways, each with the first compared, and what has to be said.
 
     Raises:
         InputError: a query cannot be asked, or none has an answer.
     """
-    done, notes = [], []
-    for setting in settings:
-        found = _answers(setting.name, find(setting), queries, passages, plan)
-        without = [query.id for query, one in zip(queries, found, strict=True) if not one.names]
-        if len(without) == len(queries):
-            raise InputError(
-                f"no query has a hit in the setting '{setting.name}', so there is nothing to judge."
-            )
-        if without:
-            end = f"no hit in '{setting.name}', and so 0"
-            notes.append(named(without, f"query has {end}", f"queries have {end}"))
+    measured, notes = [], []
+    for way in ways:
+        name = way.setting.name
         judged = [
-            JudgedQuery(query.id, query.text, one.values, one.names[: plan.k])
-            for query, one in zip(queries, found, strict=True)
+            _judged(way, query, number, len(queries), plan, passages)
+            for number, query in enumerate(queries, 1)
         ]
-        done.append(measured(setting, judged, _latency(ask(setting), queries, plan.k), seed=plan.seed))
+        without = [query.id for query in judged if not query.found]
+        if len(without) == len(queries):
+            raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
+        if without:
+            end = f"no hit in '{name}', and so 0"
+            notes.append(named(without, f"query has {end}", f"queries have {end}"))
+        metrics = {metric: mean_of(values_of(judged, metric), seed=plan.seed) for metric in judged[0].values}
+        measured.append(Measured(way.setting, metrics, tuple(judged), _latency(way.ask, queries, plan.k)))
     if len(queries) < FEW:
         notes.append(f"with only {len(queries)} queries the intervals are rough")
-    if len(settings) > 2:
+    if len(ways) > 2:
         notes.append("the p-values are not corrected for the number of comparisons")
-    return tuple(done), comparisons(done, seed=plan.seed), notes
+    return tuple(measured), comparisons(measured, seed=plan.seed), notes
 
 
-def _answers(
-    setting: str, find: Callable[[Query], Found], queries: Sequence[Query], passages: int, plan: Plan
-) -> list[Found]:
-    found = []
-    for number, query in enumerate(queries, 1):
-        try:
-            found.append(find(query))
-        except InputError as error:
-            raise InputError(f"the query '{query.id}' cannot be asked ({setting}): {error}") from None
-        if plan.progress:
-            plan.progress(Progress("asking", number, len(queries), passages=passages))
-    return found
+def _judged(way: Way, query: Query, number: int, of: int, plan: Plan, passages: int) -> JudgedQuery:
+    try:
+        found = way.find(query)
+    except InputError as error:
+        raise InputError(f"the query '{query.id}' cannot be asked ({way.setting.name}): {error}") from None
+    if plan.progress:
+        plan.progress(Progress("asking", number, of, passages=passages))
+    return JudgedQuery(query.id, query.text, found.values, found.names[: plan.k])
 
 
 def _latency(ask: Callable[[str], object], queries: Sequence[Query], k: int) -> Latency:
     """Of up to 200 queries spread over all, each timed once. They were asked before: everything is loaded."""
-    chosen = queries[:: -(-len(queries) // _TIMED)]
-    milliseconds = []
-    for query in chosen:
+    seconds = []
+    for query in queries[:: -(-len(queries) // _TIMED)]:
         started = time.perf_counter()
         ask(query.text)
-        milliseconds.append(1000 * (time.perf_counter() - started))
-    p50, p95 = np.percentile(milliseconds, [50, 95])
-    return Latency(float(p50), float(p95), len(chosen), k)
+        seconds.append(time.perf_counter() - started)
+    return latency_of(seconds, k)
+
+
+def latency_of(seconds: Sequence[float], k: int) -> Latency:
+    p50, p95 = np.percentile([1000 * each for each in seconds], [50, 95])
+    return Latency(float(p50), float(p95), len(seconds), k)
+
+
+def comparisons(measured: Sequence[Measured], *, seed: int = 0) -> tuple[Comparison, ...]:
+    """Every setting after the first with the first, for each figure that every query has."""
+    return tuple(
+        compared(
+            metric,
+            (measured[0].setting.name, other.setting.name),
+            values_of(measured[0].queries, metric),
+            values_of(other.queries, metric),
+            seed=seed,
+        )
+        for other in measured[1:]
+        for metric in other.queries[0].values
+    )
+
+
+def values_of(queries: Sequence[JudgedQuery], metric: str) -> NDArray[np.float64]:
+    return np.array([query.values[metric] for query in queries], dtype=np.float64)
 
 
 def named(names: Sequence[str], one: str, many: str) -> str:
     """How many there are, what is to be said of them, and which: "2 queries have no hit: 3, 7"."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return f"{len(names):,} {one if len(names) == 1 else many}: {', '.join(names[:_NAMED])}{more}"
+
+
+def settings_of(asked: Sequence[str | Setting], keywords: Iterable[str]) -> tuple[Setting, ...]:
+    """The settings that are meant, each once; the default one where nothing is asked for.
+
+    Args:
+        asked: a mode, and after commas further keywords of `Index.query` with their values.
+        keywords: of `Index.query`; those that evaluation sets itself do not count.
+
+    Raises:
+        InputError: a keyword that there is not.
+
+    Example:
+        >>> settings_of(["dense,weight=0.5"], ["mode", "weight"])[0].options
+        {'mode': 'dense', 'weight': 0.5}
+    """
+    known = [name for name in keywords if name not in _TAKEN]
+    settings = [one if isinstance(one, Setting) else _parsed(one) for one in asked]
+    for setting in settings:
+        for name, value in setting.options.items():
+            if name not in known:
+                raise InputError(
+                    f"'{name}' in the setting '{setting.name}' is no keyword that counts here; "
+                    f"there are: {', '.join(known) or 'none'}."
+                )
+            _require_fitting(setting, name, value)
+    settings = settings or [Setting("hybrid")]
+    return tuple({setting.name: setting for setting in settings}.values())
+
+
+def _require_fitting(setting: Setting, name: str, value: Any) -> None:
+    """Raise InputError for a value of another kind than the keyword takes; null is as if it were not there."""
+    types: tuple[type, ...] = (str,)
+    kind = "a text"
+    if name in _SWITCHES:
+        types, kind = (bool,), "true or false"
+    elif name in _NUMBERS:
+        types, kind = (int, float), "a number"
+    is_switch = isinstance(value, bool)
+    if value is not None and (not isinstance(value, types) or is_switch != (types == (bool,))):
+        raise InputError(f"'{name}' in the setting '{setting.name}' takes {kind}, not {value!r}.")
+
+
+def _parsed(text: str) -> Setting:
+    first, *others = (part.strip() for part in text.split(","))
+    if not first or "=" in first:
+        raise InputError(f"the setting '{text}' must begin with a mode: dense,weight=0.5 for instance.")
+    options: dict[str, Any] = {"mode": first}
+    for part in others:
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise InputError(f"'{part}' in the setting '{text}' must be a keyword and its value: weight=0.5.")
+        options[name.strip()] = _value(value.strip())
+    return Setting(text, options)
+
+
+def _value(text: str) -> Any:
+    """A number, true, false or null as in JSON; anything else is a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def spread(judged: Sequence[T], limit: int | None, what: str) -> Sequence[T]:
+    """So many, spread evenly over the data; None for all.
+
+    Raises:
+        InputError: a limit below 1.
+    """
+    if limit is None or limit >= len(judged):
+        return judged
+    if limit < 1:
+        raise InputError(f"the limit is {limit}, but at least 1 {what} must be looked at.")
+    return [judged[i * len(judged) // limit] for i in range(limit)]

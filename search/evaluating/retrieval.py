@@ -1,25 +1,61 @@
-"""Queries and judged documents: how well an index ranks them. A document is as good as its best passage."""
+"""Judged queries in an index: how well it ranks documents, and how much of gold spans its passages cover.
+
+A document is as good as its best passage. A collection is ranked in an index of its own, which is kept for the next
+time apart from the user's: `home()/evaluations/NAME-HASH/` holds `index/` and, for a collection in a form that is not
+indexed as it is, `corpus/corpus.jsonl`.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
-from search.errors import InputError
-from search.evaluating.asking import Found, OpenIndex, Plan, measure, named
-from search.evaluating.collection import indexed_names, require_documents
-from search.evaluating.dataset import Query, Retrieval
-from search.evaluating.formats.strict import malformed
-from search.evaluating.metrics import DEPTH, ranking_values
-from search.records.evaluations import Evaluation, Setting
+from search.encoding.models import DEFAULT_MODEL
+from search.errors import InputError, quoted
+from search.evaluating.asking import Found, Plan, Way, measure, named
+from search.evaluating.dataset import Query, Retrieval, Span, Spans
+from search.evaluating.files import malformed
+from search.evaluating.formats import CORPUS
+from search.evaluating.metrics import DEPTH, ranking_values, span_values
+from search.files import write_whole
+from search.index import Index
+from search.records.evaluations import Evaluation, Setting, Task
 from search.records.hits import Hit
+from search.store.layout import home
 from search.store.sqlite import SQLiteStore
 
 Judgements = Mapping[str, Mapping[str, int]]
 
 
+def place_of_collection(source: Path, model: str | None, pooling: str | None) -> Path:
+    """The folder for the collection that lies at `source`, one for each model and pooling."""
+    root = source.resolve()
+    name = re.sub(r"[^\w.+-]+", "-", root.stem if root.is_file() else root.name).strip("-.") or "root"
+    key = json.dumps([str(root), model or DEFAULT_MODEL, pooling])
+    return home() / "evaluations" / f"{name}-{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def written_corpus(data: Retrieval, place: Path) -> Path:
+    """The folder with the collection as `corpus.jsonl`; the file is left alone where it is right already."""
+    folder = place / "corpus"
+    text = "".join(
+        json.dumps({"_id": name, "title": entry.title, "text": entry.text}) + "\n"
+        for name, entry in data.entries.items()
+    )
+    path = folder / CORPUS
+    if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
+    return folder
+
+
 def evaluate_retrieval(
-    data: Retrieval, index: OpenIndex, settings: Sequence[Setting], plan: Plan, *, allow_missing: bool = False
+    data: Retrieval, index: Index, settings: Sequence[Setting], plan: Plan, *, allow_missing: bool = False
 ) -> Evaluation:
     """
     Args:
@@ -29,76 +65,98 @@ def evaluate_retrieval(
     Raises:
         InputError: relevant documents are missing, the index is empty, no query has an answer.
     """
-    status = index.status()
-    if not status.passages:
+    if not index.status().passages:
         raise InputError(f"the index '{index.path}' holds no passages. Fill it with: seewhy index FOLDER")
     if data.entries:
-        judgements, held = data.judgements, indexed_names(index.path)
+        judgements, held = data.judgements, _names_in(index)
         name: Callable[[Hit], str] = _record_name
     else:
         judgements, held = _resolved(data, index)
         name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
-    notes = [*missing_documents(data, judgements, held, index, allow_missing), *about_judgements(data)]
-    if not status.complete:
+    textless = {name for name, entry in data.entries.items() if not entry.whole}
+    notes = [
+        *about_missing(held | textless, judgements, index.path, allow_missing),
+        *about_judgements(data),
+    ]
+    if not index.status().complete:
         notes.append("the last run of indexing was stopped, so the index is not whole")
+    depth = max(DEPTH, plan.k)
 
-    def find(setting: Setting) -> Callable[[Query], Found]:
-        ask = partial(index.query, per_document=1, **setting.options)
-        plain = partial(ask, rerank=None) if setting.options.get("rerank") else ask
-        depth = max(DEPTH, plan.k)
+    def find(query: Query, options: Mapping[str, Any]) -> Found:
+        ask = partial(index.query, query.text, per_document=1, **options)
+        if options.get("rerank"):  # what a user sees is looked at again; behind that it goes on as before
+            first = _ranked_documents(ask, plan.k, name)
+            behind = _ranked_documents(partial(ask, rerank=None), depth, name)
+            ranked = list(dict.fromkeys([*first, *behind]))[:depth]
+        else:
+            ranked = _ranked_documents(ask, depth, name)
+        return Found(ranking_values(ranked, judgements[query.id], plan.k), tuple(ranked))
 
-        def found(query: Query) -> Found:
-            ranked = ranked_documents(plain, query.text, depth, name)
-            if plain is not ask:  # what a user sees was looked at again; behind that it goes on as before
-                first = ranked_documents(ask, query.text, plan.k, name)
-                ranked = list(dict.fromkeys([*first, *ranked]))[:depth]
-            return Found(ranking_values(ranked, judgements[query.id], plan.k), tuple(ranked))
+    return _evaluation(data, "retrieval", judgements, "ndcg", index, settings, find, plan, notes)
 
-        return found
 
-    done, compared, remarks = measure(
-        data.queries,
-        settings,
-        find,
-        lambda setting: partial(index.query, k=plan.k, **setting.options),
-        plan,
-        passages=status.passages,
-    )
+def evaluate_spans(data: Spans, index: Index, settings: Sequence[Setting], plan: Plan) -> Evaluation:
+    """The k best passages of all documents count, several of one document too."""
+
+    def find(query: Query, options: Mapping[str, Any]) -> Found:
+        hits = index.query(query.text, k=plan.k, **options)
+        spans = [Span(hit.document, hit.start, hit.end) for hit in hits]
+        names = tuple(f"{span.document}:{span.start}-{span.end}" for span in spans)
+        return Found(span_values(spans, data.gold[query.id], plan.k), names)
+
+    return _evaluation(data, "spans", data.gold, "recall", index, settings, find, plan, [])
+
+
+def _evaluation(
+    data: Retrieval | Spans,
+    task: Task,
+    judgements: Mapping[str, Any],
+    primary: str,
+    index: Index,
+    settings: Sequence[Setting],
+    find: Callable[..., Found],
+    plan: Plan,
+    notes: Sequence[str],
+) -> Evaluation:
+    status = index.status()
+    ways = [
+        Way(
+            setting,
+            partial(find, options=setting.options),
+            partial(index.query, k=plan.k, **setting.options),
+        )
+        for setting in settings
+    ]
+    measured, compared, remarks = measure(data.queries, ways, plan, passages=status.passages)
     return Evaluation(
         dataset=data.name,
         source=str(data.source),
-        task="retrieval",
-        split=data.split,
+        task=task,
+        split=data.split if isinstance(data, Retrieval) else "",
         index=str(index.path),
         model=status.model,
         pooling=status.pooling,
         documents=status.documents,
         passages=status.passages,
         judgements=sum(map(len, judgements.values())),
-        primary=f"ndcg@{plan.k}",
-        settings=done,
+        primary=f"{primary}@{plan.k}",
+        settings=measured,
         comparisons=compared,
         notes=(*notes, *remarks, *index.notes),
     )
 
 
-def ranked_documents(
-    ask: Callable[..., Sequence[Hit]], text: str, depth: int, name: Callable[[Hit], str]
-) -> list[str]:
+def _ranked_documents(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], str]) -> list[str]:
     """The names of the `depth` best documents, best first.
 
     More and more hits are asked for until there are so many documents, or no further hits.
-
-    Args:
-        ask: (text, k=k) -> hits, best first; fewer than k only if there are no more.
-        name: of a hit's document.
     """
     wanted = depth
     while True:
-        hits = ask(text, k=wanted)
-        found = list(dict.fromkeys(map(name, hits)))
-        if len(found) >= depth or len(hits) < wanted:
-            return found[:depth]
+        hits = ask(k=wanted)
+        documents = list(dict.fromkeys(map(name, hits)))
+        if len(documents) >= depth or len(hits) < wanted:
+            return documents[:depth]
         wanted *= 2
 
 
@@ -122,18 +180,35 @@ def about_judgements(data: Retrieval) -> list[str]:
     return notes
 
 
-def missing_documents(
-    data: Retrieval, judgements: Judgements, held: set[str], index: OpenIndex, allowed: bool
-) -> list[str]:
-    """What has to be said of relevant documents that the index does not hold, though there is text in them."""
-    empty = {name for name, entry in data.entries.items() if not entry.whole}
+def about_missing(held: set[str], judgements: Judgements, index: Path, allowed: bool) -> list[str]:
+    """What has to be said of relevant documents that are not held.
+
+    Raises:
+        InputError: there are some, and it is not `allowed`; or there are no others.
+    """
     relevant = _relevant(judgements)
-    note = require_documents(sorted(relevant - held - empty), len(relevant), index.path, allowed)
-    return [note] if note else []
+    missing = sorted(relevant - held)
+    if not missing:
+        return []
+    names = ", ".join(missing[:5]) + (f" and {len(missing) - 5:,} more" if len(missing) > 5 else "")
+    said = f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index ({names})"
+    if len(missing) == len(relevant):
+        raise InputError(f"{said}. Do the judgements belong to the index {quoted(index)}?")
+    if not allowed:
+        raise InputError(
+            f"{said}, so that nothing could find them. Index them, or count them as not found with --allow-missing."
+        )
+    return [f"{said}; they count as not found"]
 
 
 def _relevant(judgements: Judgements) -> set[str]:
     return {name for grades in judgements.values() for name, grade in grades.items() if grade > 0}
+
+
+def _names_in(index: Index) -> set[str]:
+    """The names ("_id") of the documents of a collection that are in its index."""
+    with SQLiteStore(index.path).reading() as snapshot:
+        return {str(metadata.get("_id")) for metadata in snapshot.document_metadata()}
 
 
 def _record_name(hit: Hit) -> str:
@@ -150,7 +225,7 @@ def _judged_name(hit: Hit, judged: set[str]) -> str:
     return hit.document
 
 
-def _resolved(data: Retrieval, index: OpenIndex) -> tuple[dict[str, dict[str, int]], set[str]]:
+def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]], set[str]]:
     """The judgements by the names that documents have in the index, and those of them that it holds.
 
     Raises:

@@ -97,7 +97,7 @@ class Comparison:
     equal: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """Judged queries, and how well they were answered.
 
@@ -117,12 +117,12 @@ class Evaluation:
     dataset: str
     source: str
     task: Task
-    split: str
-    index: str
+    split: str = ""
+    index: str = ""
     model: str
     pooling: str
-    documents: int
-    passages: int
+    documents: int = 0
+    passages: int = 0
     judgements: int
     primary: str
     settings: tuple[Measured, ...]

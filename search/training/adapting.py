@@ -22,8 +22,8 @@ from search.errors import InputError, ModelError, ReadError, first_line
 from search.records.evaluations import Estimate, TrainingFile, TrainingReport
 from search.records.reports import Progress
 from search.statistics import mean_of
-from search.store.database import reading
-from search.store.layout import DATABASE, find_index
+from search.store.layout import find_index, is_index
+from search.store.sqlite import SQLiteStore
 from search.training.examples import key_of
 from search.training.measures import Figures
 from search.training.run import Job, Options, Settings, cut_texts, run
@@ -204,13 +204,12 @@ def _passages(source: str | Path, encoder: Encoder) -> tuple[list[str], Training
         InputError: neither, or too few passages.
     """
     path, skipped = Path(source).expanduser(), 0
-    if path.is_dir() and not (path / DATABASE).is_file():
+    if path.is_dir() and not is_index(path):
         texts, skipped = _of_folder(path, encoder)
     else:
         path = find_index(source)
-        with reading(path / DATABASE) as connection:
-            rows = connection.execute("SELECT context, text FROM passages ORDER BY id")
-            texts = [with_context(context, text) for context, text in rows]
+        with SQLiteStore(path).reading() as snapshot:
+            texts = [with_context(context, text) for context, text in snapshot.texts()]
     different = list({key_of(text): text for text in texts}.values())
     if len(different) < FEWEST:
         raise InputError(

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from search.errors import InputError
-from search.evaluating.formats.beir import CORPUS, QRELS, QUERIES, is_beir, read_beir
-from search.evaluating.formats.strict import malformed, objects, rows
+from search.evaluating.files import malformed, objects, rows
+from search.evaluating.formats import CORPUS, QRELS, QUERIES, is_beir, read_beir
 from search.files import sha256_of
 from search.records.evaluations import TrainingFile
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from search.errors import InputError
-from search.evaluating.asking import OpenIndex
 from search.evaluating.whole import too_long
+from search.index import Index
 from search.records.evaluations import TrainingFile
 from search.records.reports import Progress
 from search.training.examples import Example, Examples, key_of
@@ -28,7 +28,7 @@ _DEPTHS = (50, 1000)  # hits that are looked at; more only where the first are t
 
 def with_negatives(
     examples: Examples,
-    index: OpenIndex,
+    index: Index,
     per_pair: int = 1,
     *,
     progress: Callable[[Progress], None] | None = None,
@@ -76,7 +76,7 @@ def with_negatives(
     return replace(examples, shape="triplets", rows=tuple(mined), files=(*examples.files, file)), counts
 
 
-def _nearness(examples: Examples, index: OpenIndex) -> list[float]:
+def _nearness(examples: Examples, index: Index) -> list[float]:
     """The highest cosine that a negative of each example may have."""
     queries, passages = examples.texts(0), examples.texts(1)
     vectors = (
@@ -87,7 +87,7 @@ def _nearness(examples: Examples, index: OpenIndex) -> list[float]:
 
 
 def _negatives(
-    row: Example, index: OpenIndex, wanted: int, nearest: float, own: set[str]
+    row: Example, index: Index, wanted: int, nearest: float, own: set[str]
 ) -> tuple[list[str], Counter[str]]:
     """Texts of passages, best first, and how many were passed over as the query's own, and as too near."""
     known = {key_of(text) for text in row.texts[2:]}

@@ -12,7 +12,7 @@ from search.encoding.encoder import Role
 from search.encoding.inputs import prompt_for
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.evaluating.asking import OpenIndex
+from search.index import Index
 from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
 from search.training.examples import Examples, apart_from, held_out, read_examples
@@ -68,7 +68,7 @@ def train(
     dev_share: float = 0.1,
     split: str | None = None,
     loss: str | None = None,
-    negatives: OpenIndex | None = None,
+    negatives: Index | None = None,
     negatives_per_pair: int = 1,
     resume: bool = False,
     restart: bool = False,
@@ -213,7 +213,7 @@ def _parts(
 
 
 def _with_negatives(
-    parts: _Parts, index: OpenIndex, per_pair: int, progress: Callable[[Progress], None] | None
+    parts: _Parts, index: Index, per_pair: int, progress: Callable[[Progress], None] | None
 ) -> _Parts:
     mined, passed = with_negatives(parts.train, index, per_pair, progress=progress)
     mined.require_enough("what has negatives")

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from search.evaluating.coverage import merged, span_values
 from search.evaluating.dataset import Span
+from search.evaluating.metrics import merged, span_values
 
 
 def characters(spans: list[Span]) -> set[tuple[str, int]]:

@@ -13,9 +13,8 @@ import pytest
 import search
 from search.encoding import Encoder
 from search.errors import FingerprintMismatch, IndexDamaged, IndexNotFound, InputError
-from search.evaluating.coverage import span_values
 from search.evaluating.dataset import Span
-from search.evaluating.metrics import ranking_values
+from search.evaluating.metrics import ranking_values, span_values
 from search.records.evaluations import Evaluation
 from tests.evaluating.conftest import DOCUMENTS, QRELS, QUERIES, write_lines, write_qrels
 

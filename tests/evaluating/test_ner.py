@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from search import InputError, OptionalDependency
+from search.evaluating.entities import as_conll, evaluate_entities, read_conll
 from search.evaluating.formats import read_dataset
-from search.evaluating.formats.conll import as_conll, read_conll
-from search.evaluating.ner import evaluate_entities
 from tests.bert.conftest import BIO, save_tagger
 from tests.conftest import DATA, Run
 
@@ -208,7 +207,7 @@ def test_other_forms_of_the_format(tmp_path: Path) -> None:
     (sentence,) = read_conll(path)
     assert (sentence.words, sentence.labels, sentence.line) == (("EU", "rejects"), ("S-ORG", "O"), 3)
     path.write_bytes(b"a\tO\n\xff\tO\n")
-    with pytest.raises(InputError, match="old.conll:2: this is no UTF-8"):
+    with pytest.raises(InputError, match="old.conll:1: this line or one soon after it is not UTF-8"):
         read_conll(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_conll(tmp_path / "none")
@@ -233,7 +232,7 @@ def test_a_sentence_without_any_entity(tmp_path: Path) -> None:
 
 def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (path,) = files(tmp_path, gold=GOLD)
-    monkeypatch.setattr("search.evaluating.ner.find_spec", lambda _: None)
+    monkeypatch.setattr("search.evaluating.entities.find_spec", lambda _: None)
     with pytest.raises(OptionalDependency, match=r"pip install 'seewhy\[entities\]'"):
         evaluate_entities(path, predicted=path)
 

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 
 from search.bert import answer
 from search.errors import InputError
-from search.evaluating.answers import answer_values, normalized
+from search.evaluating.answering import GOLD, answer_values, evaluate_reader, normalized
 from search.evaluating.asking import Plan
-from search.evaluating.formats.squad import read_questions
-from search.evaluating.qa import GOLD, evaluate_reader
-from search.evaluation import evaluate, evaluate_answers
+from search.evaluating.evaluation import evaluate, evaluate_answers
+from search.evaluating.formats import read_questions
 from search.records.predictions import Answer, Answers, ReadWindow
 from tests.bert.conftest import save_tiny_head
 from tests.conftest import DATA

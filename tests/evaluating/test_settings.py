@@ -3,18 +3,10 @@
 import pytest
 
 from search.errors import InputError
-from search.evaluating.settings import settings_of
+from search.evaluating.asking import settings_of
 from search.records.evaluations import Setting
 
-KEYWORDS = {
-    "self": None,
-    "text": None,
-    "k": 10,
-    "per_document": 0,
-    "mode": "hybrid",
-    "weight": 0.8,
-    "rerank": None,
-}
+KEYWORDS = ("per_document", "mode", "weight", "rerank")
 
 
 def test_a_mode_and_keywords() -> None:
@@ -65,5 +57,5 @@ def test_what_cannot_be_asked(asked: str, what: str) -> None:
 )
 def test_a_value_of_another_kind_is_refused(asked: str, what: str) -> None:
     with pytest.raises(InputError, match=what):
-        settings_of([asked], KEYWORDS | {"phrases": False})
+        settings_of([asked], (*KEYWORDS, "phrases"))
     assert settings_of(["dense,weight=null"], KEYWORDS)[0].options["weight"] is None

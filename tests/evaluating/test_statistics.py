@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from search.evaluating.statistics import compared, mean_of, pearson, spearman
+from search.statistics import compared, mean_of, pearson, spearman
 
 
 def test_an_interval_is_that_of_theory_for_many_values() -> None:

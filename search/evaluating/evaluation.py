@@ -10,21 +10,20 @@ from typing import Any
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import FingerprintMismatch, IndexDamaged, InputError
-from search.evaluating.asking import Plan
-from search.evaluating.collection import place_of_collection, written_corpus
+from search.evaluating.answering import Retrieved, evaluate_reader
+from search.evaluating.asking import Plan, settings_of
 from search.evaluating.dataset import Retrieval, SentencePairs, Spans
-from search.evaluating.formats import read_dataset
-from search.evaluating.formats.beir import CORPUS
-from search.evaluating.formats.squad import read_questions
-from search.evaluating.pairs import evaluate_pairs
-from search.evaluating.qa import Retrieved, evaluate_reader
-from search.evaluating.retrieval import evaluate_retrieval
-from search.evaluating.settings import settings_of
-from search.evaluating.spans import evaluate_spans
-from search.evaluating.whole import evaluate_whole
+from search.evaluating.formats import CORPUS, read_dataset, read_questions
+from search.evaluating.retrieval import (
+    evaluate_retrieval,
+    evaluate_spans,
+    place_of_collection,
+    written_corpus,
+)
+from search.evaluating.whole import evaluate_pairs, evaluate_whole
 from search.index import Index
 from search.records.evaluations import Evaluation, Setting, Task
-from search.records.options import QueryOptions
+from search.records.options import QueryOptions, RerankOptions
 from search.records.predictions import Answers
 from search.records.reports import Progress
 
@@ -80,7 +79,8 @@ def evaluate(
         raise InputError(f"k is {k}, but at least 1 hit must be looked at.")
     if task == "qa":
         raise InputError(
-            "questions with gold answers need a reader: use search.evaluation.evaluate_answers(dataset, model=...)."
+            "questions with gold answers need a reader: "
+            "use search.evaluating.evaluation.evaluate_answers(dataset, model=...)."
         )
     plan = Plan(k, seed, progress)
     data = read_dataset(Path(dataset).expanduser(), task=task, split=split)
@@ -97,8 +97,7 @@ def evaluate(
             return evaluate_pairs(data, encoder, plan)
         assert isinstance(data, Retrieval)
         return evaluate_whole(data, encoder, plan, allow_missing=allow_missing)
-    keywords = dict.fromkeys(QueryOptions.__annotations__)
-    asked = settings_of(settings, {**keywords, "mode": "hybrid"})
+    asked = settings_of(settings, QueryOptions.__annotations__)
     if own:
         opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
     else:
@@ -161,8 +160,7 @@ def evaluate_answers(
     ways: list[Retrieved] = []
     held, pooling = ("", 0), ""
     if retrieve:
-        keywords = dict.fromkeys(("mode", "weight", "phrases", "where", "rerank", "reader_weight"))
-        asked = settings_of(settings, {**keywords, "mode": "hybrid"})
+        asked = settings_of(settings, (*RerankOptions.__annotations__, "where", "reader_weight"))
         opened = _collection(data.paragraphs, index, encoder, None, None, offline, engine, progress)
         status = opened.status()
         held, pooling = (str(opened.path), status.passages), status.pooling

@@ -1,0 +1,346 @@
+"""Files and folders -> what is evaluated on, by their format.
+
+BEIR     a folder (Thakur et al. 2021): corpus.jsonl {"_id", "title", "text"} a line, queries.jsonl {"_id", "text"} a
+         line, qrels/SPLIT.tsv with a header, then query, document and grade
+spans    a folder, as in Chroma's chunking evaluation: corpora/NAME.md, questions.jsonl {"_id", "corpus_id", "text",
+         "references": [{"content", "start_index", "end_index"}, ...]} a line
+SQuAD    JSON (Rajpurkar et al. 2016), version 1.1 or 2.0: to find the paragraph that a question was asked about, or
+         to answer it; the documents are the paragraphs, each under the title of its article
+paths    CSV or TSV with query, path and perhaps relevance: judgements about an index of one's own
+STS      CSV or TSV with sentence1, sentence2 and score
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from search.errors import InputError
+from search.evaluating.dataset import (
+    AnsweredQuestion,
+    Answering,
+    Dataset,
+    Entry,
+    Pair,
+    Query,
+    Retrieval,
+    SentencePairs,
+    Span,
+    Spans,
+)
+from search.evaluating.files import (
+    add_grade,
+    grade_in,
+    lines,
+    malformed,
+    name_in,
+    objects,
+    rows,
+    table,
+    text_in,
+)
+from search.records.evaluations import Task
+
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
+_CORPORA, _QUESTIONS = "corpora", "questions.jsonl"
+_PAIR = ("sentence1", "sentence2", "score")
+_FEWEST = 3  # pairs; a correlation of two points is always 1
+_FORMATS = (
+    "Known are: a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/); a folder with corpora/ and "
+    "questions.jsonl; SQuAD's JSON; a CSV or TSV file with the columns query and path (and relevance), or sentence1, "
+    "sentence2 and score. For CoNLL there is seewhy eval-ner."
+)
+
+
+def read_dataset(source: Path, *, task: Task | None = None, split: str = "test") -> Dataset:
+    """Read judged data.
+
+    Args:
+        task: only to make sure; None takes what the format says.
+        split: which judgements of a folder in BEIR layout.
+
+    Raises:
+        InputError: nothing known, something malformed, or data for another task.
+    """
+    found = _task_of(source)
+    if task is not None and task != found:
+        raise InputError(f"'{source}' is data for the task '{found}', not for '{task}'. Leave out --task.")
+    if found == "sts":
+        return _sentence_pairs(source)
+    if found == "spans":
+        return _spans(source)
+    if source.is_dir():
+        return read_beir(source, split)
+    return read_squad(source) if _is_json(source) else _judged_paths(source)
+
+
+def _task_of(source: Path) -> Task:
+    if not source.exists():
+        raise InputError(f"there is no '{source}'. Name the file or folder that holds the judged data.")
+    if source.is_dir():
+        if is_beir(source):
+            return "retrieval"
+        if (source / _CORPORA).is_dir() and (source / _QUESTIONS).is_file():
+            return "spans"
+    elif _is_json(source):
+        return "retrieval"
+    elif source.suffix.lower() in (".csv", ".tsv", ".tab"):
+        _, header = next(rows(source, quoted=False), (1, []))
+        names = {name.strip().strip('"').lower() for name in header}
+        return "sts" if names.intersection(_PAIR[:2]) else "retrieval"
+    raise InputError(f"'{source}' is in no format that can be evaluated on. {_FORMATS}")
+
+
+def _is_json(source: Path) -> bool:
+    return source.suffix.lower() == ".json"
+
+
+def is_beir(folder: Path) -> bool:
+    return (folder / CORPUS).is_file() and (folder / QUERIES).is_file()
+
+
+def read_beir(folder: Path, split: str = "test") -> Retrieval:
+    """
+    Raises:
+        InputError: something is malformed (with file and line), there is no such split, or no query of it is
+            judged.
+    """
+    judgements = _judgements(folder, split)
+    queries: dict[str, Query] = {}
+    for line, id_, record in _named(folder / QUERIES, "query"):
+        text = text_in(folder / QUERIES, line, record, "text", default="")
+        if not text.strip() and id_ in judgements:
+            raise malformed(folder / QUERIES, line, f"the query '{id_}' is judged, and its text is empty.")
+        queries[id_] = Query(id_, text)
+    if strange := [id_ for id_ in judgements if id_ not in queries]:
+        raise InputError(
+            f"{folder / QRELS / split}.tsv judges {len(strange)} queries that are not in {QUERIES}: "
+            f"{', '.join(strange[:5])}. Do the two files belong together?"
+        )
+    if not queries:
+        raise InputError(f"{folder / QUERIES} holds no query.")
+    return Retrieval(
+        name=folder.resolve().name,
+        source=folder,
+        split=split,
+        queries=tuple(query for query in queries.values() if query.id in judgements),
+        judgements=judgements,
+        entries=_entries(folder / CORPUS),
+        folder=folder,
+        unjudged=tuple(id_ for id_ in queries if id_ not in judgements),
+    )
+
+
+def _judgements(folder: Path, split: str) -> dict[str, dict[str, int]]:
+    path = folder / QRELS / f"{split}.tsv"
+    if not path.is_file():
+        splits = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
+        known = f"there are: {', '.join(splits)}. Choose one with --split" if splits else "there are none"
+        raise InputError(f"'{folder}' has no judgements '{QRELS}/{split}.tsv'; {known}.")
+    judgements: dict[str, dict[str, int]] = {}
+    for count, (line, row) in enumerate(rows(path, quoted=False)):
+        if len(row) != 3:
+            raise malformed(
+                path, line, f"{len(row)} fields; query, document and grade are needed, tab between."
+            )
+        query, document, grade = row
+        if count:
+            add_grade(judgements, path, line, query, document, grade_in(path, line, grade))
+        elif grade.strip().lstrip("-").isdecimal():
+            raise malformed(path, line, "the first line must be a header: query-id, corpus-id, score.")
+    if not judgements:
+        raise InputError(f"{path} holds no judgement, so no query can be judged.")
+    return judgements
+
+
+def _entries(path: Path) -> dict[str, Entry]:
+    entries: dict[str, Entry] = {}
+    for line, id_, record in _named(path, "document"):
+        title = text_in(path, line, record, "title", default="")
+        if not isinstance(record.get("text"), str):
+            raise malformed(path, line, '"text" must be there and hold a text, which may be empty.')
+        entries[id_] = Entry(title, record["text"])
+    if not any(entry.whole for entry in entries.values()):
+        raise InputError(f"{path} holds no document with text.")
+    return entries
+
+
+def _named(path: Path, what: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """The records of a JSONL file with line and name, "_id"; none twice."""
+    seen = set()
+    for line, record in objects(path):
+        id_ = name_in(path, line, record, "_id")
+        if id_ in seen:
+            raise malformed(path, line, f"the {what} '{id_}' is there a second time.")
+        seen.add(id_)
+        yield line, id_, record
+
+
+def _judged_paths(path: Path) -> Retrieval:
+    """Queries are numbered from 1, in the order in which they first come.
+
+    Paths are written as for `seewhy why-not`: from the indexed folder, from the current one, or whole; "table.csv#12"
+    is a record.
+    """
+    ids: dict[str, str] = {}
+    judgements: dict[str, dict[str, int]] = {}
+    first: dict[str, int] = {}
+    for line, row in table(path, ("query", "path"), ("relevance",)):
+        query, document = row["query"].strip(), row["path"].strip()
+        for name, value in (("query", query), ("path", document)):
+            if not value:
+                raise malformed(path, line, f"the {name} is empty.")
+        grade = grade_in(path, line, row["relevance"]) if "relevance" in row else 1
+        add_grade(judgements, path, line, ids.setdefault(query, str(len(ids) + 1)), document, grade)
+        first.setdefault(document, line)
+    if not judgements:
+        raise InputError(
+            f"{path} holds no judgement. Write a line for each query and a document that answers it."
+        )
+    queries = tuple(Query(id_, text) for text, id_ in ids.items())
+    return Retrieval(path.stem, path, "", queries, judgements, lines=first)
+
+
+def _sentence_pairs(path: Path) -> SentencePairs:
+    """A TSV file is read without quoting, as the STS benchmark is written: its sentences have single double quotes."""
+    pairs = []
+    for line, row in table(path, _PAIR, quoted=path.suffix.lower() == ".csv"):
+        for name in _PAIR[:2]:
+            if not row[name].strip():
+                raise malformed(path, line, f"{name} is empty.")
+        try:
+            score = float(row["score"])
+        except ValueError:
+            score = math.nan
+        if not math.isfinite(score):
+            raise malformed(path, line, f"'{row['score']}' is no score.")
+        pairs.append(Pair(row["sentence1"], row["sentence2"], score))
+    if len(pairs) < _FEWEST or len({pair.score for pair in pairs}) < 2:
+        raise InputError(f"{path} holds {len(pairs)} pairs, too few or too much alike for a correlation.")
+    return SentencePairs(path.stem, path, tuple(pairs))
+
+
+def _spans(folder: Path) -> Spans:
+    path = folder / _QUESTIONS
+    texts: dict[str, str] = {}
+    queries: list[Query] = []
+    gold: dict[str, tuple[Span, ...]] = {}
+    for line, id_, record in _named(path, "question"):
+        document = f"{name_in(path, line, record, 'corpus_id')}.md"
+        if document not in texts:
+            place = folder / _CORPORA / document
+            if not place.is_file():
+                raise malformed(path, line, f"there is no file '{_CORPORA}/{document}'.")
+            texts[document] = "".join(part for _, part in lines(place))
+        references = record.get("references")
+        if not isinstance(references, list) or not references:
+            raise malformed(path, line, '"references" must be there and list at least one span.')
+        queries.append(Query(id_, text_in(path, line, record, "text")))
+        gold[id_] = tuple(_span(path, line, document, texts[document], each) for each in references)
+    if not queries:
+        raise InputError(f"{path} holds no question.")
+    return Spans(folder.resolve().name, folder, folder / _CORPORA, tuple(queries), gold)
+
+
+def _span(path: Path, line: int, document: str, text: str, reference: Any) -> Span:
+    keys = ("content", "start_index", "end_index")
+    content, start, end = (reference.get(key) if isinstance(reference, dict) else None for key in keys)
+    if not (isinstance(content, str) and isinstance(start, int) and isinstance(end, int)):
+        raise malformed(path, line, f"a span needs {', '.join(keys)}.")
+    if not 0 <= start < end <= len(text) or text[start:end] != content:
+        raise malformed(
+            path, line, f"characters {start} to {end} of '{document}' are not the text of the span."
+        )
+    return Span(document, start, end)
+
+
+def read_squad(path: Path) -> Retrieval:
+    """For each question the paragraph that it was asked about; a paragraph that is there twice is one.
+
+    Raises:
+        InputError: it is no such file; the message says where in it.
+    """
+    entries: dict[str, Entry] = {}
+    names: dict[Entry, str] = {}
+    queries: dict[str, Query] = {}
+    judgements: dict[str, dict[str, int]] = {}
+    for place, title, paragraph in _paragraphs(path):
+        entry = Entry(title.replace("_", " "), _text(path, place, paragraph, "context"))
+        name = names.setdefault(entry, str(len(names) + 1))
+        entries[name] = entry
+        for number, question in enumerate(_list(path, place, paragraph, "qas")):
+            where = f"{place}.qas[{number}]"
+            id_ = _text(path, where, question, "id")
+            if id_ in queries:
+                raise _no_squad(path, where, f"the question '{id_}' is there a second time")
+            queries[id_] = Query(id_, _text(path, where, question, "question"))
+            judgements[id_] = {name: 1}
+    if not queries:
+        raise InputError(f"{path} holds no question.")
+    return Retrieval(path.stem, path, "", tuple(queries.values()), judgements, entries)
+
+
+def read_questions(path: Path) -> Answering:
+    """The same file with its answers.
+
+    A question has none where it is marked `is_impossible`, as in SQuAD 2.0, or where its list of answers is empty.
+
+    Raises:
+        InputError: as for `read_squad`; an answer without a text, or answers to a question that is marked.
+    """
+    paragraphs = read_squad(path)
+    questions, misplaced = [], 0
+    for place, _, paragraph in _paragraphs(path):
+        for number, question in enumerate(paragraph["qas"]):
+            where = f"{place}.qas[{number}]"
+            answers = _list(path, where, question, "answers")
+            texts = [_text(path, f"{where}.answers[{i}]", answer, "text") for i, answer in enumerate(answers)]
+            if texts and question.get("is_impossible") is True:
+                raise _no_squad(path, where, "the question is marked is_impossible, and has answers")
+            for answer, text in zip(answers, texts, strict=True):
+                at = answer.get("answer_start")
+                if not isinstance(at, int) or isinstance(at, bool) or at < 0:
+                    raise _no_squad(path, where, '"answer_start" must be there and be an offset')
+                misplaced += paragraph["context"][at : at + len(text)] != text
+            name = next(iter(paragraphs.judgements[question["id"]]))
+            questions.append(AnsweredQuestion(question["id"], question["question"], name, tuple(texts)))
+    return Answering(path.stem, path, tuple(questions), paragraphs, misplaced)
+
+
+def _paragraphs(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(place in the file, title of the article, paragraph)."""
+    text = "".join(line for _, line in lines(path))
+    try:
+        whole = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}: this is no JSON, and a SQuAD file is: {error.msg} at column {error.colno}."
+        ) from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: this is no JSON that can be read, and a SQuAD file is JSON.") from None
+    for i, article in enumerate(_list(path, "the file", whole, "data")):
+        place = f"data[{i}]"
+        for j, paragraph in enumerate(_list(path, place, article, "paragraphs")):
+            title = article.get("title", "")
+            yield f"{place}.paragraphs[{j}]", title if isinstance(title, str) else "", paragraph
+
+
+def _list(path: Path, place: str, record: Any, key: str) -> list[Any]:
+    value = record.get(key) if isinstance(record, dict) else None
+    if not isinstance(value, list):
+        raise _no_squad(path, place, f'"{key}" must be there and be a list')
+    return value
+
+
+def _text(path: Path, place: str, record: Any, key: str) -> str:
+    value = record.get(key) if isinstance(record, dict) else None
+    if not isinstance(value, str) or not value.strip():
+        raise _no_squad(path, place, f'"{key}" must be there and hold a text')
+    return value
+
+
+def _no_squad(path: Path, place: str, what: str) -> InputError:
+    return InputError(f"{path}: {place}: {what}. The format is that of SQuAD.")
