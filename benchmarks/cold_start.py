@@ -1,6 +1,6 @@
 """How long is a question from a cold start, against a sentence-transformers and FAISS script?
 
-    python benchmarks/cold_start.py FOLDER [--passages 5000] [--repeats 5]
+    python benchmarks/cold_start.py FOLDER [--passages 5000] [--repeats 5] [--no-reference]
 
 Makes an index of about that many passages, writes the same vectors to a plain FAISS file, and then times
 whole processes in turn: `seewhy query`, `seewhy --help`, `import torch`, and a script that imports
@@ -27,9 +27,7 @@ from encoder import copy_files
 from machine import headline
 
 from search import Encoder, Index
-from search.store.database import reading
-from search.store.layout import DATABASE
-from search.store.stored_vectors import embeddings
+from search.store.sqlite import SQLiteStore
 
 QUESTION = "how are names resolved in nested scopes"
 SCRIPT = """
@@ -50,22 +48,27 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--passages", type=int, default=5000)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=200, help="of a warm query")
+    parser.add_argument(
+        "--no-reference", action="store_true", help="only seewhy's own processes, the first is 1"
+    )
     args = parser.parse_args()
     print(headline("openvino", "faiss-cpu", "torch", "sentence-transformers"))
     with tempfile.TemporaryDirectory() as place:
         os.environ |= {"SEEWHY_HOME": str(Path(place) / "home"), "HF_HUB_OFFLINE": "1"}
-        run(args.folder, Path(place), args.passages, args.repeats)
+        run(args.folder, Path(place), args)
 
 
-def run(folder: Path, place: Path, n: int, repeats: int) -> None:
+def run(folder: Path, place: Path, args: argparse.Namespace) -> None:
     import faiss
 
     encoder = Encoder(offline=True)
-    copy_files(folder, place / "files", n, encoder)
+    copy_files(folder, place / "files", args.passages, encoder)
     index = Index.build(place / "files", offline=True)
-    with reading(index.path / DATABASE) as connection:
-        vectors = np.concatenate([block for _, block in embeddings(connection, encoder.dimension)])
-        texts = [row[0] for row in connection.execute("SELECT text FROM passages ORDER BY id")]
+    with SQLiteStore(index.path).reading() as snapshot:
+        vectors = np.concatenate([block for _, block in snapshot.embedding_blocks()])
+        stored = snapshot.stored(snapshot.ids().tolist())
+    texts = [stored[id_].text for id_ in sorted(stored)]
     flat = faiss.IndexFlatIP(encoder.dimension)
     flat.add(vectors)
     faiss.write_index(flat, str(place / "plain.faiss"))
@@ -73,28 +76,31 @@ def run(folder: Path, place: Path, n: int, repeats: int) -> None:
     (place / "script.py").write_text(SCRIPT, encoding="utf-8")
     print(f"{len(texts)} passages\n")
 
-    seewhy = [sys.executable, "-m", "search"]
-    script = [
+    seewhy: list[object] = [sys.executable, "-m", "search"]
+    script: list[object] = [
         sys.executable,
         place / "script.py",
         encoder.files.folder,
         place / "plain.faiss",
         place / "texts.json",
     ]
-    commands = {
+    reference: dict[str, list[object]] = {
         "sentence-transformers + FAISS": [*script, QUESTION],
         "import torch": [sys.executable, "-c", "import torch"],
+    }
+    commands: dict[str, list[object]] = {
+        **({} if args.no_reference else reference),
         "seewhy query": [*seewhy, "query", QUESTION, "--index", index.path],
         "seewhy --help": [*seewhy, "--help"],
     }
     seconds: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(repeats + 1):  # the first warms the file cache and is not counted
+    for turn in range(args.repeats + 1):  # the first warms the file cache and is not counted
         for name, command in commands.items():
             started = time.perf_counter()
             subprocess.run(list(map(str, command)), check=True, capture_output=True)
             if turn:
                 seconds[name].append(time.perf_counter() - started)
-    base = seconds["sentence-transformers + FAISS"]
+    base = next(iter(seconds.values()))
     print(f"{'':32}{'median s':>9}{'ratio':>8}   range")
     for name, times in seconds.items():
         ratio = statistics.median(b / t for b, t in zip(base, times, strict=True))
@@ -106,17 +112,17 @@ def run(folder: Path, place: Path, n: int, repeats: int) -> None:
         flat.search(encoder.encode([QUESTION]), 10)
 
     index.query(QUESTION)
-    warm, floor = timed(lambda: index.query(QUESTION)), timed(bare)
+    warm, floor = timed(lambda: index.query(QUESTION), args.calls), timed(bare, args.calls)
     ratio = warm / floor
     print(
         f"\nwarm index.query {warm * 1e3:.2f} ms, bare engine and FAISS {floor * 1e3:.2f} ms, ratio {ratio:.2f}"
     )
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Median seconds of a call, of 200 after 20."""
+def timed(work: Callable[[], object], calls: int) -> float:
+    """Median seconds of a call, after 20."""
     times = []
-    for _ in range(220):
+    for _ in range(20 + calls):
         started = time.perf_counter()
         work()
         times.append(time.perf_counter() - started)

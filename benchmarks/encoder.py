@@ -27,7 +27,7 @@ import numpy as np
 from machine import headline
 
 from search import Encoder, Index
-from search.corpus import Cutter, documents, load, walk
+from search.corpus import Cutter, Skipped, documents, load, walk
 from search.store.settings import PassageSettings
 
 
@@ -98,13 +98,14 @@ def copy_files(folder: Path, place: Path, n: int, encoder: Encoder) -> tuple[lis
     for file in walk(folder):
         if len(found) >= n:
             break
-        if hasattr(file, "absolute"):
-            target = place / file.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file.absolute, target)
-            for document in documents(file, load(file)):
-                if hasattr(document, "text"):
-                    found.update((passage.text, passage.n_tokens) for passage in cutter.cut(document))
+        if isinstance(file, Skipped):
+            continue
+        target = place / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file.absolute, target)
+        for document in documents(file, load(file)):
+            if not isinstance(document, Skipped):
+                found.update((passage.text, passage.n_tokens) for passage in cutter.cut(document))
     return list(found), list(found.values())
 
 

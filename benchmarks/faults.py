@@ -2,8 +2,8 @@
 
     python benchmarks/faults.py [--full] [--only kill,io,state,readers,mutate] [--seed N] [--place FOLDER]
 
-The harnesses of tests/faults/, which the suite runs small. With --full as large as the figures in
-indexes/README.md say, which takes an hour. Exits with 1 when anything was found.
+The harnesses of tests/faults/, which the suite runs small; "--only walk" is one short one. With --full as large as the
+figures in indexes/README.md say, which takes an hour. Exits with 1 when anything was found.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
             yield lambda p: ordering.losses_of_power(library, p, seed=seed, states=8 if full else 1)
     elif group == "state":
         yield lambda _: machine.random_walks(seed=seed, walks=400 if full else 8, length=50)
+    elif group == "walk":
+        yield lambda _: machine.random_walks(seed=seed, walks=1, length=5)
     elif group == "readers":
         yield lambda p: readers.against_a_writer(
             p, seed=seed, readers=8 if full else 2, seconds=60 if full else 3

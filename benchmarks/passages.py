@@ -33,19 +33,19 @@ import numpy as np
 from machine import headline
 from numpy.typing import NDArray
 
-from search.corpus import Cutter, cut, documents, load, walk
+from search.corpus import Cutter, Skipped, cut, documents, load, walk
 from search.encoding import Encoder
 from search.encoding.encoder import with_context
-from search.evaluating.coverage import span_values
 from search.evaluating.dataset import Query, Retrieval, Span, Spans
 from search.evaluating.formats import read_dataset
-from search.evaluating.metrics import ranking_values
-from search.evaluating.statistics import mean_of
+from search.evaluating.metrics import ranking_values, span_values
 from search.ranking.options import WEIGHT
 from search.records.documents import Document
+from search.statistics import mean_of
 from search.store import lexicon
 from search.store.database import put_meta
 from search.store.schema import create
+from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 
 K = 10
 RANKINGS = {"dense": 1.0, "hybrid": WEIGHT}  # and what the cosine counts
@@ -189,7 +189,7 @@ def _heading(found: re.Match[str]) -> str:
 def documents_of(folder: Path | None) -> Iterator[tuple[str, Document]]:
     assert folder is not None
     for file in walk(folder):
-        if hasattr(file, "absolute"):
+        if not isinstance(file, Skipped):
             for item in documents(file, load(file)):
                 if isinstance(item, Document):  # and no record without text
                     yield file.path, item
@@ -225,8 +225,10 @@ def measured(data: Retrieval | Spans, texts: Texts, vectors: Vectors, budget: in
         lexical = words(query)
         for name, weight in RANKINGS.items():
             order = np.argsort(-(weight * cosine + (1 - weight) * lexical), kind="stable")
-            values = of_spans if isinstance(data, Spans) else of_documents
-            found[name].append(values(data, query, order, texts, budget))  # type: ignore[operator]
+            if isinstance(data, Spans):
+                found[name].append(of_spans(data, query, order, texts, budget))
+            else:
+                found[name].append(of_documents(data, query, order, texts))
     return {
         name: {key: np.array([one[key] for one in values]) for key in values[0]}
         for name, values in found.items()
@@ -243,14 +245,11 @@ def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
     put_meta(connection, {"passages": len(texts.texts)})
     lexicon.seal(connection)
     connection.execute("COMMIT")
-    known = lexicon.Lexicon()
+    snapshot = SQLiteSnapshot(SQLiteStore(Path("in memory")), connection)
+    every = np.arange(len(texts.texts))
 
     def scores(query: Query) -> NDArray[np.float64]:
-        ids, found = known.bm25(connection, known.telling(connection, known.terms(query.text)))
-        assert not known.problem
-        every = np.zeros(len(texts.texts))
-        every[ids] = found / (found.max() if len(found) else 1.0)
-        return every
+        return snapshot.matches(snapshot.telling(snapshot.terms(query.text))).parts(every)
 
     return scores
 
@@ -285,9 +284,7 @@ def affordable(order: NDArray[np.int64], texts: Texts, budget: int) -> list[Span
     return spans
 
 
-def of_documents(
-    data: Retrieval, query: Query, order: NDArray[np.int64], texts: Texts, _: int
-) -> dict[str, float]:
+def of_documents(data: Retrieval, query: Query, order: NDArray[np.int64], texts: Texts) -> dict[str, float]:
     ranked = list(dict.fromkeys(texts.spans[i].document for i in order))
     values = ranking_values(ranked, data.judgements[query.id], K)
     return {name: values[name] for name in (f"ndcg@{K}", f"mrr@{K}", "recall@100")}

@@ -16,6 +16,7 @@ import re
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,9 @@ def throughput(encoders: dict[str, Encoder], texts: list[str], repeats: int) -> 
 
     any_ = encoders["fp32"]
     reference = SentenceTransformer(str(any_.files.folder), device=any_.engine.device)
-    contestants = {name: encoder.encode for name, encoder in encoders.items()}
+    contestants: dict[str, Callable[[list[str]], object]] = {
+        name: encoder.encode for name, encoder in encoders.items()
+    }
     contestants["sentence-transformers"] = reference.encode
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(repeats + 1):

@@ -13,9 +13,6 @@ difference of the main figure must be 1e-4 at most; the program ends with exit c
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sqlite3
 import statistics
 import sys
 from collections import defaultdict
@@ -25,11 +22,12 @@ import numpy as np
 from machine import headline
 
 import search
-from search.evaluating.coverage import span_values
+from search.encoding.inputs import with_context
 from search.evaluating.dataset import Retrieval, Span, Spans
 from search.evaluating.formats import read_dataset
-from search.evaluating.metrics import ranking_values
+from search.evaluating.metrics import ranking_values, span_values
 from search.records.evaluations import Evaluation
+from search.store.sqlite import SQLiteStore
 
 K = 10
 MOST_DIFFERENT = 1e-4
@@ -136,16 +134,12 @@ def reference(source: Path, found: Evaluation) -> list[float]:
 
 def passages(index: Path, *, records: bool) -> tuple[list[str], list[Span], list[str]]:
     """Of every passage: the name of its document in the data, its span, and what is encoded for it."""
-    connection = sqlite3.connect(index / "index.db")
-    stored = connection.execute(
-        """SELECT path, metadata, start, end, context, passages.text
-           FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
-           ORDER BY passages.id"""
-    ).fetchall()
-    connection.close()
-    names = [json.loads(row[1])["_id"] if records else os.fsdecode(row[0]) for row in stored]
-    spans = [Span(name, row[2], row[3]) for name, row in zip(names, stored, strict=True)]
-    return names, spans, [f"{row[4]}\n{row[5]}" if row[4] else row[5] for row in stored]
+    with SQLiteStore(index).reading() as snapshot:
+        by_id = snapshot.stored(snapshot.ids().tolist())
+    stored = [by_id[id_] for id_ in sorted(by_id)]
+    names = [str(passage.metadata["_id"]) if records else passage.document for passage in stored]
+    spans = [Span(name, passage.start, passage.end) for name, passage in zip(names, stored, strict=True)]
+    return names, spans, [with_context(passage.context, passage.text) for passage in stored]
 
 
 if __name__ == "__main__":

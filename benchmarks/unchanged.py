@@ -1,6 +1,6 @@
 """How long does `seewhy index` take on a folder in which nothing changed, against `git status`?
 
-    python benchmarks/unchanged.py [--files 10000] [--repeats 5]
+    python benchmarks/unchanged.py [--files 10000] [--repeats 5] [--wait 2.5]
 
 The folder is made up: so many files of twenty words in 700 folders, under git. Both commands run in new
 processes, in turn; the figures are medians, and the ratio is the median of the ratios within one turn.
@@ -27,6 +27,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--wait", type=float, default=2.5, help="files that changed just now are read once more"
+    )
     args = parser.parse_args()
     print(headline("openvino", "numpy"))
     with tempfile.TemporaryDirectory() as place:
@@ -38,7 +41,7 @@ def main() -> None:
         run([*git, "add", "-A"])
         index = [sys.executable, "-m", "search", "index", str(folder), "--offline", "--quiet"]
         run(index)
-        time.sleep(2.5)  # files that changed just now are read once more
+        time.sleep(args.wait)
         run(index)
         run([*git, "status", "--short"])
         turns = [(run(index), run([*git, "status", "--short"])) for _ in range(args.repeats)]

