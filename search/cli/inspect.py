@@ -193,12 +193,12 @@ def _page(attention: Attention, view: AttentionOptions) -> str:
 
 
 def _show_contexts(contexts: ContextualCosines, output: DrawnOutput) -> None:
-    from search.render import contexts as drawing
+    from search.render import inspection as tables
     from search.render import page, picture
 
     output.result(
-        text=lambda: drawing.contexts(contexts, **output.style),
-        data=lambda: drawing.as_json(contexts),
+        text=lambda: tables.contexts(contexts, **output.style),
+        data=lambda: tables.contexts_json(contexts),
         png=lambda: picture.contexts(contexts),
         html=lambda: page.contexts(contexts),
     )

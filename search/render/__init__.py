@@ -8,7 +8,7 @@ reports.py    what indexing, checks and repairs did; status; lists of indexes an
 why.py        an explanation, and its check              contrast.py   two hits compared; why a document is no hit
 units.py      the lines that an explanation's matrices are drawn by, and which of them matter most
 heatmap.py    matrices of sentences, and of two texts    attention.py  the weights of a layer, or of all heads
-inspection.py a look inside BERT, and two tokenizers     contexts.py   a word through the layers
+inspection.py a look inside BERT, two tokenizers, a word through the layers
 answers.py    answers to a question                      predictions.py  masked words, labels, entities
 evaluation.py judged queries and entities                training.py   trainings of encoders and of heads for labels
 json.py       any record, for programs                   csv.py        matrices, hits and figures, for spreadsheets

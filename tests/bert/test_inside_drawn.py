@@ -14,7 +14,6 @@ import pytest
 from search.bert import attention, compare_tokenizers, in_contexts, inspect
 from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
 from search.render import attention as drawing
-from search.render import contexts as drawn_contexts
 from search.render import inspection as tables
 from search.render import page
 from search.render.inspection import state_rows, turned_rows
@@ -146,7 +145,7 @@ def test_too_many_tokens_for_a_terminal_are_said(tiny_model: Path) -> None:
 
 def test_contexts_in_the_terminal(tiny_model: Path) -> None:
     found = in_contexts("key", ["turn the key", "key  and key"], ["lock"], model=str(tiny_model))
-    drawn = drawn_contexts.contexts(found)
+    drawn = tables.contexts(found)
     assert "A  turn the key\nB  key and key" in drawn
     assert "layer   A ~ B  A ~ lock  B ~ lock" in drawn
     assert f"3  {found.between[3, 0, 1]:.4f}    {found.others[3, 0, 0]:.4f}" in drawn
@@ -168,7 +167,7 @@ def test_nothing_from_a_text_reaches_the_terminal_raw(evil: Any, colour: bool) -
     few = replace(weights, weights=weights.weights[:, :, :5, :5], tokens=weights.tokens[:5])
     for drawn in (
         tables.inspection(inspection, colour=colour),
-        drawn_contexts.contexts(contexts, colour=colour),
+        tables.contexts(contexts, colour=colour),
         tables.comparison(comparison, colour=colour),
         drawing.attention(weights, 1, colour=colour),
         drawing.attention(few, colour=colour),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from search.records.comparisons import Similarities
 from search.records.inspections import ContextualCosines
-from search.render.contexts import compared, what_was_compared
 from search.render.escape import one_line
 from search.render.format import letters
+from search.render.inspection import compared, what_was_compared
 from search.render.page.document import document, header, isolated, matrix, shade, text
 
 MOST_CELLS = 40_000  # more make a page that no browser scrolls well

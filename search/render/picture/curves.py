@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from search.records.evaluations import CurvePoint, TrainingReport
 from search.records.inspections import ContextualCosines
-from search.render.contexts import compared, what_was_compared
 from search.render.format import letters
+from search.render.inspection import compared, what_was_compared
 from search.render.picture.canvas import (
     FAINT,
     GRID,
