@@ -14,16 +14,15 @@ from search.render.picture.canvas import (
     INK,
     Canvas,
     Lettering,
+    colours,
     fitted,
     shortened,
     text_width,
     wrapped,
 )
-from search.render.picture.heatmap import Block, draw_cells
+from search.render.picture.heatmap import NARROWEST_SCALE, Block, draw_cells, draw_scale
 
 if TYPE_CHECKING:
-    from matplotlib.colors import Colormap
-
     from search.records.tokens import Matrix
 
 _MARGIN, _SIZE = 0.35, 8.5
@@ -66,8 +65,8 @@ def _one(found: Attention, weights: Matrix, name: str) -> bytes:
     _head(canvas, found, name)
     tones = [FAINT if token.special else INK for token in found.tokens] if shown else []
     block = Block(_MARGIN + left, top, cell, shown, shown, size)
-    draw_cells(canvas, block, np.asarray(weights), end, _colours(), tones, tones)
-    _scale(canvas, _MARGIN + left, top + n * cell + left + 0.05, end)
+    draw_cells(canvas, block, np.asarray(weights), end, "attention", tones, tones)
+    draw_scale(canvas, _MARGIN + left, top + n * cell + left + 0.05, NARROWEST_SCALE, end, "attention")
     canvas.foot(notes, _MARGIN)
     return canvas.png(name)
 
@@ -95,13 +94,15 @@ def _all(found: Attention) -> bytes:
         for head in range(found.heads):
             axes = canvas.axes(_MARGIN + left + head * (side + gap), y, side, side)
             roots = np.sqrt(found.weights[layer, head])
-            axes.imshow(roots, cmap=_colours(), vmin=-1, vmax=1, interpolation="nearest", aspect="auto")
+            axes.imshow(
+                roots, cmap=colours("attention"), vmin=-1, vmax=1, interpolation="nearest", aspect="auto"
+            )
             axes.set_axis_on()
             axes.set_xticks([])
             axes.set_yticks([])
             for spine in axes.spines.values():
                 spine.set_color(GRID)
-    _scale(canvas, _MARGIN + left, top + found.layers * (side + gap), 1.0)
+    draw_scale(canvas, _MARGIN + left, top + found.layers * (side + gap), NARROWEST_SCALE, 1.0, "attention")
     canvas.foot(notes, _MARGIN)
     return canvas.png(name)
 
@@ -115,19 +116,3 @@ def _head(canvas: Canvas, found: Attention, name: str) -> None:
 def _notes(found: Attention, lettering: Lettering, width: float, more: str) -> list[str]:
     said = [f"{rows_line(found)} {more}{lettering.note}", *CAVEATS]
     return [line for note in said for line in wrapped(note, width - 2 * _MARGIN)]
-
-
-def _scale(canvas: Canvas, x: float, y: float, end: float) -> None:
-    """A strip of the colours from 0 to the deepest."""
-    axes = canvas.axes(x, y, 2.2, 0.13)
-    axes.imshow(np.linspace(0, 1, 256)[None, :], aspect="auto", cmap=_colours(), vmin=-1, vmax=1)
-    for share, label, place in ((0.0, "0", "left"), (1.0, f"{end:.3f}" if end < 1 else "1", "right")):
-        canvas.write(x + share * 2.2, y + 0.17, label, 8, ha=place, color=FAINT)
-
-
-def _colours() -> Colormap:
-    """White at 0, dark green at 1; what is below 0 never occurs. Not taken for the scales of scores and cosines."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    stops = [(0.0, "#ffffff"), (0.5, "#ffffff"), (0.65, "#b9dcc6"), (0.82, "#4c9f72"), (1.0, "#0c4a2c")]
-    return LinearSegmentedColormap.from_list("attention", stops)

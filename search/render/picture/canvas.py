@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from search.render.escape import one_line
 
@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 
 INK, FAINT, GRID = "#1f2430", "#5d6575", "#d9dde5"
 PLUS, MINUS = "#1b62a5", "#b3540a"
+
+Scale = Literal["contribution", "cosine", "attention"]
+
+# Colours from the lowest value to the highest, told apart with every kind of colour vision and from each other: what is
+# below zero brown, or grey, white at zero, what is above blue, or purple. Weights of attention are never below zero.
+_SCALES: dict[Scale, Any] = {
+    "contribution": ("#7f3402", "#c9701f", "#f0b47c", "#ffffff", "#8fbfe6", "#3182c4", "#0b3f73"),
+    "cosine": ("#30363d", "#7d858e", "#c4c9cf", "#ffffff", "#c9b3e3", "#8a5fbf", "#47127a"),
+    "attention": (
+        (0.0, "#ffffff"), (0.5, "#ffffff"), (0.65, "#b9dcc6"), (0.82, "#4c9f72"), (1.0, "#0c4a2c"),
+    ),
+}  # fmt: skip
 BOX = "\u25a1"  # stands for a character that no font at hand has
 
 _DPI = 160
@@ -110,16 +122,11 @@ class Canvas:
         return file.getvalue()
 
 
-def contribution_colours() -> Colormap:
-    """Brown below zero, white at zero, blue above: told apart with every kind of colour vision."""
-    return _colours(
-        "contribution", ("#7f3402", "#c9701f", "#f0b47c", "#ffffff", "#8fbfe6", "#3182c4", "#0b3f73")
-    )
+def colours(scale: Scale) -> Colormap:
+    """A scale of colours from -1 to 1."""
+    from matplotlib.colors import LinearSegmentedColormap
 
-
-def cosine_colours() -> Colormap:
-    """Grey below zero, white at zero, purple above, so that it is not taken for the other scale."""
-    return _colours("cosine", ("#30363d", "#7d858e", "#c4c9cf", "#ffffff", "#c9b3e3", "#8a5fbf", "#47127a"))
+    return LinearSegmentedColormap.from_list(scale, _SCALES[scale])
 
 
 def wrapped(text: str, width: float, size: float = 8.5, *, bold: bool = False) -> list[str]:
@@ -189,12 +196,6 @@ def _own_font(bold: bool) -> FT2Font:
     found = FT2Font(findfont(FontProperties(family=[_OWN_FONT], weight="bold" if bold else "normal")))
     found.set_size(_UNITS, 72)
     return found
-
-
-def _colours(name: str, stops: tuple[str, ...]) -> Colormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list(name, stops)
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,8 @@ from search.render.picture.canvas import (
     INK,
     Canvas,
     Lettering,
-    cosine_colours,
+    Scale,
+    colours,
     shortened,
     text_width,
     wrapped,
@@ -22,7 +23,6 @@ from search.render.picture.canvas import (
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.colors import Colormap
     from numpy.typing import NDArray
 
 NARROWEST_SCALE = 2.2  # inches, for the numbers below it
@@ -52,7 +52,7 @@ def draw_cells(
     block: Block,
     cells: NDArray[np.floating],
     end: float,
-    colours: Colormap,
+    scale: Scale,
     row_tones: Sequence[str],
     column_tones: Sequence[str],
 ) -> None:
@@ -62,7 +62,7 @@ def draw_cells(
     rows, columns = cells.shape
     axes = canvas.axes(block.x, block.y, columns * block.cell, rows * block.cell)
     axes.pcolormesh(
-        np.arange(columns + 1), np.arange(rows + 1), cells, cmap=colours, vmin=-end, vmax=end, edgecolors=GRID,
+        np.arange(columns + 1), np.arange(rows + 1), cells, cmap=colours(scale), vmin=-end, vmax=end, edgecolors=GRID,
         linewidth=0.4,
     )  # fmt: skip
     axes.set_xlim(0, columns)
@@ -81,36 +81,39 @@ def draw_cells(
             ha="center", rotation=90, color=column_tones[j],
         )  # fmt: skip
     if block.cell >= _NUMBERS_FROM:
-        _draw_numbers(canvas, block, cells, end, colours)
+        _draw_numbers(canvas, block, cells, end, scale)
 
 
-def draw_scale(canvas: Canvas, x: float, y: float, width: float, end: float, colours: Colormap) -> None:
-    """A strip of the colours with its two ends and the zero; a cell beyond an end has the end's colour."""
+def draw_scale(canvas: Canvas, x: float, y: float, width: float, end: float, scale: Scale) -> None:
+    """A strip of the colours with its ends, and the zero; a cell beyond an end has the end's colour."""
     import numpy as np
 
     width = min(width, 3.2)
-    axes = canvas.axes(x, y, width, 0.13)
-    axes.imshow(np.linspace(-1, 1, 256)[None, :], aspect="auto", cmap=colours, vmin=-1, vmax=1)
     number = f"{end:.4f}" if end < 1 else "1"
-    for share, label in ((0.0, f"-{number}"), (0.5, "0"), (1.0, f"+{number}")):
-        place = ("left", "center", "right")[int(share * 2)]
-        canvas.write(x + share * width, y + 0.17, label, 8, ha=place, color=FAINT)
+    marks = [(0.0, f"-{number}", "left"), (0.5, "0", "center"), (1.0, f"+{number}", "right")]
+    if scale == "attention":
+        marks = [(0.0, "0", "left"), (1.0, number, "right")]
+    shown = np.linspace(0 if scale == "attention" else -1, 1, 256)[None, :]
+    axes = canvas.axes(x, y, width, 0.13)
+    axes.imshow(shown, aspect="auto", cmap=colours(scale), vmin=-1, vmax=1)
+    for share, label, side in marks:
+        canvas.write(x + share * width, y + 0.17, label, 8, ha=side, color=FAINT)
 
 
 def _draw_numbers(
-    canvas: Canvas, block: Block, cells: NDArray[np.floating], end: float, colours: Colormap
+    canvas: Canvas, block: Block, cells: NDArray[np.floating], end: float, scale: Scale
 ) -> None:
-    places = 2 if end == 1 else 3
+    places, tones = 2 if end == 1 else 3, colours(scale)
     for i, row in enumerate(cells.tolist()):
         for j, value in enumerate(row):
             number = fixed(value, places).replace("0.", ".", 1)
             canvas.write(
                 block.x + (j + 0.5) * block.cell, block.y + (i + 0.5) * block.cell, number, 8,
-                ha="center", va="center", color=ink_on(colours((value / end + 1) / 2)),
+                ha="center", va="center", color=_ink_on(tones((value / end + 1) / 2)),
             )  # fmt: skip
 
 
-def ink_on(colour: tuple[float, float, float, float]) -> str:
+def _ink_on(colour: tuple[float, float, float, float]) -> str:
     """Dark or white, whichever is easier to read on a colour (relative luminance as in WCAG 2)."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -145,14 +148,14 @@ def sentences(found: Similarities) -> bytes:
     canvas.write(_MARGIN, _MARGIN - 0.1, f"{n} x {m} sentences", 12, weight="bold")
     x = _MARGIN + left
     block = Block(x, top, cell, labels if labelled else [], [], _SIZE)
-    draw_cells(canvas, block, found.cosines, 1.0, cosine_colours(), [INK] * n, [])
+    draw_cells(canvas, block, found.cosines, 1.0, "cosine", [INK] * n, [])
     if labelled:
         for j, name in enumerate(names):
             canvas.write(
                 x + (j + 0.5) * cell, top - 0.06, name, _SIZE if cell > 0.4 else 6.5, ha="center", va="bottom"
             )
     y = top + n * cell + 0.2
-    draw_scale(canvas, x, y, max(m * cell, NARROWEST_SCALE), 1.0, cosine_colours())
+    draw_scale(canvas, x, y, max(m * cell, NARROWEST_SCALE), 1.0, "cosine")
     for i, line in enumerate([*legend, *notes]):
         tone = INK if i < len(legend) else FAINT
         canvas.write(_MARGIN, y + 0.55 + 0.2 * i, line, 8.5, color=tone)

@@ -17,8 +17,7 @@ from search.render.picture.canvas import (
     PLUS,
     Canvas,
     Lettering,
-    contribution_colours,
-    cosine_colours,
+    Scale,
     fitted,
     shortened,
     text_width,
@@ -30,6 +29,8 @@ from search.render.units import Part, Unit, Units, largest_addend, left_out, par
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from search.records.tokens import Matrix
 
 MOST_ROWS, MOST_COLUMNS = 24, 40
 _MARGIN, _BARS, _GAP = 0.35, 0.95, 0.5
@@ -72,23 +73,17 @@ def explanation(
 
     _draw_head(canvas, why, hit)
     largest = limit or largest_addend(shown.units)
-    blocks = (
-        (
-            first,
-            "Contributions: what made the score",
-            shown.units.contributions,
-            largest,
-            contribution_colours(),
-        ),
-        (second, _cosine_title(why), shown.units.similarity, 1.0, cosine_colours()),
-    )
-    for x, title, cells, end, colours in blocks:
+    cosines = f"Cosines at layer {why.similarity_layer}: which word is like which"
+    drawn_matrices: list[tuple[float, str, Matrix, float, Scale]] = [
+        (first, "Contributions: what made the score", shown.units.contributions, largest, "contribution"),
+        (second, cosines, shown.units.similarity, 1.0, "cosine"),
+    ]
+    below_labels = top + matrix_height + below + 0.1
+    for x, title, cells, end, scale in drawn_matrices:
         block = Block(x, top, cell, row_labels, column_labels, label_size, word_lines(shown.units))
         canvas.write(x - left, _MARGIN + head_height, title, 11, weight="bold")
-        draw_cells(canvas, block, cells, end, colours, _tones(rows), _tones(columns))
-        draw_scale(
-            canvas, x, top + matrix_height + below + 0.1, max(matrix_width, NARROWEST_SCALE), end, colours
-        )
+        draw_cells(canvas, block, cells, end, scale, _tones(rows), _tones(columns))
+        draw_scale(canvas, x, below_labels, max(matrix_width, NARROWEST_SCALE), end, scale)
     _draw_sums(canvas, first, top, cell, shown)
     canvas.foot(notes, _MARGIN)
     return canvas.png(f"Why: {why.query}")
@@ -118,10 +113,6 @@ def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
         size, style = (12, {"weight": "bold"}) if first else (10, {"color": FAINT})
         shown = fitted(canvas.lettering.drawable(line), canvas.width - 2 * _MARGIN, size, bold=first)
         canvas.write(_MARGIN, _MARGIN - 0.1 + 0.27 * i, shown, size, **style)
-
-
-def _cosine_title(why: Explanation) -> str:
-    return f"Cosines at layer {why.similarity_layer}: which word is like which"
 
 
 def _notes(why: Explanation, shown: Part, lettering: Lettering, width: float) -> list[str]:
@@ -160,15 +151,9 @@ def _draw_sums(canvas: Canvas, x: float, y: float, cell: float, shown: Part) -> 
     beside = canvas.axes(x + columns * cell + 0.06, y, _BARS - 0.06, rows * cell)
     _bars(beside, shown.query_added, largest, upright=False)
     size = 8.0 if cell > 0.4 else 6.5
+    right = x + columns * cell + _BARS + 0.04
     for i, value in enumerate(shown.query_added):
-        canvas.write(
-            x + columns * cell + _BARS + 0.04,
-            y + (i + 0.5) * cell,
-            f"{value:+.3f}",
-            size,
-            va="center",
-            color=FAINT,
-        )
+        canvas.write(right, y + (i + 0.5) * cell, f"{value:+.3f}", size, va="center", color=FAINT)
     for j, value in enumerate(shown.passage_added):
         if cell > 0.4 or abs(value) > largest:
             canvas.write(
