@@ -15,20 +15,20 @@ _AROUND = 150  # characters of the passage on each side of an answer
 _MOST_PLACES = 4
 
 
-def answers(found: Answers, *, width: int = 80, colour: bool = False) -> str:
+def answers(reply: Answers, *, width: int = 80, colour: bool = False) -> str:
     """Each answer with its place, how its score is made up, and the passage around it."""
     canvas = Canvas(width, colour)
-    for answer in found.answers:
+    for answer in reply.answers:
         _draw(canvas, answer)
-    if not found.answers:
-        canvas.line(no_answer_line(found), style="bold")
-        if found.nearest:
+    if not reply.answers:
+        canvas.line(no_answer_line(reply), style="bold")
+        if reply.nearest:
             canvas.gap()
             canvas.line("The nearest:")
-            _draw(canvas, found.nearest)
-    if found.passages:
-        canvas.line(reading_line(found), style="dim")
-    canvas.notes(found.notes)
+            _draw(canvas, reply.nearest)
+    if reply.passages:
+        canvas.line(reading_line(reply), style="dim")
+    canvas.notes(reply.notes)
     return canvas.drawn().rstrip("\n")
 
 
@@ -103,33 +103,33 @@ def also_line(answer: Answer) -> str:
     return f"also: {', '.join(said)}" if said else ""
 
 
-def no_answer_line(found: Answers) -> str:
+def no_answer_line(reply: Answers) -> str:
     """That there is no answer, and why."""
-    if not found.passages:
+    if not reply.passages:
         return "No answer: there is no passage to read."
-    read = "the text" if found.passages == 1 else f"any of the {found.passages:,} passages"
-    if found.nearest is None:
+    read = "the text" if reply.passages == 1 else f"any of the {reply.passages:,} passages"
+    if reply.nearest is None:
         return f"No answer: the reader's tokenizer leaves nothing of {read}."
-    if not found.no_answer_margin:
+    if not reply.no_answer_margin:
         return f"No answer: no span in {read} scores as much as no answer does."
-    return f"No answer: no span in {read} has a margin of {found.no_answer_margin:g} over no answer."
+    return f"No answer: no span in {read} has a margin of {reply.no_answer_margin:g} over no answer."
 
 
-def reading_line(found: Answers) -> str:
+def reading_line(reply: Answers) -> str:
     """What was read, by whom, and how much of it holds no answer."""
-    passages, windows = counted(found.passages, "passage"), counted(found.windows, "window")
-    said = f"{passages} in {windows} read by {one_line(found.model)}"
-    if found.answers and found.unanswered:
-        said += f"; {found.unanswered:,} of them without an answer"
-    if found.more:
-        said += f"; {counted(found.more, 'further answer')} not shown"
+    passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
+    said = f"{passages} in {windows} read by {one_line(reply.model)}"
+    if reply.answers and reply.unanswered:
+        said += f"; {reply.unanswered:,} of them without an answer"
+    if reply.more:
+        said += f"; {counted(reply.more, 'further answer')} not shown"
     return f"{said}."
 
 
-def as_json(found: Answers, *, logits: bool = False) -> str:
+def as_json(reply: Answers, *, logits: bool = False) -> str:
     """One JSON document; with `logits` the tokens of each window and their logits, too."""
-    whole = json.plain(found)
-    for answer in (*whole["answers"], *([whole["nearest"]] if found.nearest else ())):
+    whole = json.plain(reply)
+    for answer in (*whole["answers"], *([whole["nearest"]] if reply.nearest else ())):
         if not logits:
             answer["window"] = _without_logits(answer["window"])
     return json.document(whole)

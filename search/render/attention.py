@@ -26,7 +26,7 @@ CAVEATS = (
 
 
 def attention(
-    found: Attention,
+    attention: Attention,
     layer: int | None = None,
     head: int | None = None,
     *,
@@ -42,96 +42,96 @@ def attention(
         rollout: instead, what rollout makes of the layers up to `layer`, all by default.
     """
     canvas = Canvas(width, colour)
-    canvas.line(title(found, layer, head, rollout=rollout), style="bold")
+    canvas.line(title(attention, layer, head, rollout=rollout), style="bold")
     canvas.gap()
-    n = len(found.tokens)
+    n = len(attention.tokens)
     if n > (MOST_LARGE if layer or rollout else MOST_SMALL):
         canvas.line(
             f"{n} tokens are too many to draw here; --html, --png and --json have them all.", style="dim"
         )
     elif layer or rollout:
-        names = labels(found)
+        names = labels(attention)
         numbered = [f"{i} {name}" for i, name in enumerate(names)]
         draw_cells(
-            canvas, numbered, names, chosen(found, layer, head, rollout=rollout).tolist(), 1.0, places=2
+            canvas, numbered, names, chosen(attention, layer, head, rollout=rollout).tolist(), 1.0, places=2
         )
     else:
-        _draw_all(canvas, found)
+        _draw_all(canvas, attention)
     canvas.gap()
-    for said in (rows_line(found), *CAVEATS):
+    for said in (rows_line(attention), *CAVEATS):
         canvas.line(said, style="dim")
     return canvas.drawn()
 
 
 def as_json(
-    found: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
+    attention: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
 ) -> str:
     """Tokens and weights: of all heads (layers, heads, n, n), or of what `layer` and `head` name, (n, n)."""
     every = layer is None and not rollout
     return json.document(
         {
-            "texts": found.texts,
-            "tokens": found.tokens,
-            "model": found.model,
-            "layers": found.layers,
-            "heads": found.heads,
+            "texts": attention.texts,
+            "tokens": attention.tokens,
+            "model": attention.model,
+            "layers": attention.layers,
+            "heads": attention.heads,
             "layer": layer,
             "head": head,
             "rollout": rollout,
-            "row_error": found.row_error,
-            "weights": found.weights if every else chosen(found, layer, head, rollout=rollout),
+            "row_error": attention.row_error,
+            "weights": attention.weights if every else chosen(attention, layer, head, rollout=rollout),
         }
     )
 
 
-def title(found: Attention, layer: int | None, head: int | None, *, rollout: bool = False) -> str:
+def title(attention: Attention, layer: int | None, head: int | None, *, rollout: bool = False) -> str:
     """What a picture shows."""
     if rollout:
-        return f"Attention rollout, layers 1 to {layer or found.layers}"
+        return f"Attention rollout, layers 1 to {layer or attention.layers}"
     if layer is None:
-        return f"Attention of {found.layers} layers with {found.heads} heads each"
+        return f"Attention of {attention.layers} layers with {attention.heads} heads each"
     if head is None:
-        return f"Attention in layer {layer}, mean of {found.heads} heads"
+        return f"Attention in layer {layer}, mean of {attention.heads} heads"
     return f"Attention in layer {layer}, head {head}"
 
 
-def chosen(found: Attention, layer: int | None, head: int | None, *, rollout: bool = False) -> Matrix:
+def chosen(attention: Attention, layer: int | None, head: int | None, *, rollout: bool = False) -> Matrix:
     """The (n, n) matrix that a title of `title` names."""
     if rollout:
-        return found.rollout(layer)
+        return attention.rollout(layer)
     assert layer is not None
-    return found.matrix(layer, head)
+    return attention.matrix(layer, head)
 
 
-def rows_line(found: Attention) -> str:
+def rows_line(attention: Attention) -> str:
     """How to read a picture, and the check of its rows."""
     return (
         "A row reads, a column is read. Every row sums to 1 "
-        f"(largest difference {found.row_error:.1e}); {len(found.tokens)} tokens, {one_line(found.model)}."
+        f"(largest difference {attention.row_error:.1e}); {len(attention.tokens)} tokens, {one_line(attention.model)}."
     )
 
 
-def labels(found: Attention) -> list[str]:
-    return [one_line(token.text) for token in found.tokens]
+def labels(attention: Attention) -> list[str]:
+    return [one_line(token.text) for token in attention.tokens]
 
 
-def _draw_all(canvas: Canvas, found: Attention) -> None:
+def _draw_all(canvas: Canvas, attention: Attention) -> None:
     """Every head as n lines of n shades, as many beside each other as fit; shades are of square roots."""
-    n = len(found.tokens)
+    n = len(attention.tokens)
     cell = max(n, 6)
     at_once = max(1, (canvas.width + 2) // (cell + 2))
-    for layer in range(1, found.layers + 1):
-        for first in range(0, found.heads, at_once):
-            heads = range(first + 1, min(first + at_once, found.heads) + 1)
+    for layer in range(1, attention.layers + 1):
+        for first in range(0, attention.heads, at_once):
+            heads = range(first + 1, min(first + at_once, attention.heads) + 1)
             names = (f"{layer}-{head}".ljust(cell) for head in heads)
             canvas.line("  ".join(names), style="bold", whole=True)
-            roots = [np.sqrt(found.matrix(layer, head)) for head in heads]
+            roots = [np.sqrt(attention.matrix(layer, head)) for head in heads]
             for i in range(n):
                 lines = (
                     "".join(shade(value, 1.0) for value in root[i].tolist()).ljust(cell) for root in roots
                 )
                 canvas.line("  ".join(lines), style="blue", whole=True)
             canvas.gap()
-    listed = " · ".join(f"{i} {name}" for i, name in enumerate(labels(found)))
+    listed = " · ".join(f"{i} {name}" for i, name in enumerate(labels(attention)))
     canvas.line(f"layer-head; rows and columns in the order of the tokens: {listed}", style="dim")
     canvas.line("A shade grows with the square root of a weight.", style="dim")

@@ -34,15 +34,15 @@ _WAYS_OUT = {
 }
 
 
-def contrast(found: Contrast, *, width: int = 80, colour: bool = False) -> str:
+def contrast(compared: Contrast, *, width: int = 80, colour: bool = False) -> str:
     """The two passages, and the gap of their scores word by word; `width` characters wide."""
     canvas = Canvas(width, colour)
-    canvas.line(("query  ", "dim"), (one_line(found.query), "bold"))
-    _draw_hit(canvas, "A", found.a)
-    _draw_hit(canvas, "B", found.b)
-    above, below = ("A", "B") if found.gap >= 0 else ("B", "A")
-    canvas.title(f"Why {above} is above {below}" if found.gap else "A and B have equal scores")
-    _draw_gap(canvas, found, "A", "B")
+    canvas.line(("query  ", "dim"), (one_line(compared.query), "bold"))
+    _draw_hit(canvas, "A", compared.a)
+    _draw_hit(canvas, "B", compared.b)
+    above, below = ("A", "B") if compared.gap >= 0 else ("B", "A")
+    canvas.title(f"Why {above} is above {below}" if compared.gap else "A and B have equal scores")
+    _draw_gap(canvas, compared, "A", "B")
     return canvas.drawn()
 
 
@@ -60,11 +60,11 @@ def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:
     canvas.line(headings(hit), style="bold", indent=17)
 
 
-def _draw_gap(canvas: Canvas, found: Contrast, a: str, b: str) -> None:
+def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
     """The sum that makes the gap, then what each query word has to do with it, largest first."""
-    total = sum(word.gap for word in found.words)
+    total = sum(word.gap for word in compared.words)
     canvas.line(
-        f"gap {found.gap:+.6f} = {total:+.6f} (sum of the lines below) {signed(found.residual)} (residual)"
+        f"gap {compared.gap:+.6f} = {total:+.6f} (sum of the lines below) {signed(compared.residual)} (residual)"
     )
     canvas.gap()
     roomy = canvas.width >= _ROOMY
@@ -76,53 +76,53 @@ def _draw_gap(canvas: Canvas, found: Contrast, a: str, b: str) -> None:
         if roomy:
             columns.append(Column("with", overflow="fold", ratio=1, style="dim"))
     table = grid(*columns, gap=1)
-    largest = max((abs(word.gap) for word in found.words), default=0.0)
-    for word in _in_order(found):
+    largest = max((abs(word.gap) for word in compared.words), default=0.0)
+    for word in _in_order(compared):
         gap, in_a, in_b = f"{word.gap:+.4f}", f"{word.in_a:+.4f}", f"{word.in_b:+.4f}"
         if roomy:
             sides = (in_a, _names(word.found_in_a), in_b, _names(word.found_in_b))
             table.add_row(share_name(word), gap, signed_bar(word.gap, largest, _BAR), *sides)
         else:
             table.add_row(share_name(word), gap, in_a, in_b)
-    in_a = f"{sum(word.in_a for word in found.words):+.4f}"
-    in_b = f"{sum(word.in_b for word in found.words):+.4f}"
+    in_a = f"{sum(word.in_a for word in compared.words):+.4f}"
+    in_b = f"{sum(word.in_b for word in compared.words):+.4f}"
     sums = ("", in_a, "", in_b, "") if roomy else (in_a, in_b)
     table.add_row("sum", f"{total:+.4f}", *sums, style="bold")
     canvas.table(table)
 
 
-def _in_order(found: Contrast) -> list[Difference]:
+def _in_order(compared: Contrast) -> list[Difference]:
     """Words by what they add to the gap, then special tokens and the like."""
-    words = [word for word in found.words if word.kind in ("word", "term")]
-    return sorted(words, key=lambda word: -word.gap) + [word for word in found.words if word not in words]
+    words = [word for word in compared.words if word.kind in ("word", "term")]
+    return sorted(words, key=lambda word: -word.gap) + [word for word in compared.words if word not in words]
 
 
-def _names(found: Sequence[Partner]) -> str:
-    return ", ".join(one_line(partner.text) for partner in found[:_NAMES])
+def _names(named: Sequence[Partner]) -> str:
+    return ", ".join(one_line(partner.text) for partner in named[:_NAMES])
 
 
-def why_not(found: WhyNot, *, width: int = 80, colour: bool = False) -> str:
+def why_not(standing: WhyNot, *, width: int = 80, colour: bool = False) -> str:
     """The answer in one sentence, then where the document stands and what it was matched on."""
     canvas = Canvas(width, colour)
-    canvas.line(("query  ", "dim"), (one_line(found.query), "bold"))
-    canvas.line(("wanted ", "dim"), (escape(found.document), "cyan"), whole=True)
-    canvas.title(_answer(found))
-    if found.cause == "not indexed" and found.reason in _WAYS_OUT:
-        canvas.line(_WAYS_OUT[found.reason])
-    if found.hit is not None:
-        _draw_passage(canvas, found, found.hit)
+    canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
+    canvas.line(("wanted ", "dim"), (escape(standing.document), "cyan"), whole=True)
+    canvas.title(_answer(standing))
+    if standing.cause == "not indexed" and standing.reason in _WAYS_OUT:
+        canvas.line(_WAYS_OUT[standing.reason])
+    if standing.hit is not None:
+        _draw_passage(canvas, standing, standing.hit)
     return canvas.drawn()
 
 
-def _answer(found: WhyNot) -> str:
+def _answer(standing: WhyNot) -> str:
     """What is to be said first."""
-    detail = f" ({escape(found.detail)})" if found.detail else ""
-    if found.hit is None:
-        return f"It is not in the index: {found.reason}{detail}."
-    ranks = f"p{found.hit.passage_id} ranks {found.hit.rank:,} of {found.passages:,} passages"
+    detail = f" ({escape(standing.detail)})" if standing.detail else ""
+    if standing.hit is None:
+        return f"It is not in the index: {standing.reason}{detail}."
+    ranks = f"p{standing.hit.passage_id} ranks {standing.hit.rank:,} of {standing.passages:,} passages"
     return {
-        "found": f"It is among the first {found.k} hits: {ranks}.",
-        "lower": f"Others score higher: {ranks}, and {found.k} hits were asked for.",
+        "found": f"It is among the first {standing.k} hits: {ranks}.",
+        "lower": f"Others score higher: {ranks}, and {standing.k} hits were asked for.",
         "limit": f"Its score would do: {ranks}. But its document has as many hits as may be shown of one; "
         "ask with: --per-document 0",
         "changed": f"Its file has changed since it was indexed{detail}. Of the text before, {ranks}. "
@@ -130,21 +130,21 @@ def _answer(found: WhyNot) -> str:
         "gone": f"Its file is not there any more. Of the text that is still in the index, {ranks}.",
         "filtered": f"A filter leaves it out: {ranks}.",
         "missed": f"The approximate search overlooked it: {ranks}.",
-    }[found.cause]
+    }[standing.cause]
 
 
-def _draw_passage(canvas: Canvas, found: WhyNot, hit: Hit) -> None:
-    if found.contrast is not None:
-        _draw_hit(canvas, "last", found.contrast.a)
+def _draw_passage(canvas: Canvas, standing: WhyNot, hit: Hit) -> None:
+    if standing.contrast is not None:
+        _draw_hit(canvas, "last", standing.contrast.a)
     _draw_hit(canvas, "it", hit)
     canvas.line(snippet(hit), style="dim", indent=17)
     canvas.gap()
-    if found.matched_on:
+    if standing.matched_on:
         canvas.line("What it was matched on", style="bold")
-        for share in found.matched_on:
+        for share in standing.matched_on:
             most = f": {partners(share.partners)}" if share.partners else ""
             canvas.line(f"  {share_name(share)} {share.contribution:+.4f}{most}")
         canvas.gap()
-    if found.contrast is not None:
+    if standing.contrast is not None:
         canvas.line("What it lacks against the last hit", style="bold")
-        _draw_gap(canvas, found.contrast, "last", "it")
+        _draw_gap(canvas, standing.contrast, "last", "it")

@@ -28,18 +28,18 @@ _PAIR_COLUMNS = ("row", "column", "first", "second", "contribution", "cosine")
 Cell = str | int | float | None
 
 
-def hits(found: Sequence[Hit]) -> str:
+def hits(ranked: Sequence[Hit]) -> str:
     """A line of HIT_COLUMNS for each hit."""
-    return _written([HIT_COLUMNS, *([getattr(hit, name) for name in HIT_COLUMNS] for hit in found)])
+    return _written([HIT_COLUMNS, *([getattr(hit, name) for name in HIT_COLUMNS] for hit in ranked)])
 
 
-def sentences(found: Similarities) -> str:
+def sentences(similarities: Similarities) -> str:
     """n lines of m cosines, with the sentences as header line and first column."""
-    rows = zip(found.rows, found.cosines.tolist(), strict=True)
-    return _written([("", *found.columns), *((text, *cosines) for text, cosines in rows)])
+    rows = zip(similarities.rows, similarities.cosines.tolist(), strict=True)
+    return _written([("", *similarities.columns), *((text, *cosines) for text, cosines in rows)])
 
 
-def pairs(found: Units) -> str:
+def pairs(drawn: Units) -> str:
     """A line for each pair of the two texts' units, with both numbers."""
     rows = [
         (
@@ -47,18 +47,18 @@ def pairs(found: Units) -> str:
             j + 1,
             first.label,
             second.label,
-            float(found.contributions[i, j]),
-            float(found.similarity[i, j]),
+            float(drawn.contributions[i, j]),
+            float(drawn.similarity[i, j]),
         )
-        for i, first in enumerate(found.query)
-        for j, second in enumerate(found.passage)
+        for i, first in enumerate(drawn.query)
+        for j, second in enumerate(drawn.passage)
     ]
     return _written([_PAIR_COLUMNS, *rows])
 
 
-def queries(found: Evaluation) -> str:
+def queries(evaluated: Evaluation) -> str:
     """Query by query: setting, query, every figure, what was found first, the text of the query."""
-    metrics = list(found.queries[0].values)
+    metrics = list(evaluated.queries[0].values)
     rows: list[Sequence[Cell]] = [
         (
             measured.setting.name,
@@ -67,7 +67,7 @@ def queries(found: Evaluation) -> str:
             query.found[0] if query.found else "",
             query.text,
         )
-        for measured in found.settings
+        for measured in evaluated.settings
         for query in measured.queries
     ]
     return _written([("setting", "query", *metrics, "first", "text"), *rows])

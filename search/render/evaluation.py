@@ -19,16 +19,16 @@ _WHOLE = (
 )  # fmt: skip
 
 
-def evaluation(found: Evaluation, *, width: int = 80, colour: bool = False) -> str:
+def evaluation(evaluated: Evaluation, *, width: int = 80, colour: bool = False) -> str:
     """The figures with their intervals, how long queries take, settings compared, and what has to be known."""
     canvas = Canvas(width, colour)
-    split = f" ({one_line(found.split)})" if found.split else ""
-    canvas.line(one_line(found.dataset) + split, style="bold")
-    canvas.line(_judged(found), style="dim")
+    split = f" ({one_line(evaluated.split)})" if evaluated.split else ""
+    canvas.line(one_line(evaluated.dataset) + split, style="bold")
+    canvas.line(_judged(evaluated), style="dim")
     canvas.gap()
-    _draw_figures(canvas, found.settings)
-    _draw_latency(canvas, found)
-    compared = [comparison for comparison in found.comparisons if comparison.metric == found.primary]
+    _draw_figures(canvas, evaluated.settings)
+    _draw_latency(canvas, evaluated)
+    compared = [comparison for comparison in evaluated.comparisons if comparison.metric == evaluated.primary]
     if compared:
         canvas.gap()
     for comparison in compared:
@@ -36,26 +36,26 @@ def evaluation(found: Evaluation, *, width: int = 80, colour: bool = False) -> s
             f"{comparison.better:,} queries, worse for {comparison.worse:,}, equal for {comparison.equal:,}"
         )
         canvas.line(*compared_parts(comparison, comparison.metric), f"; better for {counts}")
-    if found.notes:
+    if evaluated.notes:
         canvas.gap()
-    canvas.notes(found.notes)
+    canvas.notes(evaluated.notes)
     return canvas.drawn()
 
 
-def _judged(found: Evaluation) -> str:
+def _judged(evaluated: Evaluation) -> str:
     """What the figures are of."""
-    queries = len(found.queries)
-    if found.task == "qa":
-        indexed = f", {found.passages:,} passages" if found.index else ""
-        held = f"{queries:,} questions, {found.judgements:,} gold answers; {found.documents:,} paragraphs{indexed}"
-        return f"{held}; read by {one_line(found.model)}"
-    if found.task == "sts":
+    queries = len(evaluated.queries)
+    if evaluated.task == "qa":
+        indexed = f", {evaluated.passages:,} passages" if evaluated.index else ""
+        held = f"{queries:,} questions, {evaluated.judgements:,} gold answers"
+        return f"{held}; {evaluated.documents:,} paragraphs{indexed}; read by {one_line(evaluated.model)}"
+    if evaluated.task == "sts":
         held = f"{queries:,} pairs of sentences"
     else:
-        gold = "gold spans" if found.task == "spans" else "judgements"
-        held = f"{queries:,} queries, {found.judgements:,} {gold}; {found.documents:,} documents"
-        held += f", {found.passages:,} passages" if found.index else ", ranked whole"
-    return f"{held}; {one_line(found.model)}, {found.pooling}"
+        gold = "gold spans" if evaluated.task == "spans" else "judgements"
+        held = f"{queries:,} queries, {evaluated.judgements:,} {gold}; {evaluated.documents:,} documents"
+        held += f", {evaluated.passages:,} passages" if evaluated.index else ", ranked whole"
+    return f"{held}; {one_line(evaluated.model)}, {evaluated.pooling}"
 
 
 def _draw_figures(canvas: Canvas, settings: Sequence[Measured]) -> None:
@@ -79,13 +79,13 @@ def _draw_figures(canvas: Canvas, settings: Sequence[Measured]) -> None:
     canvas.table(table)
 
 
-def _draw_latency(canvas: Canvas, found: Evaluation) -> None:
-    timed = [(measured.setting.name, measured.latency) for measured in found.settings if measured.latency]
+def _draw_latency(canvas: Canvas, evaluated: Evaluation) -> None:
+    timed = [(measured.setting.name, measured.latency) for measured in evaluated.settings if measured.latency]
     if timed:
         canvas.gap()
     for name, took in timed:
         said = f"{took.p50:.1f} ms (median), {took.p95:.1f} ms (95th percentile)"
-        asked = "a question" if found.task == "qa" else f"a warm query with {took.k} hits"
+        asked = "a question" if evaluated.task == "qa" else f"a warm query with {took.k} hits"
         canvas.line(f"{asked}, {one_line(name)}: {said}")
 
 
@@ -105,29 +105,31 @@ def compared_parts(comparison: Comparison, metric: str) -> tuple[str, tuple[str,
     )
 
 
-def as_json(found: Evaluation, *, per_query: bool = False) -> str:
+def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
     """One JSON document: the figures under "metrics", or with several settings a list under "settings"; single
     queries only where they are asked for."""
     names = ("setting", "metrics", "latency", *(["queries"] if per_query else []))
-    settings = [{name: getattr(measured, name) for name in names} for measured in found.settings]
-    figures: dict[str, Any] = {"settings": settings, "comparisons": found.comparisons}
-    whole = {name: getattr(found, name) for name in _WHOLE}
+    settings = [{name: getattr(measured, name) for name in names} for measured in evaluated.settings]
+    figures: dict[str, Any] = {"settings": settings, "comparisons": evaluated.comparisons}
+    whole = {name: getattr(evaluated, name) for name in _WHOLE}
     return json.document(
         {
             **whole,
-            "query_count": len(found.queries),
+            "query_count": len(evaluated.queries),
             **(settings[0] if len(settings) == 1 else figures),
-            "notes": found.notes,
+            "notes": evaluated.notes,
         }
     )
 
 
-def entities(found: EntityEvaluation, *, width: int = 80, colour: bool = False) -> str:
+def entities(evaluated: EntityEvaluation, *, width: int = 80, colour: bool = False) -> str:
     """Precision, recall and F1 by type and over all, each with its interval, and what has to be known."""
     canvas = Canvas(width, colour)
-    canvas.line(one_line(found.dataset), style="bold")
-    counts = f"{found.sentences:,} sentences, {found.words:,} words, {found.micro.gold:,} entities"
-    canvas.line(f"{counts}; {one_line(found.model)}, {duration(found.seconds)}", style="dim")
+    canvas.line(one_line(evaluated.dataset), style="bold")
+    counts = (
+        f"{evaluated.sentences:,} sentences, {evaluated.words:,} words, {evaluated.micro.gold:,} entities"
+    )
+    canvas.line(f"{counts}; {one_line(evaluated.model)}, {duration(evaluated.seconds)}", style="dim")
     canvas.gap()
     table = grid(
         "type",
@@ -135,8 +137,8 @@ def entities(found: EntityEvaluation, *, width: int = 80, colour: bool = False) 
         Column("F1, 95 % interval", no_wrap=True),
         *map(number, ("gold", "found", "right")),
     )
-    for figures in (*found.types, found.micro):
-        style = "bold" if figures is found.micro else ""
+    for figures in (*evaluated.types, evaluated.micro):
+        style = "bold" if figures is evaluated.micro else ""
         means = (f"{figure.mean:.4f}" for figure in (figures.precision, figures.recall, figures.f1))
         table.add_row(
             Text(one_line(figures.name), style=style),
@@ -146,18 +148,21 @@ def entities(found: EntityEvaluation, *, width: int = 80, colour: bool = False) 
         )
     canvas.table(table)
     canvas.gap()
-    canvas.line(f"mean of the types' F1: {found.macro_f1:.4f}")
+    canvas.line(f"mean of the types' F1: {evaluated.macro_f1:.4f}")
     precision, recall = (
-        f"{figure.mean:.4f} ({interval(figure)})" for figure in (found.micro.precision, found.micro.recall)
+        f"{figure.mean:.4f} ({interval(figure)})"
+        for figure in (evaluated.micro.precision, evaluated.micro.recall)
     )
     canvas.line(f"over all: precision {precision}, recall {recall}")
-    if found.mapping:
-        said = ", ".join(f"{old} as {new}" for old, new in found.mapping.items())
+    if evaluated.mapping:
+        said = ", ".join(f"{old} as {new}" for old, new in evaluated.mapping.items())
         canvas.line(f"taken: {one_line(said)}", style="dim")
-    canvas.notes(found.notes)
+    canvas.notes(evaluated.notes)
     return canvas.drawn()
 
 
-def entities_json(found: EntityEvaluation) -> str:
+def entities_json(evaluated: EntityEvaluation) -> str:
     """One JSON document, the figures over all under "metrics"; the predictions have a file of their own."""
-    return json.document({"task": "ner", "metrics": found.metrics, "all": found.micro, **json.plain(found)})
+    return json.document(
+        {"task": "ner", "metrics": evaluated.metrics, "all": evaluated.micro, **json.plain(evaluated)}
+    )

@@ -127,16 +127,16 @@ def percentiles_of(hits: Sequence[Hit]) -> str:
     "Hits 1-4 score above all of 2,000 random pairs, hit 10 above 98.6 %." Where scores fall to what one in twenty
     random pairs reaches, it says from which hit on.
     """
-    found = [hit.percentile for hit in hits if hit.percentile is not None]
-    if not found or len(found) < len(hits):
+    percentiles = [hit.percentile for hit in hits if hit.percentile is not None]
+    if not percentiles or len(percentiles) < len(hits):
         return ""
-    alike = sum(share == found[0] for share in found) if found[0] == 100 else 1
+    alike = sum(share == percentiles[0] for share in percentiles) if percentiles[0] == 100 else 1
     which = "Hit 1 scores" if alike == 1 else f"Hits 1-{alike} score"
     said = f"{which} {percentile_of(hits[0])}"
-    if alike < len(found):
-        said += f", hit {len(found)} above {_number(found[-1])} %"
-    high = sum(share >= _HIGH for share in found)
-    if 1 <= high < len(found) - 1:
+    if alike < len(percentiles):
+        said += f", hit {len(percentiles)} above {_number(percentiles[-1])} %"
+    high = sum(share >= _HIGH for share in percentiles)
+    if 1 <= high < len(percentiles) - 1:
         said += f"; from hit {high + 1} on less than {_HIGH:.0f} %"
     return f"{said}."
 
@@ -151,13 +151,13 @@ def hub_warning(hit: Hit) -> str:
     )
 
 
-def random_pairs(found: RandomPairs | None) -> str:
+def random_pairs(pairs: RandomPairs | None) -> str:
     """What random pairs score: "median 0.13, 95 % below 0.33, 99 % below 0.44 (2,000 pairs)"."""
-    if found is None:
+    if pairs is None:
         return "no sample (it takes a run of indexing, and 50 passages or more)"
     return (
-        f"median {found.median:.2f}, 95 % below {found.p95:.2f}, 99 % below {found.p99:.2f} "
-        f"({found.pairs:,} pairs)"
+        f"median {pairs.median:.2f}, 95 % below {pairs.p95:.2f}, 99 % below {pairs.p99:.2f} "
+        f"({pairs.pairs:,} pairs)"
     )
 
 

@@ -29,28 +29,28 @@ _CLOSEST = 5
 _LABEL = 12
 
 
-def sentences(found: Similarities, *, width: int = 80, colour: bool = False) -> str:
+def sentences(similarities: Similarities, *, width: int = 80, colour: bool = False) -> str:
     """A matrix of sentences: the sentences, the cosines, the closest pairs."""
     canvas = Canvas(width, colour)
-    rows = [str(i + 1) for i in range(len(found.rows))]
-    columns = rows if found.itself else [letters(j) for j in range(len(found.columns))]
-    _draw_legend(canvas, rows, found.rows)
-    if not found.itself:
+    rows = [str(i + 1) for i in range(len(similarities.rows))]
+    columns = rows if similarities.itself else [letters(j) for j in range(len(similarities.columns))]
+    _draw_legend(canvas, rows, similarities.rows)
+    if not similarities.itself:
         canvas.gap()
-        _draw_legend(canvas, columns, found.columns)
+        _draw_legend(canvas, columns, similarities.columns)
     canvas.gap()
     shape = f"{len(rows)} x {len(columns)} cosines"
-    large = max(found.cosines.shape) > _MOST_SENTENCES
+    large = max(similarities.cosines.shape) > _MOST_SENTENCES
     if large:
         canvas.line(
             f"{shape} are too many to draw here; --html, --png, --csv and --json have them all.", style="dim"
         )
     else:
-        draw_cells(canvas, rows, columns, found.cosines.tolist(), 1.0, places=2)
+        draw_cells(canvas, rows, columns, similarities.cosines.tolist(), 1.0, places=2)
     canvas.title("Closest pairs")
-    for i, j in found.closest(4 * _CLOSEST if large else _CLOSEST):
-        canvas.line(f"  {found.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
-    canvas.line(f"  ({shape}, {found.pooling} pooling, {one_line(found.model)})", style="dim")
+    for i, j in similarities.closest(4 * _CLOSEST if large else _CLOSEST):
+        canvas.line(f"  {similarities.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
+    canvas.line(f"  ({shape}, {similarities.pooling} pooling, {one_line(similarities.model)})", style="dim")
     return canvas.drawn()
 
 
@@ -61,10 +61,10 @@ def _draw_legend(canvas: Canvas, names: Sequence[str], texts: Sequence[str]) -> 
     canvas.table(table)
 
 
-def pairs(why: Explanation, found: Units, *, width: int = 80, colour: bool = False) -> str:
+def pairs(why: Explanation, drawn: Units, *, width: int = 80, colour: bool = False) -> str:
     """Both matrices of two texts, unit by unit: what made the cosine, then what is like what."""
     canvas = Canvas(width, colour)
-    shown = part(found, _MOST_TOKENS, _MOST_TOKENS)
+    shown = part(drawn, _MOST_TOKENS, _MOST_TOKENS)
     rows = [_short(unit.label) for unit in shown.units.query]
     columns = [_short(unit.label) for unit in shown.units.passage]
     canvas.line(("rows     ", "dim"), one_line(why.query))
@@ -73,7 +73,7 @@ def pairs(why: Explanation, found: Units, *, width: int = 80, colour: bool = Fal
     canvas.line(
         "cosine ",
         (f"{why.score:.6f}", "bold green"),
-        f" = {float(found.contributions.sum()):.6f} (the cells of the first matrix) {signed(why.residual)} (residual)",
+        f" = {float(drawn.contributions.sum()):.6f} (the cells of the first matrix) {signed(why.residual)} (residual)",
     )
     canvas.title("Contributions, in thousandths: they add up to the cosine")
     cells = (shown.units.contributions * 1000).tolist()

@@ -28,7 +28,7 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for somethin
 
 
 def hits(
-    found: Sequence[Hit],
+    ranked: Sequence[Hit],
     *,
     width: int = 80,
     colour: bool = False,
@@ -43,20 +43,20 @@ def hits(
         grouped: hits of one document stand together, and its name above them.
         around: what stands around each hit.
     """
-    if not found:
+    if not ranked:
         return f"No hits: {no_hits or _NO_PASSAGES}"
     canvas = Canvas(width, colour)
     before = None
-    for place, hit in enumerate(found):
+    for place, hit in enumerate(ranked):
         if grouped and hit.document != before:
             title = f"  {one_line(hit.title)}" if hit.title else ""
             canvas.line((escape(hit.document), "bold cyan"), (title, "bold"), whole=True)
             canvas.gap()
         before = hit.document
         _draw(canvas, hit, around[place] if around else Surroundings())
-    in_order = [hit.rank for hit in found] == list(range(1, len(found) + 1))
-    falling = all(a.score >= b.score for a, b in pairwise(found))
-    if in_order and falling and (said := percentiles_of(found)):
+    in_order = [hit.rank for hit in ranked] == list(range(1, len(ranked) + 1))
+    falling = all(a.score >= b.score for a, b in pairwise(ranked))
+    if in_order and falling and (said := percentiles_of(ranked)):
         canvas.line(said, style="dim")
     return canvas.drawn().rstrip("\n")
 
@@ -99,10 +99,10 @@ def _moved(rank: int, before: int) -> str:
     return f"(stays {rank})" if rank == before else f"(was {before})"
 
 
-def markdown(found: Sequence[Hit]) -> str:
+def markdown(ranked: Sequence[Hit]) -> str:
     """A numbered list with links that lead to the lines: `1. [title](path#L12-L20) 0.613`, and the passage."""
     entries = []
-    for hit in found:
+    for hit in ranked:
         lines = where(hit).rpartition(":")[2]
         anchor = f"#L{lines.replace('-', '-L')}" if re.fullmatch(r"\d+(-\d+)?", lines) else ""
         path = quote(PurePath(shown_path(hit.path)).as_posix().encode("utf-8", "surrogateescape"))
@@ -114,14 +114,14 @@ def markdown(found: Sequence[Hit]) -> str:
     return "\n\n".join(entries)
 
 
-def paths(found: Sequence[Hit]) -> list[str]:
+def paths(ranked: Sequence[Hit]) -> list[str]:
     """The files of the hits, each once, best first; relative to the current folder where they lie beneath it."""
-    return list(dict.fromkeys(shown_path(hit.path) for hit in found))
+    return list(dict.fromkeys(shown_path(hit.path) for hit in ranked))
 
 
-def path_lines(found: Sequence[Hit]) -> str:
+def path_lines(ranked: Sequence[Hit]) -> str:
     """`paths`, one a line, harmless."""
-    return "\n".join(escape(path) for path in paths(found))
+    return "\n".join(escape(path) for path in paths(ranked))
 
 
 def duplicates(

@@ -27,17 +27,17 @@ _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosi
 _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "cosine of two tokens")
 
 
-def inspection(found: Inspection, *, width: int = 80, colour: bool = False) -> str:
+def inspection(inspected: Inspection, *, width: int = 80, colour: bool = False) -> str:
     """Tokens, embedding layer, hidden states, pooler, parameters; a section each."""
     canvas = Canvas(width, colour)
-    texts = zip(("text", "text 2"), map(one_line, found.texts), strict=False)
-    canvas.facts((*texts, ("model", _model_line(found.model))))
-    _draw_tokens(canvas, found)
-    _draw_embedding(canvas, found)
-    _draw_states(canvas, found)
+    texts = zip(("text", "text 2"), map(one_line, inspected.texts), strict=False)
+    canvas.facts((*texts, ("model", _model_line(inspected.model))))
+    _draw_tokens(canvas, inspected)
+    _draw_embedding(canvas, inspected)
+    _draw_states(canvas, inspected)
     canvas.title("Pooler: tanh(W [CLS] + b)")
-    canvas.line(_pooler_line(found))
-    _draw_parameters(canvas, found.model)
+    canvas.line(_pooler_line(inspected))
+    _draw_parameters(canvas, inspected.model)
     return canvas.drawn()
 
 
@@ -49,11 +49,11 @@ def _model_line(model: ModelShape) -> str:
     )
 
 
-def _draw_tokens(canvas: Canvas, found: Inspection) -> None:
-    special = sum(token.special for token in found.tokens)
-    canvas.title(f"Tokens: {len(found.tokens)}, {special} of them special")
+def _draw_tokens(canvas: Canvas, inspected: Inspection) -> None:
+    special = sum(token.special for token in inspected.tokens)
+    canvas.title(f"Tokens: {len(inspected.tokens)}, {special} of them special")
     table = _of_tokens("id", "offsets", "word", "segment", "mask")
-    for i, token in enumerate(found.tokens):
+    for i, token in enumerate(inspected.tokens):
         style = "dim" if token.special else "bold red" if token.unknown else ""
         numbers = (
             str(token.id),
@@ -64,48 +64,48 @@ def _draw_tokens(canvas: Canvas, found: Inspection) -> None:
         )
         table.add_row(str(i), Text(one_line(token.text), style=style), *numbers)
     canvas.table(table)
-    for word in found.words:
+    for word in inspected.words:
         if word.split:
             canvas.line(
-                f"  {one_line(word.text)} is no entry: {_spelled([found.tokens[i] for i in word.tokens])}"
+                f"  {one_line(word.text)} is no entry: {_spelled([inspected.tokens[i] for i in word.tokens])}"
             )
-    unknown = dict.fromkeys(one_line(word.text) for word in found.words if word.unknown)
+    unknown = dict.fromkeys(one_line(word.text) for word in inspected.words if word.unknown)
     canvas.line(f"  unknown words: {', '.join(unknown) or 'none'}")
 
 
-def _draw_embedding(canvas: Canvas, found: Inspection) -> None:
-    parts = "word + position" if found.embedding.segments is None else "word + position + segment"
-    then = "" if found.embedding.projected is None else ", then a projection"
+def _draw_embedding(canvas: Canvas, inspected: Inspection) -> None:
+    parts = "word + position" if inspected.embedding.segments is None else "word + position + segment"
+    then = "" if inspected.embedding.projected is None else ", then a projection"
     canvas.title(f"Embedding layer: {parts}, then LayerNorm{then}")
-    names, rows = _embedding_lengths(found)
+    names, rows = _embedding_lengths(inspected)
     table = _of_tokens(*names)
-    for i, (token, lengths) in enumerate(zip(found.tokens, rows, strict=True)):
+    for i, (token, lengths) in enumerate(zip(inspected.tokens, rows, strict=True)):
         table.add_row(str(i), one_line(token.text), *(f"{length:.3f}" for length in lengths))
     canvas.table(table)
     canvas.line(
         "  Lengths of the vectors. Put together here, it differs from the model's own output by at most "
-        f"{found.embedding.difference:.1e}.",
+        f"{inspected.embedding.difference:.1e}.",
         style="dim",
     )
 
 
-def _draw_states(canvas: Canvas, found: Inspection) -> None:
-    layers, tokens, width = found.states.shape
+def _draw_states(canvas: Canvas, inspected: Inspection) -> None:
+    layers, tokens, width = inspected.states.shape
     canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
     table = grid(*(_folded(header) for header in _STATE_HEADERS), header="dim")
-    for layer, *numbers in state_rows(found):
+    for layer, *numbers in state_rows(inspected):
         table.add_row(str(layer), *("" if number is None else f"{number:.3f}" for number in numbers))
     canvas.table(table)
     canvas.line("  Means over the tokens. Layer 0 is the output of the embedding layer.", style="dim")
 
 
-def _pooler_line(found: Inspection) -> str:
+def _pooler_line(inspected: Inspection) -> str:
     """What came of the check, or why there is none."""
-    if found.pooler is None:
-        return f"There is none: {one_line(found.no_pooler)}."
-    output = found.pooler.output
+    if inspected.pooler is None:
+        return f"There is none: {one_line(inspected.no_pooler)}."
+    output = inspected.pooler.output
     return (
-        f"Computed here, it differs from the model's own output by at most {found.pooler.difference:.1e}. "
+        f"Computed here, it differs from the model's own output by at most {inspected.pooler.difference:.1e}. "
         f"Length {_length(output):.3f}, values from {output.min():.3f} to {output.max():.3f}."
     )
 
@@ -141,9 +141,9 @@ def _shape(part: ParameterPart) -> str:
     return " x ".join(f"{length:,}" for length in part.shape)
 
 
-def _embedding_lengths(found: Inspection) -> tuple[list[str], list[list[float]]]:
+def _embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float]]]:
     """Names of the parts, and for each token the lengths of its vectors in them."""
-    layer = found.embedding
+    layer = inspected.embedding
     parts = {
         "word": layer.words,
         "position": layer.positions,
@@ -157,12 +157,12 @@ def _embedding_lengths(found: Inspection) -> tuple[list[str], list[list[float]]]
     return list(there), [list(row) for row in zip(*lengths, strict=True)]
 
 
-def state_rows(found: Inspection) -> list[tuple[int, float, float, float | None, float | None]]:
+def state_rows(inspected: Inspection) -> list[tuple[int, float, float, float | None, float | None]]:
     """For each layer: number, length of [CLS], mean length of all, mean cosine of a token with itself one layer
     before, and of two different tokens."""
     rows: list[tuple[int, float, float, float | None, float | None]] = []
     before = None
-    for layer, states in enumerate(found.states.astype(np.float64)):
+    for layer, states in enumerate(inspected.states.astype(np.float64)):
         lengths = np.linalg.norm(states, axis=1)
         unit = states / lengths[:, None]
         n = len(unit)
@@ -173,32 +173,32 @@ def state_rows(found: Inspection) -> list[tuple[int, float, float, float | None,
     return rows
 
 
-def turned_rows(found: Inspection) -> list[list[float]]:
+def turned_rows(inspected: Inspection) -> list[list[float]]:
     """For each token its vector's cosine with itself one layer before, at every layer from 1."""
-    states = found.states.astype(np.float64)
+    states = inspected.states.astype(np.float64)
     unit = states / np.linalg.norm(states, axis=2, keepdims=True)
     rows: list[list[float]] = (unit[1:] * unit[:-1]).sum(axis=2).T.tolist()
     return rows
 
 
-def as_json(found: Inspection, *, vectors: bool = False) -> str:
+def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
     """Tokens, words, model, lengths and checks; with `vectors` every vector too."""
-    names, rows = _embedding_lengths(found)
-    layer = found.embedding
+    names, rows = _embedding_lengths(inspected)
+    layer = inspected.embedding
     whole: dict[str, Any] = {
-        "texts": found.texts,
-        "tokens": found.tokens,
-        "words": [{**asdict(word), "split": word.split} for word in found.words],
-        "model": found.model,
+        "texts": inspected.texts,
+        "tokens": inspected.tokens,
+        "words": [{**asdict(word), "split": word.split} for word in inspected.words],
+        "model": inspected.model,
         "embedding": {
             "position_ids": layer.position_ids,
             "lengths": [dict(zip(names, row, strict=True)) for row in rows],
             "difference": layer.difference,
         },
-        "states": [dict(zip(_STATES, row, strict=True)) for row in state_rows(found)],
-        "cosines_to_layer_before": turned_rows(found),
-        "pooler": {"difference": found.pooler.difference} if found.pooler else None,
-        "no_pooler": found.no_pooler,
+        "states": [dict(zip(_STATES, row, strict=True)) for row in state_rows(inspected)],
+        "cosines_to_layer_before": turned_rows(inspected),
+        "pooler": {"difference": inspected.pooler.difference} if inspected.pooler else None,
+        "no_pooler": inspected.no_pooler,
     }
     if vectors:
         whole["embedding"] |= {
@@ -210,27 +210,27 @@ def as_json(found: Inspection, *, vectors: bool = False) -> str:
             "projected": layer.projected,
             "output": layer.output,
         }
-        whole["hidden_states"] = found.states
-        if found.pooler:
-            whole["pooler"] |= {"output": found.pooler.output, "computed": found.pooler.computed}
+        whole["hidden_states"] = inspected.states
+        if inspected.pooler:
+            whole["pooler"] |= {"output": inspected.pooler.output, "computed": inspected.pooler.computed}
     return json.document(whole)
 
 
-def comparison(found: TokenizerComparison, *, width: int = 80, colour: bool = False) -> str:
+def comparison(compared: TokenizerComparison, *, width: int = 80, colour: bool = False) -> str:
     """What two tokenizers make of the same text, side by side; * where they differ."""
     canvas = Canvas(width, colour)
     tokenizers = (
-        f"{one_line(made.name)} ({made.vocabulary:,} entries)" for made in (found.first, found.second)
+        f"{one_line(made.name)} ({made.vocabulary:,} entries)" for made in (compared.first, compared.second)
     )
     table = grid(Column(), "text", *tokenizers)
-    for stretch in found.stretches:
+    for stretch in compared.stretches:
         mark = " " if stretch.same else "*"
         table.add_row(mark, one_line(stretch.text), *map(_spelled, (stretch.first, stretch.second)))
     canvas.table(table)
     canvas.gap()
-    differ = sum(not stretch.same for stretch in found.stretches)
+    differ = sum(not stretch.same for stretch in compared.stretches)
     canvas.line(
-        f"{differ} of {len(found.stretches)} differ; {len(found.first.tokens)} and {len(found.second.tokens)} "
+        f"{differ} of {len(compared.stretches)} differ; {len(compared.first.tokens)} and {len(compared.second.tokens)} "
         "tokens in all, special ones included.",
         style="dim",
     )
@@ -241,56 +241,56 @@ def _spelled(tokens: Sequence[InputToken]) -> str:
     return " ".join(one_line(token.text) for token in tokens) or "(nothing)"
 
 
-def contexts(found: ContextualCosines, *, width: int = 80, colour: bool = False) -> str:
+def contexts(cosines: ContextualCosines, *, width: int = 80, colour: bool = False) -> str:
     """The cosines of a word in several contexts, a layer a line."""
     canvas = Canvas(width, colour)
-    texts = zip(found.texts, found.found, strict=True)
+    texts = zip(cosines.texts, cosines.found, strict=True)
     canvas.facts(((letters(i), _marked(text, span)) for i, (text, span) in enumerate(texts)), style="bold")
     canvas.gap()
-    names, columns = compared(found)
+    names, columns = compared(cosines)
     table = grid(
         Column("layer", justify="right"), *(Column(name, justify="right", overflow="fold") for name in names)
     )
-    for layer in range(len(found.between)):
+    for layer in range(len(cosines.between)):
         table.add_row(str(layer), *(f"{column[layer]:.4f}" for column in columns))
     canvas.table(table)
     canvas.gap()
-    canvas.line(what_was_compared(found), style="dim")
+    canvas.line(what_was_compared(cosines), style="dim")
     return canvas.drawn()
 
 
-def contexts_json(found: ContextualCosines) -> str:
+def contexts_json(cosines: ContextualCosines) -> str:
     """The record, and its cosines by name."""
-    names, columns = compared(found)
-    return json.document(found, layers=dict(zip(names, columns, strict=True)))
+    names, columns = compared(cosines)
+    return json.document(cosines, layers=dict(zip(names, columns, strict=True)))
 
 
-def compared(found: ContextualCosines) -> tuple[list[str], list[list[float]]]:
+def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
     """Names of what is compared, and the cosines at every layer."""
     names, columns = [], []
-    count = len(found.texts)
+    count = len(cosines.texts)
     for i in range(count):
         for j in range(i + 1, count):
             names.append(f"{letters(i)} ~ {letters(j)}")
-            columns.append(found.between[:, i, j].tolist())
-    for j, other in enumerate(found.against):
+            columns.append(cosines.between[:, i, j].tolist())
+    for j, other in enumerate(cosines.against):
         for i in range(count):
             names.append(f"{letters(i)} ~ {one_line(other)}")
-            columns.append(found.others[:, i, j].tolist())
+            columns.append(cosines.others[:, i, j].tolist())
     return names, columns
 
 
-def what_was_compared(found: ContextualCosines) -> str:
+def what_was_compared(cosines: ContextualCosines) -> str:
     """In a sentence or two."""
-    pieces = sorted({" ".join(map(one_line, parts)) for parts in found.pieces})
+    pieces = sorted({" ".join(map(one_line, parts)) for parts in cosines.pieces})
     split = [piece for piece in pieces if " " in piece]
     spelled_as = f", spelled {' or '.join(split)}" if split else ""
-    said = f"Cosines of '{one_line(found.word)}'{spelled_as}, by {one_line(found.model)}."
-    if any(len(parts) > 1 for parts in found.pieces):
+    said = f"Cosines of '{one_line(cosines.word)}'{spelled_as}, by {one_line(cosines.model)}."
+    if any(len(parts) > 1 for parts in cosines.pieces):
         said += " The vector of a word of several tokens is their mean."
-    if found.against:
+    if cosines.against:
         said += " Words compared with are read by themselves."
-    several = [letters(i) for i, count in enumerate(found.counts) if count > 1]
+    several = [letters(i) for i, count in enumerate(cosines.counts) if count > 1]
     if several:
         said += f" Where it stands more than once ({', '.join(several)}), the first is taken."
     return said

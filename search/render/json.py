@@ -50,14 +50,14 @@ def lines(values: Sequence[Any]) -> str:
     return "\n".join(_dump(plain(value), indent=None) for value in values)
 
 
-def hits(found: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
+def hits(ranked: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
     """Hits as one JSON document, with what stands around them if that is given."""
-    return document(_with_surroundings(found, around))
+    return document(_with_surroundings(ranked, around))
 
 
-def hit_lines(found: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
+def hit_lines(ranked: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
     """Likewise, one JSON object a line."""
-    return lines(_with_surroundings(found, around))
+    return lines(_with_surroundings(ranked, around))
 
 
 def _with_surroundings(hits: Sequence[Hit], around: Sequence[Surroundings] | None) -> list[dict[str, Any]]:

@@ -32,30 +32,30 @@ _NAMELESS = "(no name)"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
-def filled(found: Filled, *, width: int = 80, colour: bool = False) -> str:
+def filled(guessed: Filled, *, width: int = 80, colour: bool = False) -> str:
     """The words at each masked place; where candidates were asked about, these and the best one besides."""
     canvas = Canvas(width, colour)
-    canvas.facts((("text", one_line(found.text)), ("model", one_line(found.model))))
-    for place, mask in enumerate(found.masks, 1):
-        title = f"mask {place} of {len(found.masks)}, " if len(found.masks) > 1 else ""
+    canvas.facts((("text", one_line(guessed.text)), ("model", one_line(guessed.model))))
+    for place, mask in enumerate(guessed.masks, 1):
+        title = f"mask {place} of {len(guessed.masks)}, " if len(guessed.masks) > 1 else ""
         if mask.hidden:
-            title += f"'{one_line(found.text[mask.start : mask.end])}', "
+            title += f"'{one_line(guessed.text[mask.start : mask.end])}', "
         title += f"characters {mask.start}-{mask.end}"
         if mask.hidden:
             likely = probability(mask.hidden.probability)
-            title += f": rank {mask.hidden.rank:,} of {found.vocabulary:,}, probability {likely}"
+            title += f": rank {mask.hidden.rank:,} of {guessed.vocabulary:,}, probability {likely}"
         _draw_guesses(canvas, title, mask.guesses)
         if mask.among:
-            which = f"mask {place} of {len(found.masks)}, " if len(found.masks) > 1 else ""
+            which = f"mask {place} of {len(guessed.masks)}, " if len(guessed.masks) > 1 else ""
             _draw_guesses(canvas, f"{which}of the words that were asked about", mask.among)
-    canvas.title(one_line(found.filled))
+    canvas.title(one_line(guessed.filled))
     canvas.gap()
     canvas.line(
-        f"Probabilities are taken over all {found.vocabulary:,} entries of the vocabulary.", style="dim"
+        f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.", style="dim"
     )
-    if len(found.masks) > 1:
+    if len(guessed.masks) > 1:
         canvas.line(_TOGETHER, style="dim")
-    if any(guess.piece.startswith("##") for mask in found.masks for guess in (*mask.guesses, *mask.among)):
+    if any(guess.piece.startswith("##") for mask in guessed.masks for guess in (*mask.guesses, *mask.among)):
         canvas.line("## goes on with the word before it.", style="dim")
     return canvas.drawn()
 
@@ -70,19 +70,19 @@ def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
     canvas.table(table)
 
 
-def next_sentences(found: Sequence[NextSentence], *, width: int = 80, colour: bool = False) -> str:
+def next_sentences(pairs: Sequence[NextSentence], *, width: int = 80, colour: bool = False) -> str:
     """How likely each text follows the one before it, and the other way round."""
     canvas = Canvas(width, colour)
-    texts = [found[0].first, *(pair.second for pair in found)]
+    texts = [pairs[0].first, *(pair.second for pair in pairs)]
     names = [letters(i) for i in range(len(texts))]
     canvas.facts(
-        (name, one_line(text)) for name, text in zip((*names, "model"), (*texts, found[0].model), strict=True)
+        (name, one_line(text)) for name, text in zip((*names, "model"), (*texts, pairs[0].model), strict=True)
     )
     canvas.gap()
     table = grid(
         "", *map(number, ("probability", "is next", "is not next")), Column(no_wrap=True), header="dim"
     )
-    for first, second, pair in zip(names, names[1:], found, strict=False):
+    for first, second, pair in zip(names, names[1:], pairs, strict=False):
         for name, likely, logits, style in (
             (f"{second} after {first}", pair.probability, pair.logits, ""),
             (f"{first} after {second}", pair.reverse_probability, pair.reverse_logits, "dim"),
@@ -101,19 +101,19 @@ def probability(value: float) -> str:
     return f"{value:.4f}" if value >= 0.00005 or value == 0 else f"{value:.1e}"
 
 
-def labelling(found: Labelling, *, width: int = 80, colour: bool = False) -> str:
+def labelling(labelled: Labelling, *, width: int = 80, colour: bool = False) -> str:
     """Texts with the probabilities of their classes, the best first."""
     canvas = Canvas(width, colour)
-    for text in found.texts:
+    for text in labelled.texts:
         canvas.line(one_line(text.text))
-        _draw_classes(canvas, found.classes, text)
+        _draw_classes(canvas, labelled.classes, text)
         if text.windows > 1:
             canvas.line(f"  read in {text.windows} windows; the mean of their logits counts", style="dim")
         canvas.gap()
-    who = one_line(found.classifier)
-    if found.pooling:
-        who += f", a linear head over {one_line(found.model)} ({found.pooling})"
-    rest = "They sum to 1." if found.exclusive else "Each class has its own; from 0.5 on it is a label."
+    who = one_line(labelled.classifier)
+    if labelled.pooling:
+        who += f", a linear head over {one_line(labelled.model)} ({labelled.pooling})"
+    rest = "They sum to 1." if labelled.exclusive else "Each class has its own; from 0.5 on it is a label."
     canvas.line(f"Probabilities by {who}. {rest}", style="dim")
     return canvas.drawn()
 
@@ -126,47 +126,47 @@ def _draw_classes(canvas: Canvas, classes: Sequence[str], text: LabelledText) ->
     canvas.table(table)
 
 
-def labelled_index(found: LabelledIndex, *, width: int = 80, colour: bool = False) -> str:
+def labelled_index(done: LabelledIndex, *, width: int = 80, colour: bool = False) -> str:
     """What was labelled, and how many passages have each label."""
     canvas = Canvas(width, colour)
-    before = f", {found.before:,} had been before" if found.before else ""
-    canvas.line(f"{one_line(found.name)}: {found.labelled:,} passages labelled{before}", style="bold")
+    before = f", {done.before:,} had been before" if done.before else ""
+    canvas.line(f"{one_line(done.name)}: {done.labelled:,} passages labelled{before}", style="bold")
     table = grid("", _folded_number(), _folded_number(), "", header="")
-    for name, count in sorted(found.counts.items(), key=lambda pair: -pair[1]):
-        share = count / max(found.passages, 1)
+    for name, count in sorted(done.counts.items(), key=lambda pair: -pair[1]):
+        share = count / max(done.passages, 1)
         table.add_row(f"  {one_line(name) if name else '(none)'}", f"{count:,}", f"{share:.0%}", bar(share))
     canvas.table(table)
-    if found.windowed:
-        canvas.line(f"{found.windowed:,} of them did not fit the model and were read in windows")
-    best = max(found.classes, key=lambda label: found.counts.get(label, 0))
-    condition = in_filter(found.name, best)
-    if found.exclusive:  # of several labels it would be the highest one's
-        condition += f" and {field_in_filter(f'{found.name}_score')}>=0.8"
+    if done.windowed:
+        canvas.line(f"{done.windowed:,} of them did not fit the model and were read in windows")
+    best = max(done.classes, key=lambda label: done.counts.get(label, 0))
+    condition = in_filter(done.name, best)
+    if done.exclusive:  # of several labels it would be the highest one's
+        condition += f" and {field_in_filter(f'{done.name}_score')}>=0.8"
     canvas.line(f"Filter by it: --where {one_line(filter_argument(condition))}", style="dim")
     return canvas.drawn()
 
 
-def label_explanation(found: LabelExplanation, *, width: int = 80, colour: bool = False) -> str:
+def label_explanation(why: LabelExplanation, *, width: int = 80, colour: bool = False) -> str:
     """What each word adds to the logit of each class, the sums, and the probabilities."""
     canvas = Canvas(width, colour)
-    canvas.line(one_line(found.text))
+    canvas.line(one_line(why.text))
     canvas.gap()
-    table = grid("", *(_folded_number(one_line(name)) for name in found.classes))
-    largest = float(abs(found.by_word).max()) or 1.0
-    for word, added in zip(found.words, found.by_word.tolist(), strict=True):
+    table = grid("", *(_folded_number(one_line(name)) for name in why.classes))
+    largest = float(abs(why.by_word).max()) or 1.0
+    for word, added in zip(why.words, why.by_word.tolist(), strict=True):
         style = "" if word.kind == "word" else "dim"
         cells = (Text(_addend(value), style=_tone(value, largest)) for value in added)
         table.add_row(Text(one_line(word.text), style=style), *cells)
-    table.add_row(Text("intercept", style="dim"), *map(_addend, found.intercepts.tolist()))
-    logits = (Text(_addend(value), style="bold") for value in found.logits.tolist())
+    table.add_row(Text("intercept", style="dim"), *map(_addend, why.intercepts.tolist()))
+    logits = (Text(_addend(value), style="bold") for value in why.logits.tolist())
     table.add_row(Text("logit", style="bold"), *logits)
-    table.add_row("probability", *(f"{value:.4f}" for value in found.probabilities.tolist()))
+    table.add_row("probability", *(f"{value:.4f}" for value in why.probabilities.tolist()))
     canvas.table(table)
     canvas.gap()
-    residual = float(abs(found.residual).max())
+    residual = float(abs(why.residual).max())
     canvas.line(
-        f"The label is '{one_line(found.label)}', by the head '{one_line(found.head)}' over {one_line(found.model)} "
-        f"({found.pooling}). Each column adds up to its logit; residual at most {residual:.1e}. The vectors of words "
+        f"The label is '{one_line(why.label)}', by the head '{one_line(why.head)}' over {one_line(why.model)} "
+        f"({why.pooling}). Each column adds up to its logit; residual at most {residual:.1e}. The vectors of words "
         "depend on their neighbours: an addend is no effect of leaving the word out.",
         style="dim",
     )
@@ -188,20 +188,20 @@ def _folded_number(name: str = "") -> Column:
     return Column(name, justify="right", overflow="fold")
 
 
-def tagged(found: Tagged, *, width: int = 80, colour: bool = False) -> str:
+def tagged(tagging: Tagged, *, width: int = 80, colour: bool = False) -> str:
     """The text with its entities marked, each with its place, and every word with its class."""
     canvas = Canvas(width, colour)
-    if found.task == "ner":
-        canvas.line(_marked(found, colour))
+    if tagging.task == "ner":
+        canvas.line(_marked(tagging, colour))
         canvas.gap()
-        if not found.mentions:
+        if not tagging.mentions:
             canvas.line("No entity.")
-        for mention in found.mentions:
+        for mention in tagging.mentions:
             place = f"{mention.start}-{mention.end}, {mention.score:.4f}"
             canvas.line(f"{mention.field}: {one_line(mention.text)}  ({place})", whole=True)
         canvas.gap()
     table = grid("word", "tokens", "class", number("score"), number("offsets"))
-    for word in found.words:
+    for word in tagging.words:
         style = "" if word.label.upper() != "O" else "dim"
         table.add_row(
             Text(one_line(word.text), style=style),
@@ -211,30 +211,30 @@ def tagged(found: Tagged, *, width: int = 80, colour: bool = False) -> str:
             Text(f"{word.start}-{word.end}", style="dim"),
         )
     canvas.table(table)
-    many = any(len(word.tokens) > 1 for word in found.words)
+    many = any(len(word.tokens) > 1 for word in tagging.words)
     rule = " A word has the class of its first token." if many else ""
-    canvas.line(f"{one_line(found.model)}, {len(found.labels)} classes.{rule}", style="dim")
-    if found.windows > 1:
+    canvas.line(f"{one_line(tagging.model)}, {len(tagging.labels)} classes.{rule}", style="dim")
+    if tagging.windows > 1:
         canvas.line(
-            f"Read in {found.windows} overlapping windows; a token counts in the one in whose middle it stands "
+            f"Read in {tagging.windows} overlapping windows; a token counts in the one in whose middle it stands "
             "nearest.",
             style="dim",
         )
     return canvas.drawn()
 
 
-def _marked(found: Tagged, colour: bool) -> Text:
+def _marked(tagging: Tagged, colour: bool) -> Text:
     """The text; each entity in the colour of its field, or in brackets."""
-    fields = list(dict.fromkeys(mention.field for mention in found.mentions))
+    fields = list(dict.fromkeys(mention.field for mention in tagging.mentions))
     text, at = Text(), 0
-    for mention in found.mentions:
-        text.append(escape(found.text[at : mention.start]))
+    for mention in tagging.mentions:
+        text.append(escape(tagging.text[at : mention.start]))
         inside = escape(mention.text)
         style = _COLOURS[fields.index(mention.field) % len(_COLOURS)]
         text.append(inside if colour else f"«{inside}»", style=f"bold {style}")
         text.append(f" {escape(mention.field)} ", style=f"{style} dim")
-        at = mention.end + (found.text[mention.end : mention.end + 1] == " ")
-    return text.append(escape(found.text[at:]))
+        at = mention.end + (tagging.text[mention.end : mention.end + 1] == " ")
+    return text.append(escape(tagging.text[at:]))
 
 
 def tag_report(done: TagReport, *, width: int = 80, colour: bool = False) -> str:

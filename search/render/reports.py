@@ -51,30 +51,30 @@ def update_line(done: Report) -> str:
     return f"{_file_counts(done)}; {counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}"
 
 
-def changes(found: Changes, *, width: int = 80) -> str:
+def changes(planned: Changes, *, width: int = 80) -> str:
     """What a run of indexing would change, a file a line as in diff: + added, ~ changed, > renamed, - removed."""
     canvas = Canvas(width, False)
     counts = []
     for mark, word, paths in (
-        ("+", "added", found.added),
-        ("~", "changed", found.changed),
-        (">", "renamed", [f"{old} > {new}" for old, new in found.renamed]),
-        ("-", "removed", found.removed),
+        ("+", "added", planned.added),
+        ("~", "changed", planned.changed),
+        (">", "renamed", [f"{old} > {new}" for old, new in planned.renamed]),
+        ("-", "removed", planned.removed),
     ):
         for path in paths:
             canvas.line(f"{mark} {escape(path)}", whole=True)
         if paths:
             counts.append(f"{len(paths):,} {word}")
-    folder = escape(shown_path(found.folder))
+    folder = escape(shown_path(planned.folder))
     would = f"Would index {folder}: {', '.join(counts)}"
-    if found.nothing_would_change:
+    if planned.nothing_would_change:
         would = (
             f"Nothing has changed in {folder}"
-            if found.unchanged
+            if planned.unchanged
             else f"There is nothing to index in {folder}"
         )
     canvas.line(
-        f"{would}. {found.unchanged:,} unchanged, skipped: {skipped_line(found.skipped)}.", whole=True
+        f"{would}. {planned.unchanged:,} unchanged, skipped: {skipped_line(planned.skipped)}.", whole=True
     )
     return canvas.drawn()
 
@@ -98,66 +98,66 @@ def _work(done: Report) -> str:
     return f" ({done.encoded:,} encoded{reused})"
 
 
-def status(found: Status, *, width: int = 80, colour: bool = False) -> str:
+def status(held: Status, *, width: int = 80, colour: bool = False) -> str:
     """What one index is and holds."""
     canvas = Canvas(width, colour)
     facts = (
-        ("index", escape(found.index)),
-        ("folder", escape(found.folder) + ("" if Path(found.folder).is_dir() else "  (not there now)")),
-        ("model", escape(found.model)),
-        ("embeddings", f"{found.pooling} pooling, {found.dimension} dimensions, unit length"),
-        ("model reads", f"at most {found.max_tokens} tokens at a time"),
-        ("encoded by", found.engine or "nothing yet"),
-        ("documents", f"{found.documents:,}"),
-        ("passages", f"{found.passages:,}"),
-        ("tokens", f"{found.tokens:,}"),
-        ("vectors", found.vectors),
-        ("random pairs", random_pairs(found.random_pairs)),
-        ("size", size(found.bytes)),
-        ("updated", found.updated or "never finished"),
-        ("skipped", skipped_line(found.skipped)),
-        *(("annotations", escape(one.progress)) for one in found.annotations),
+        ("index", escape(held.index)),
+        ("folder", escape(held.folder) + ("" if Path(held.folder).is_dir() else "  (not there now)")),
+        ("model", escape(held.model)),
+        ("embeddings", f"{held.pooling} pooling, {held.dimension} dimensions, unit length"),
+        ("model reads", f"at most {held.max_tokens} tokens at a time"),
+        ("encoded by", held.engine or "nothing yet"),
+        ("documents", f"{held.documents:,}"),
+        ("passages", f"{held.passages:,}"),
+        ("tokens", f"{held.tokens:,}"),
+        ("vectors", held.vectors),
+        ("random pairs", random_pairs(held.random_pairs)),
+        ("size", size(held.bytes)),
+        ("updated", held.updated or "never finished"),
+        ("skipped", skipped_line(held.skipped)),
+        *(("annotations", escape(annotator.progress)) for annotator in held.annotations),
     )
     canvas.facts(facts)
-    _draw_skipped(canvas, found.skipped)
-    if not found.complete:
+    _draw_skipped(canvas, held.skipped)
+    if not held.complete:
         canvas.line(
             "The last run was stopped before its end. Go on with: seewhy index FOLDER", style="yellow"
         )
     return canvas.drawn()
 
 
-def index_list(found: Sequence[Status], *, width: int = 80, colour: bool = False) -> str:
+def index_list(indexes: Sequence[Status], *, width: int = 80, colour: bool = False) -> str:
     """One line for each index."""
-    if not found:
+    if not indexes:
         return "No index has been made yet. Make one with: seewhy index FOLDER"
     canvas = Canvas(width, colour)
     table = grid(
         *(Column(name, no_wrap=True) for name in ("name", "folder", "model")),
         *map(number, ("documents", "passages", "size")),
     )
-    names = [(item.name, shown_path(item.folder), f"{item.model}, {item.pooling}") for item in found]
-    numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in found]
+    names = [(item.name, shown_path(item.folder), f"{item.model}, {item.pooling}") for item in indexes]
+    numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in indexes]
     for row in zip(_fitted(names, width - _NUMBERS_OF_INDEX), numbers, strict=True):
         table.add_row(*row[0], *row[1])
     canvas.table(table)
     return canvas.drawn()
 
 
-def model_list(found: Sequence[ConvertedModel], width: int = 80, colour: bool = False) -> str:
+def model_list(models: Sequence[ConvertedModel], width: int = 80, colour: bool = False) -> str:
     """One line for each converted model, and why others could not be."""
-    if not found:
+    if not models:
         return "No model has been converted on this machine yet; the first use of one does it."
     canvas = Canvas(width, colour)
     table = grid(
         Column("name", no_wrap=True), Column("weights", no_wrap=True), number("layers"), number("size")
     )
-    names = _fitted([(item.name,) for item in found], width - _NUMBERS_OF_MODEL)
-    for (name,), item in zip(names, found, strict=True):
+    names = _fitted([(item.name,) for item in models], width - _NUMBERS_OF_MODEL)
+    for (name,), item in zip(names, models, strict=True):
         layers, bytes_ = ("-", "-") if item.problem else (str(item.layers), size(item.bytes))
         table.add_row(name, item.weights[:12], layers, bytes_)
     canvas.table(table)
-    for item in found:
+    for item in models:
         if item.problem:
             canvas.line(f"Not converted: {escape(item.problem)}", style="yellow", whole=True)
     return canvas.drawn()
@@ -188,16 +188,16 @@ def _draw_skipped(canvas: Canvas, groups: Sequence[SkippedGroup]) -> None:
             canvas.line(_WAYS_OUT[group.reason], indent=4)
 
 
-def check(found: CheckReport, *, width: int = 80, colour: bool = False) -> str:
+def check(checked: CheckReport, *, width: int = 80, colour: bool = False) -> str:
     """Every check in one line, what is wrong with its first examples, and the commands that help."""
     canvas = Canvas(width, colour)
-    _draw_findings(canvas, found.findings)
-    if found.unchecked:
-        canvas.line(f"not checked: {', '.join(found.unchecked)}", style="dim")
+    _draw_findings(canvas, checked.findings)
+    if checked.unchecked:
+        canvas.line(f"not checked: {', '.join(checked.unchecked)}", style="dim")
     canvas.gap()
-    _draw_verdict(canvas, found)
+    _draw_verdict(canvas, checked)
     for severity, what in (("damaged", "mend it with"), ("stale", "see to it with")):
-        commands = [finding.command for finding in found.findings if finding.severity == severity]
+        commands = [finding.command for finding in checked.findings if finding.severity == severity]
         for command in dict.fromkeys(filter(None, commands)):
             canvas.line(f"  {what}: {escape(command)}", whole=True)
     return canvas.drawn()
@@ -244,13 +244,13 @@ def _examples(names: Sequence[str], more: int) -> str:
     return ", ".join(map(one_line, names)) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _draw_verdict(canvas: Canvas, found: CheckReport) -> None:
-    severities = {finding.severity for finding in found.findings}
+def _draw_verdict(canvas: Canvas, checked: CheckReport) -> None:
+    severities = {finding.severity for finding in checked.findings}
     worst = next((severity for severity in ("damaged", "stale") if severity in severities), "ok")
     verdict = {
         "damaged": "The index is damaged",
         "stale": "The index is sound, but see above",
         "ok": "The index is sound and up to date",
     }[worst]
-    held = f"{found.documents:,} documents, {found.passages:,} passages, {duration(found.seconds)}"
+    held = f"{checked.documents:,} documents, {checked.passages:,} passages, {duration(checked.seconds)}"
     canvas.line(f"{verdict} ({held}).", style=_STYLES[worst])

@@ -116,36 +116,38 @@ def curve_range(values: Sequence[float]) -> tuple[float, float]:
     return low - air, high + air
 
 
-def label_training(found: LabelTraining, *, width: int = 80, colour: bool = False) -> str:
+def label_training(trained: LabelTraining, *, width: int = 80, colour: bool = False) -> str:
     """The figures, side by side where there are several poolings; classes, confusion and calibration of the first."""
     canvas = Canvas(width, colour)
-    report = found.report
-    canvas.line(one_line(found.name), style="bold")
-    canvas.line(_examples_line(found), style="dim")
+    report = trained.report
+    canvas.line(one_line(trained.name), style="bold")
+    canvas.line(_examples_line(trained), style="dim")
     canvas.line(_judged_line(report), style="dim")
     canvas.gap()
-    _draw_figures(canvas, found.reports)
-    if found.comparisons:
+    _draw_figures(canvas, trained.reports)
+    if trained.comparisons:
         canvas.gap()
-    for comparison in found.comparisons:
+    for comparison in trained.comparisons:
         said, (gap, _), ends = compared_parts(comparison, comparison.metric.replace("_f1", " F1"))
         canvas.line(f"{said}{gap}{ends}")
-    canvas.title(f"By class ({report.pooling})" if len(found.reports) > 1 else "By class")
+    canvas.title(f"By class ({report.pooling})" if len(trained.reports) > 1 else "By class")
     _draw_classes(canvas, report)
     _draw_confusion(canvas, report)
     _draw_calibration(canvas, report)
-    if found.notes:
+    if trained.notes:
         canvas.gap()
-    canvas.notes(found.notes)
+    canvas.notes(trained.notes)
     return canvas.drawn()
 
 
-def _examples_line(found: LabelTraining) -> str:
-    report = found.report
-    source = f" of {one_line(found.source)}" if found.source else ""
+def _examples_line(trained: LabelTraining) -> str:
+    report = trained.report
+    source = f" of {one_line(trained.source)}" if trained.source else ""
     groups = f" in {report.groups:,} documents or texts" if report.groups < report.examples else ""
     reused = (
-        f"; {found.reused:,} embeddings from the index, {found.encoded:,} encoded" if found.reused else ""
+        f"; {trained.reused:,} embeddings from the index, {trained.encoded:,} encoded"
+        if trained.reused
+        else ""
     )
     return f"{report.examples:,} examples{source}{groups}, {len(report.classes)} labels{reused}"
 

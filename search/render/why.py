@@ -118,9 +118,9 @@ def _draw_query_words(canvas: Canvas, why: Explanation) -> None:
     canvas.gap()
 
 
-def partners(found: Sequence[Partner]) -> str:
+def partners(named: Sequence[Partner]) -> str:
     """Passage words and what was added with them: "keys 0.031, lock 0.012"."""
-    return ", ".join(f"{one_line(partner.text)} {partner.contribution:.3f}" for partner in found)
+    return ", ".join(f"{one_line(partner.text)} {partner.contribution:.3f}" for partner in named)
 
 
 def signed_bar(value: float, largest: float, width: int = _BAR) -> Text:
@@ -184,20 +184,20 @@ def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
     )
 
 
-def faithfulness(found: Faithfulness, *, width: int = 80, colour: bool = False) -> str:
+def faithfulness(checked: Faithfulness, *, width: int = 80, colour: bool = False) -> str:
     """What is lost without the words that count most, in sentences; `width` characters wide."""
     canvas = Canvas(width, colour)
-    what = "score" if found.is_score else "cosine"
+    what = "score" if checked.is_score else "cosine"
     canvas.line(f"Does the {what} need the words that count most?", style="bold")
-    for removal in found.removals:
-        canvas.line(_sentence(removal, found.words, what), indent=2)
+    for removal in checked.removals:
+        canvas.line(_sentence(removal, checked.words, what), indent=2)
         words = ", ".join(one_line(word.text) for word in removal.words[:_NAMED])
         more = f" and {len(removal.words) - _NAMED} more" if len(removal.words) > _NAMED else ""
         canvas.line(f"cut out: {words}{more}", style="dim", indent=4)
-    canvas.line(_verdict(found, what), indent=2)
-    rest = "" if found.is_score else "; the word part of the score is no matter of this check"
+    canvas.line(_verdict(checked, what), indent=2)
+    rest = "" if checked.is_score else "; the word part of the score is no matter of this check"
     canvas.line(
-        f"(what is left was encoded again; the whole passage has the cosine {found.cosine:.4f}{rest}; "
+        f"(what is left was encoded again; the whole passage has the cosine {checked.cosine:.4f}{rest}; "
         "± is the standard deviation of the draws)",
         style="dim",
         indent=2,
@@ -228,11 +228,11 @@ def _change(drop: float) -> tuple[str, str]:
     return (f"falls by {drop:.3f}", "bold green") if drop > 0 else (f"rises by {-drop:.3f}", "bold red")
 
 
-def _verdict(found: Faithfulness, what: str) -> str:
-    if not found.removals:
+def _verdict(checked: Faithfulness, what: str) -> str:
+    if not checked.removals:
         return "The passage has no word that could be cut out."
-    if found.holds is None:
+    if checked.holds is None:
         return "The passage has too few words to tell whether it is these that count."
-    if found.holds:
+    if checked.holds:
         return f"So the {what} does rest on the words that add most to it."
     return f"Random words do as much too often: the {what} does not rest on the words that add most to it."

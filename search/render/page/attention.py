@@ -36,7 +36,7 @@ multiplies the layers. It leaves out value vectors and feed-forward networks.</p
 
 
 def attention(
-    found: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
+    attention: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
 ) -> str:
     """The page of a text's attention, as the text of an HTML file. It opens at the last layer's mean.
 
@@ -46,37 +46,37 @@ def attention(
     Raises:
         ValueError: there are more than MOST_WEIGHTS weights.
     """
-    if found.weights.size > MOST_WEIGHTS:
+    if attention.weights.size > MOST_WEIGHTS:
         raise ValueError(
-            f"{found.weights.size:,} weights are more than the {MOST_WEIGHTS:,} that a page can hold"
+            f"{attention.weights.size:,} weights are more than the {MOST_WEIGHTS:,} that a page can hold"
         )
-    opened = (layer or found.layers, found.heads + 2 if rollout else head or found.heads + 1)
+    opened = (layer or attention.layers, attention.heads + 2 if rollout else head or attention.heads + 1)
     body = "\n".join(
         (
-            _head(found),
-            _controls(found, opened),
-            f'<main class="heads"><div class="view" id="view">{_tokens(found, "from", "reads")}'
-            f'<svg id="lines" aria-hidden="true"></svg>{_tokens(found, "to", "is read")}</div>{_DETAIL}</main>',
-            f'<p class="faint">{text(rows_line(found))} On this page weights are rounded to thousandths. '
+            _head(attention),
+            _controls(attention, opened),
+            f'<main class="heads"><div class="view" id="view">{_tokens(attention, "from", "reads")}'
+            f'<svg id="lines" aria-hidden="true"></svg>{_tokens(attention, "to", "is read")}</div>{_DETAIL}</main>',
+            f'<p class="faint">{text(rows_line(attention))} On this page weights are rounded to thousandths. '
             '<span id="drawn"></span></p>',
             '<section id="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
             '<p class="faint">A row reads, a column is read; the colour grows with the square root of the '
             "weight.</p></section>",
-            _strongest(found, *opened),
-            f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(one)}</p>' for one in CAVEATS)}"
+            _strongest(attention, *opened),
+            f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(caveat)}</p>' for caveat in CAVEATS)}"
             f"{_MORE}</section>",
         )
     )
     data = {
-        "layers": found.layers,
-        "heads": found.heads,
-        "tokens": [token.text for token in found.tokens],
-        "special": [int(token.special) for token in found.tokens],
-        "weights": [_layer(found, number) for number in range(1, found.layers + 1)],
+        "layers": attention.layers,
+        "heads": attention.heads,
+        "tokens": [token.text for token in attention.tokens],
+        "special": [int(token.special) for token in attention.tokens],
+        "weights": [_layer(attention, number) for number in range(1, attention.layers + 1)],
         "places": _PLACES,
         "opened": opened,
     }
-    return document(f"Attention: {found.texts[0]}", body, data, "attention.js", "attention.css")
+    return document(f"Attention: {attention.texts[0]}", body, data, "attention.js", "attention.css")
 
 
 def encoded(weights: Matrix) -> str:
@@ -86,22 +86,26 @@ def encoded(weights: Matrix) -> str:
     return pairs.tobytes().decode("ascii")
 
 
-def _layer(found: Attention, layer: int) -> list[str]:
+def _layer(attention: Attention, layer: int) -> list[str]:
     """The heads of a layer, their mean, and the rollout up to it."""
-    heads = [encoded(found.matrix(layer, head)) for head in range(1, found.heads + 1)]
-    return [*heads, encoded(found.matrix(layer)), encoded(found.rollout(layer))]
+    heads = [encoded(attention.matrix(layer, head)) for head in range(1, attention.heads + 1)]
+    return [*heads, encoded(attention.matrix(layer)), encoded(attention.rollout(layer))]
 
 
-def _head(found: Attention) -> str:
-    names = ("Text",) if len(found.texts) == 1 else ("First", "Second")
-    texts = [(name, f"<b>{isolated(one)}</b>") for name, one in zip(names, found.texts, strict=True)]
-    return header("Which token reads which", (*texts, ("Model", isolated(found.model))))
+def _head(attention: Attention) -> str:
+    names = ("Text",) if len(attention.texts) == 1 else ("First", "Second")
+    texts = [(name, f"<b>{isolated(given)}</b>") for name, given in zip(names, attention.texts, strict=True)]
+    return header("Which token reads which", (*texts, ("Model", isolated(attention.model))))
 
 
-def _controls(found: Attention, opened: tuple[int, int]) -> str:
-    shown = [*(f"head {head}" for head in range(1, found.heads + 1)), "mean of the heads", "rollout up to it"]
+def _controls(attention: Attention, opened: tuple[int, int]) -> str:
+    shown = [
+        *(f"head {head}" for head in range(1, attention.heads + 1)),
+        "mean of the heads",
+        "rollout up to it",
+    ]
     return _CONTROLS.format(
-        layers=_options([str(layer) for layer in range(1, found.layers + 1)], opened[0]),
+        layers=_options([str(layer) for layer in range(1, attention.layers + 1)], opened[0]),
         heads=_options(shown, opened[1]),
     )
 
@@ -113,30 +117,30 @@ def _options(names: list[str], chosen: int) -> str:
     )
 
 
-def _tokens(found: Attention, side: str, said: str) -> str:
+def _tokens(attention: Attention, side: str, said: str) -> str:
     """The tokens one below the other, as things to point at."""
     lines = "".join(
         f'<li><span class="unit{" special" if token.special else ""}" data-token="{i}" tabindex="-1" '
         f'role="button">{isolated(token.text)}</span></li>'
-        for i, token in enumerate(found.tokens)
+        for i, token in enumerate(attention.tokens)
     )
     return f'<div class="side" id="{side}"><h2>{said}</h2><ol>{lines}</ol></div>'
 
 
-def _strongest(found: Attention, layer: int, shown: int) -> str:
+def _strongest(attention: Attention, layer: int, shown: int) -> str:
     """What each token reads most in what the page opens at, as a plain table."""
-    if shown <= found.heads:
-        weights, what = found.matrix(layer, shown), f"in layer {layer}, head {shown}"
-    elif shown == found.heads + 1:
-        weights, what = found.matrix(layer), f"in layer {layer}, mean of its heads"
+    if shown <= attention.heads:
+        weights, what = attention.matrix(layer, shown), f"in layer {layer}, head {shown}"
+    elif shown == attention.heads + 1:
+        weights, what = attention.matrix(layer), f"in layer {layer}, mean of its heads"
     else:
-        weights, what = found.rollout(layer), f"by the rollout up to layer {layer}"
+        weights, what = attention.rollout(layer), f"by the rollout up to layer {layer}"
     order = np.argsort(-weights, axis=1, kind="stable")[:, :_STRONGEST].tolist()
     rows = "".join(
         f'<tr><th scope="row">{isolated(token.text)}</th><td>'
-        + ", ".join(f"{isolated(found.tokens[j].text)} {weights[i, j]:.3f}" for j in order[i])
+        + ", ".join(f"{isolated(attention.tokens[j].text)} {weights[i, j]:.3f}" for j in order[i])
         + "</td></tr>"
-        for i, token in enumerate(found.tokens)
+        for i, token in enumerate(attention.tokens)
     )
     return (
         f"<details><summary>What each token reads most {what}</summary>"

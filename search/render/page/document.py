@@ -36,7 +36,7 @@ def document(title: str, body: str, data: dict[str, Any], script: str = "", styl
         f"default-src 'none'; img-src data:; style-src {_hash(styles)}; script-src {hashes}; "
         "base-uri 'none'; form-action 'none'"
     )
-    runs = "\n".join(f"<script>{one}</script>" for one in scripts)
+    runs = "\n".join(f"<script>{script}</script>" for script in scripts)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -91,8 +91,8 @@ def isolated(value: str) -> str:
 
 def embedded(data: dict[str, Any]) -> str:
     """JSON that can stand in a script element: it holds no `<`, `>` or `&`."""
-    found = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return found.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    source = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return source.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def shade(value: float, end: float) -> str:

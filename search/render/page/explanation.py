@@ -130,18 +130,18 @@ def _head(why: Explanation, hit: Hit | None) -> str:
 
 def _sum(why: Explanation, drawn: Units) -> str:
     """The sum, written out."""
-    found = _addend("", f"{why.score:.6f}", "score")
-    found += _addend(
+    addends = _addend("", f"{why.score:.6f}", "score")
+    addends += _addend(
         "=", f"{float(drawn.contributions.sum()):.6f}", f"{why.contributions.size:,} token pairs"
     )
     for term in why.terms:
-        found += _addend("+", f"{term.contribution:.6f}", isolated(term.term))
+        addends += _addend("+", f"{term.contribution:.6f}", isolated(term.term))
     if why.late is not None:
-        found += _addend("+", f"{float(why.late.sum()):.6f}", "best matches")
+        addends += _addend("+", f"{float(why.late.sum()):.6f}", "best matches")
     rest = f"completeness error, {why.steps:,} steps" if why.steps else "residual"
-    found += _addend("\u2212" if why.residual < 0 else "+", f"{abs(why.residual):.1e}", rest)
+    addends += _addend("\u2212" if why.residual < 0 else "+", f"{abs(why.residual):.1e}", rest)
     tokens = f"{len(why.query_tokens)} query tokens \u00d7 {len(why.passage_tokens)} passage tokens"
-    return f"""<section class="sum" aria-label="The sum"><p class="equation">{found}</p>
+    return f"""<section class="sum" aria-label="The sum"><p class="equation">{addends}</p>
 <p class="faint">{tokens}, {text(why.pooling)} pooling</p></section>"""
 
 
@@ -206,19 +206,19 @@ def _panel(side: _Side) -> str:
 def _flow(side: _Side, source: str, kinds: tuple[str, ...]) -> str:
     """A string with its words marked; what lies between them stays as it is."""
     unit_of = {word: i for i, unit in enumerate(side.units) for word in unit.words}
-    found, at = [], 0
+    parts, at = [], 0
     for i, word in enumerate(side.words):
         if word.kind not in kinds:
             continue
         start = max(word.start, at)
         inside = source[start : word.end]
-        found.append(text(source[at:start]))
+        parts.append(text(source[at:start]))
         if word.kind == "punctuation" and side.by_word:  # has a line of its own
-            found.append(f'<span class="mark" data-unit="{unit_of[i]}">{text(inside)}</span>')
+            parts.append(f'<span class="mark" data-unit="{unit_of[i]}">{text(inside)}</span>')
         else:
-            found.append(_unit(side, unit_of[i], inside))
+            parts.append(_unit(side, unit_of[i], inside))
         at = max(at, word.end)
-    return "".join(found) + text(source[at:])
+    return "".join(parts) + text(source[at:])
 
 
 def _unit(side: _Side, number: int, shown: str) -> str:

@@ -31,7 +31,7 @@ _LABELLED_FROM = 0.12  # inches a cell must have to be labelled
 
 
 def attention(
-    found: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
+    attention: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
 ) -> bytes:
     """Weights of a text, as the bytes of a PNG.
 
@@ -41,29 +41,33 @@ def attention(
         rollout: instead, what rollout makes of the layers up to `layer`, all by default.
     """
     if layer is None and not rollout:
-        return _all(found)
+        return _all(attention)
     return _one(
-        found, chosen(found, layer, head, rollout=rollout), title(found, layer, head, rollout=rollout)
+        attention,
+        chosen(attention, layer, head, rollout=rollout),
+        title(attention, layer, head, rollout=rollout),
     )
 
 
-def _one(found: Attention, weights: Matrix, name: str) -> bytes:
-    lettering = Lettering([*labels(found), *found.texts])
+def _one(attention: Attention, weights: Matrix, name: str) -> bytes:
+    lettering = Lettering([*labels(attention), *attention.texts])
     n = len(weights)
     cell = min(0.5 if n <= 14 else 0.26, _MOST_INCHES / n)
     shown = (
-        [shortened(lettering.drawable(label)) for label in labels(found)] if cell >= _LABELLED_FROM else []
+        [shortened(lettering.drawable(label)) for label in labels(attention)]
+        if cell >= _LABELLED_FROM
+        else []
     )
     size = 10.0 if cell > 0.4 else _SIZE
     left = max((text_width(label, size) for label in shown), default=0) + 0.15
     end = float(weights.max())
     width = max(_MARGIN + left + n * cell + _MARGIN, 6.5)
-    notes = _notes(found, lettering, width, "The deepest colour is the largest weight. ")
+    notes = _notes(attention, lettering, width, "The deepest colour is the largest weight. ")
     top = _MARGIN + 0.6
     height = top + n * cell + left + 0.55 + 0.2 * len(notes) + _MARGIN
     canvas = Canvas(width, height, lettering)
-    _head(canvas, found, name)
-    tones = [FAINT if token.special else INK for token in found.tokens] if shown else []
+    _head(canvas, attention, name)
+    tones = [FAINT if token.special else INK for token in attention.tokens] if shown else []
     block = Block(_MARGIN + left, top, cell, shown, shown, size)
     draw_cells(canvas, block, np.asarray(weights), end, "attention", tones, tones)
     draw_scale(canvas, _MARGIN + left, top + n * cell + left + 0.05, NARROWEST_SCALE, end, "attention")
@@ -71,29 +75,31 @@ def _one(found: Attention, weights: Matrix, name: str) -> bytes:
     return canvas.png(name)
 
 
-def _all(found: Attention) -> bytes:
-    lettering = Lettering([*labels(found), *found.texts])
-    n = len(found.tokens)
+def _all(attention: Attention) -> bytes:
+    lettering = Lettering([*labels(attention), *attention.texts])
+    n = len(attention.tokens)
     gap, left = 0.12, 0.75
-    side = min(max(0.9, min(2.2, 0.035 * n)), (_MOST_INCHES - 2) / max(found.heads, found.layers) - gap)
-    width = max(_MARGIN + left + found.heads * (side + gap) + _MARGIN, 6.5)
-    order = " · ".join(f"{i} {label}" for i, label in enumerate(labels(found)))
+    side = min(
+        max(0.9, min(2.2, 0.035 * n)), (_MOST_INCHES - 2) / max(attention.heads, attention.layers) - gap
+    )
+    width = max(_MARGIN + left + attention.heads * (side + gap) + _MARGIN, 6.5)
+    order = " · ".join(f"{i} {label}" for i, label in enumerate(labels(attention)))
     more = f"Rows and columns in the order of the tokens: {order}. The colour grows with the square root of a weight. "
-    notes = _notes(found, lettering, width, more)
+    notes = _notes(attention, lettering, width, more)
     top = _MARGIN + 0.85
-    height = top + found.layers * (side + gap) + 0.55 + 0.2 * len(notes) + _MARGIN
+    height = top + attention.layers * (side + gap) + 0.55 + 0.2 * len(notes) + _MARGIN
     canvas = Canvas(width, height, lettering)
-    name = title(found, None, None)
-    _head(canvas, found, name)
-    for head in range(found.heads):
+    name = title(attention, None, None)
+    _head(canvas, attention, name)
+    for head in range(attention.heads):
         x = _MARGIN + left + head * (side + gap) + side / 2
         canvas.write(x, top - 0.06, f"head {head + 1}", 8, ha="center", va="bottom", color=FAINT)
-    for layer in range(found.layers):
+    for layer in range(attention.layers):
         y = top + layer * (side + gap)
         canvas.write(_MARGIN, y + side / 2, f"layer {layer + 1}", 8, va="center", color=FAINT)
-        for head in range(found.heads):
+        for head in range(attention.heads):
             axes = canvas.axes(_MARGIN + left + head * (side + gap), y, side, side)
-            roots = np.sqrt(found.weights[layer, head])
+            roots = np.sqrt(attention.weights[layer, head])
             axes.imshow(
                 roots, cmap=colours("attention"), vmin=-1, vmax=1, interpolation="nearest", aspect="auto"
             )
@@ -102,17 +108,19 @@ def _all(found: Attention) -> bytes:
             axes.set_yticks([])
             for spine in axes.spines.values():
                 spine.set_color(GRID)
-    draw_scale(canvas, _MARGIN + left, top + found.layers * (side + gap), NARROWEST_SCALE, 1.0, "attention")
+    draw_scale(
+        canvas, _MARGIN + left, top + attention.layers * (side + gap), NARROWEST_SCALE, 1.0, "attention"
+    )
     canvas.foot(notes, _MARGIN)
     return canvas.png(name)
 
 
-def _head(canvas: Canvas, found: Attention, name: str) -> None:
+def _head(canvas: Canvas, attention: Attention, name: str) -> None:
     canvas.write(_MARGIN, _MARGIN - 0.1, name, 12, weight="bold")
-    texts = canvas.lettering.drawable("  |  ".join(found.texts))
+    texts = canvas.lettering.drawable("  |  ".join(attention.texts))
     canvas.write(_MARGIN, _MARGIN + 0.17, fitted(texts, canvas.width - 2 * _MARGIN, 10), 10, color=FAINT)
 
 
-def _notes(found: Attention, lettering: Lettering, width: float, more: str) -> list[str]:
-    said = [f"{rows_line(found)} {more}{lettering.note}", *CAVEATS]
+def _notes(attention: Attention, lettering: Lettering, width: float, more: str) -> list[str]:
+    said = [f"{rows_line(attention)} {more}{lettering.note}", *CAVEATS]
     return [line for note in said for line in wrapped(note, width - 2 * _MARGIN)]

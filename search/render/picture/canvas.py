@@ -193,9 +193,9 @@ def _own_font(bold: bool) -> FT2Font:
     from matplotlib.font_manager import FontProperties, findfont
     from matplotlib.ft2font import FT2Font
 
-    found = FT2Font(findfont(FontProperties(family=[_OWN_FONT], weight="bold" if bold else "normal")))
-    found.set_size(_UNITS, 72)
-    return found
+    font = FT2Font(findfont(FontProperties(family=[_OWN_FONT], weight="bold" if bold else "normal")))
+    font.set_size(_UNITS, 72)
+    return font
 
 
 @lru_cache(maxsize=64)

@@ -40,24 +40,24 @@ _TRAINING_MARGIN, _PANEL, _PANEL_HEIGHT, _LEFT, _GAP = 0.4, 4.2, 2.8, 0.55, 0.45
 _TICKS = 4
 
 
-def contexts(found: ContextualCosines) -> bytes:
+def contexts(cosines: ContextualCosines) -> bytes:
     """Cosines by layer, as the bytes of a PNG; what a line is stands at its end, colour is not needed."""
-    names, columns = compared(found)
-    texts = [f"{letters(i)}: {text}" for i, text in enumerate(found.texts)]
+    names, columns = compared(cosines)
+    texts = [f"{letters(i)}: {text}" for i, text in enumerate(cosines.texts)]
     lettering = Lettering([*texts, *names])
     shown = [shortened(lettering.drawable(name), 28) for name in names]
     right = max(text_width(name, 9) for name in shown) + 0.75
     width = _MARGIN + 0.45 + _WIDTH + right + _MARGIN
     heads = [line for text in texts for line in wrapped(text, width - 2 * _MARGIN, 10)]
-    notes = wrapped(f"{what_was_compared(found)} {lettering.note}", width - 2 * _MARGIN)
+    notes = wrapped(f"{what_was_compared(cosines)} {lettering.note}", width - 2 * _MARGIN)
     top = _MARGIN + 0.3 + 0.22 * len(heads) + 0.15
     tall = max(_HEIGHT, 0.19 * len(names))
     canvas = Canvas(width, top + tall + 0.6 + 0.2 * len(notes) + _MARGIN, lettering)
-    title = f"'{found.word}' in {len(texts)} contexts, by layer"
+    title = f"'{cosines.word}' in {len(texts)} contexts, by layer"
     canvas.write(_MARGIN, _MARGIN - 0.1, title, 12, weight="bold")
     for i, line in enumerate(heads):
         canvas.write(_MARGIN, _MARGIN + 0.2 + 0.22 * i, line, 10)
-    left, layers = _MARGIN + 0.45, len(found.between)
+    left, layers = _MARGIN + 0.45, len(cosines.between)
     low = min(0.0, *(min(column) for column in columns)) - 0.02
     axes = canvas.axes(left, top, _WIDTH, tall)
     axes.set_xlim(0, layers - 1)
@@ -79,7 +79,7 @@ def contexts(found: ContextualCosines) -> bytes:
         label = f"{columns[number][-1]:.2f}  {shown[number]}"
         canvas.write(left + _WIDTH + 0.1, y, label, 9, va="center", color=_TONES[number % len(_TONES)])
     canvas.foot(notes, _MARGIN)
-    return canvas.png(f"{found.word} in contexts")
+    return canvas.png(f"{cosines.word} in contexts")
 
 
 def apart(places: list[float], least: float, bottom: float) -> list[tuple[int, float]]:

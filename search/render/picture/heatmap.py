@@ -120,27 +120,27 @@ def _ink_on(colour: tuple[float, float, float, float]) -> str:
     return INK if luminance > 0.22 else "white"
 
 
-def sentences(found: Similarities) -> bytes:
+def sentences(similarities: Similarities) -> bytes:
     """The cosines as the bytes of a PNG: a heatmap, with numbers in it up to about 25 sentences.
 
     Each row has its number and its sentence, which is shortened where it is long. Where the columns are other
     sentences, they are listed below under letters.
     """
-    n, m = found.cosines.shape
-    lettering = Lettering([*found.rows, *found.columns])
-    names = [str(j + 1) if found.itself else letters(j) for j in range(m)]
+    n, m = similarities.cosines.shape
+    lettering = Lettering([*similarities.rows, *similarities.columns])
+    names = [str(j + 1) if similarities.itself else letters(j) for j in range(m)]
     cell = max(min(0.45 if max(n, m) <= 25 else 0.22, _MOST_SQUARE_INCHES / max(n, m)), 0.02)
     labelled = cell >= 0.14
     labels = [
-        f"{shortened(lettering.drawable(text), _LONGEST)}  {i + 1}" for i, text in enumerate(found.rows)
+        f"{shortened(lettering.drawable(text), _LONGEST)}  {i + 1}"
+        for i, text in enumerate(similarities.rows)
     ]
     left = max(text_width(label, _SIZE) for label in labels) * 0.93 + 0.15 if labelled else 0.15
-    legend = (
-        [] if found.itself else [f"{name}: {text}" for name, text in zip(names, found.columns, strict=True)]
-    )
+    columns = [] if similarities.itself else zip(names, similarities.columns, strict=True)
+    legend = [f"{name}: {text}" for name, text in columns]
     width = max(_MARGIN + left + max(m * cell, NARROWEST_SCALE) + _MARGIN, 6.5)
     legend = [line for entry in legend for line in wrapped(entry, width - 2 * _MARGIN, _SIZE)]
-    note = f"Cosines of sentence embeddings: {found.model}, {found.pooling} pooling. {lettering.note}"
+    note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling. {lettering.note}"
     notes = wrapped(note, width - 2 * _MARGIN)
     top = _MARGIN + 0.55
     height = top + n * cell + 0.4 + 0.5 + 0.2 * (len(legend) + len(notes)) + _MARGIN
@@ -148,7 +148,7 @@ def sentences(found: Similarities) -> bytes:
     canvas.write(_MARGIN, _MARGIN - 0.1, f"{n} x {m} sentences", 12, weight="bold")
     x = _MARGIN + left
     block = Block(x, top, cell, labels if labelled else [], [], _SIZE)
-    draw_cells(canvas, block, found.cosines, 1.0, "cosine", [INK] * n, [])
+    draw_cells(canvas, block, similarities.cosines, 1.0, "cosine", [INK] * n, [])
     if labelled:
         for j, name in enumerate(names):
             canvas.write(

@@ -124,14 +124,14 @@ def _notes(why: Explanation, shown: Part, lettering: Lettering, width: float) ->
         words += f" + {float(why.late.sum()):.6f} (best matches)"
     sign = "-" if why.residual < 0 else "+"
     rest = "residual" if not why.steps else f"completeness error of integrated gradients, {why.steps} steps"
-    found = [
+    notes = [
         f"score {why.score:.6f} = {added:.6f} (contributions){words} {sign} {abs(why.residual):.1e} ({rest}). "
         "Bars are sums of rows and columns; a hatched one is longer than it is drawn. "
         "Cells beyond an end of the scale have its colour. Cosines do not add up to anything.",
         left_out(shown),
         lettering.note,
     ]
-    return [line for note in found for line in wrapped(note, width)]
+    return [line for note in notes for line in wrapped(note, width)]
 
 
 def _tones(units: Sequence[Unit]) -> list[str]:
