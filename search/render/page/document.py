@@ -36,7 +36,7 @@ def document(title: str, body: str, data: dict[str, Any], script: str = "", styl
         f"default-src 'none'; img-src data:; style-src {_hash(styles)}; script-src {hashes}; "
         "base-uri 'none'; form-action 'none'"
     )
-    runs = "\n".join(f"<script>{script}</script>" for script in scripts)
+    runs = "\n".join(f"<script>{code}</script>" for code in scripts)
     return f"""<!doctype html>
 <html lang="en">
 <head>
