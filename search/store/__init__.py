@@ -4,7 +4,7 @@
     schema.py    the tables of index.db, as named migrations
     database.py  connections; a reader's transaction; the key-value table `meta`
     lock.py      one writer at a time
-    vectors.py   the FAISS file: written whole, checked by its hash, rebuilt from index.db; flat.py searches it
+    faiss_file.py  the FAISS file: written whole, loaded, rebuilt from index.db; flat.py searches it
     lexicon.py   the words of the passages, an FTS5 table; terms.py texts as it sees them, and the words of a query
     baseline.py  what random pairs score, and which passages are near everything; sampling.py draws them
     stored_vectors.py  the embeddings in index.db
@@ -16,7 +16,7 @@
     writer.py    writing: one batch of documents, one transaction
     place_of.py  what a path, line or record means in an index
     settings.py  the choices that an index is made with
-    checksums.py a checksum for every row; faiss_file.py the bytes of the FAISS file
+    checksums.py a checksum for every row
     storage.py   whether a place is fit to keep an index in
     health/      check and repair
 

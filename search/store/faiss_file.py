@@ -1,7 +1,10 @@
-"""The FAISS file: how it is written, and what is looked at before FAISS parses it.
+"""The FAISS file: a cache of the embeddings in index.db, in a form that is quick to search (flat.py).
 
-FAISS believes a header that promises 2**60 vectors. So the size of the file and all of it that is neither a vector nor
-an id are compared with what they must be.
+It is immutable. A new one is written beside it, forced to disk, and only then named in index.db. FAISS trusts what it
+is given and believes a header that promises 2**60 vectors, so before it parses the file its size and all of it that is
+neither a vector nor an id are compared with what they must be. The passages that a search finds are compared with
+index.db; only `seewhy check` looks at the whole file. Inner products of unit vectors are cosines, and a flat index is
+exact.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import os
 import secrets
 import sqlite3
 import struct
+import threading
 from pathlib import Path
+from typing import Any
 
 from search.errors import SearchError
 from search.store.files import FAISS_NAME, VECTORS, WORK, is_own_file, require_no_link, sync_folder
@@ -91,3 +96,50 @@ def has_frame(file: Path, count: int, dimension: int) -> bool:
         before = stream.read(len(head))
         stream.seek(len(head) + n_vectors)
         return (before, stream.read(len(middle))) == (head, middle)
+
+
+class LoadedVectors:
+    """The FAISS file in memory, loaded again when index.db names another one. Safe between threads."""
+
+    def __init__(self, index: Path) -> None:
+        self._index = index
+        self._lock = threading.Lock()
+        self._file: str | None = None
+        self._loaded: Any = None
+        self.problem = ""
+
+    def holds(self, ann: Ann) -> bool:
+        """Whether the FAISS file that `ann` names is in memory."""
+        with self._lock:
+            return self._loaded is not None and ann.file == self._file
+
+    def get(self, ann: Ann, dimension: int) -> Any | None:
+        """The FAISS index that `ann` names; None, and `problem` says why, when it cannot be trusted."""
+        with self._lock:
+            if ann.file != self._file:
+                self._loaded, self.problem = self._load(ann, dimension)
+                self._file = ann.file
+            return self._loaded
+
+    def distrust(self, ann: Ann) -> None:
+        """Let nobody use the file that `ann` names: it does not hold what index.db holds."""
+        with self._lock:
+            self._loaded, self.problem = _damaged(ann)
+            self._file = ann.file
+
+    def _load(self, ann: Ann, dimension: int) -> tuple[Any, str]:
+        if not is_whole(self._index, ann, dimension):
+            return _damaged(ann)
+        import faiss
+
+        try:
+            return faiss.read_index(str(self._index / ann.file)), ""
+        except RuntimeError:  # what FAISS raises, also when it cannot read on
+            return _damaged(ann)
+
+
+def _damaged(ann: Ann) -> tuple[None, str]:
+    return None, (
+        f"the file '{ann.file}' of the index is damaged or missing. Queries are exact without it, only "
+        "slower. Mend it with: seewhy repair"
+    )

@@ -23,6 +23,7 @@ from search.store.annotations import annotations_of, annotators, each_annotation
 from search.store.baseline import Baseline, LoadedBaseline
 from search.store.checksums import content_key
 from search.store.database import Reader, one_meta
+from search.store.faiss_file import LoadedVectors
 from search.store.flat import best, nearest_of
 from search.store.layout import DATABASE
 from search.store.lexicon import Lexicon
@@ -31,9 +32,16 @@ from search.store.place_of import place_of
 from search.store.postings import Matches
 from search.store.protocol import Place, StoredFile, StoredPassage
 from search.store.settings import Source
-from search.store.stored_vectors import Ann, embeddings, embeddings_of, read_ann
+from search.store.stored_vectors import (
+    Ann,
+    count_after,
+    embeddings,
+    embeddings_of,
+    is_stored,
+    read_ann,
+    without_deleted,
+)
 from search.store.terms import Term
-from search.store.vectors import LoadedVectors, count_after, is_stored, without_deleted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

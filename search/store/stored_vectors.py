@@ -13,6 +13,7 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.store.checksums import covered, require
+from search.store.flat import best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,3 +99,32 @@ def one_embedding(connection: sqlite3.Connection, passage: int) -> NDArray[np.fl
 def _require_whole(passage: int, vector: bytes, checksum: int, dimension: int) -> None:
     if len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
         raise IndexDamaged(f"the embedding of passage {passage} is damaged. Mend it with: seewhy repair")
+
+
+def is_stored(
+    connection: sqlite3.Connection, query: NDArray[np.float32], found: list[tuple[int, float]]
+) -> bool:
+    """Whether what was found in the FAISS file has the cosines that the embeddings in index.db give."""
+    ids = np.array(sorted(id_ for id_, _ in found), dtype=np.int64)
+    stored: list[tuple[int, float]] = []
+    for block, vectors in embeddings_of(connection, len(query), ids):
+        stored += best(block, vectors, query, len(block))
+    return sorted(stored) == sorted(found)
+
+
+def count_after(connection: sqlite3.Connection, after: int) -> int:
+    """How many embeddings there are with ids above `after`."""
+    # Without a condition SQLite counts the entries of an index, which is far smaller than the table.
+    condition, values = (" WHERE passage > ?", (after,)) if after else ("", ())
+    (found,) = connection.execute(f"SELECT count(*) FROM embeddings{condition}", values).fetchone()
+    return int(found)
+
+
+def without_deleted(connection: sqlite3.Connection, near: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """What was found in the FAISS file, less the passages that have been deleted since."""
+    rows = connection.execute(
+        "SELECT passage FROM tombstones WHERE passage IN (SELECT value FROM json_each(?))",
+        (json.dumps([id_ for id_, _ in near]),),
+    )
+    deleted = {row[0] for row in rows}
+    return [(id_, cosine) for id_, cosine in near if id_ not in deleted]

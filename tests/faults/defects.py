@@ -152,7 +152,7 @@ def reader_without_snapshot() -> Iterator[None]:
 @_planted
 def faiss_file_trusted() -> Iterator[None]:
     """FAISS is given the file without a look at its size and headers."""
-    from search.store.vectors import LoadedVectors
+    from search.store.faiss_file import LoadedVectors
 
     def load(self: LoadedVectors, ann: Any, dimension: int) -> tuple[Any, str]:
         import faiss
@@ -175,7 +175,7 @@ def rows_trusted() -> Iterator[None]:
 @_planted
 def tombstones_ignored() -> Iterator[None]:
     """Passages that were deleted since the FAISS file was written are still found in it."""
-    from search.store.vectors import without_deleted
+    from search.store.stored_vectors import without_deleted
 
     with _everywhere(without_deleted, lambda _, near: near):
         yield

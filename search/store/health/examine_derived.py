@@ -14,12 +14,12 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.store import lexicon
 from search.store.baseline import read_baseline
+from search.store.faiss_file import LoadedVectors
 from search.store.files import FAISS_NAME
 from search.store.health.examine import ROWS_AT_ONCE, snapshot
 from search.store.health.kinds import Tally
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.stored_vectors import Ann, read_ann
-from search.store.vectors import LoadedVectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
