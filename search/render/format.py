@@ -7,11 +7,14 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from search.records.hits import Copy, Hit
-from search.records.predictions import Answer, AnswerPlace
-from search.records.reports import RandomPairs
 from search.render.escape import escape, one_line
+
+if TYPE_CHECKING:
+    from search.records.hits import Copy, Hit
+    from search.records.predictions import Answer, AnswerPlace
+    from search.records.reports import RandomPairs
 
 _HIGH = 95.0  # percentile from which on a score is worth a look
 _SNIPPET = 320
