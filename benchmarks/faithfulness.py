@@ -42,6 +42,7 @@ from machine import headline
 from numpy.typing import NDArray
 
 import search
+from search.encoding.description import KnownModel
 from search.encoding.encoder import with_context
 from search.encoding.torch_engine import TorchEngine
 from search.explaining.faithfulness import without
@@ -105,7 +106,7 @@ class Judge:
         seed: int,
     ) -> None:
         self._encoder, self._remove, self._draws = encoder, remove, draws
-        self._engine = TorchEngine(encoder.files, encoder.description, "cpu")
+        self._engine = TorchEngine(KnownModel(encoder.files, encoder.description), "cpu")
         self._engine.model.set_attn_implementation("eager")  # the others do not give the weights
         self._slopes = Differentiable(encoder, self._engine)
         self._chance = np.random.default_rng(seed)

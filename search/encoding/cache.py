@@ -18,11 +18,11 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from search.encoding.description import Description
+from search.encoding.description import Description, KnownModel
 from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import load_tokenizer
 from search.files import cache_home, write_whole
@@ -33,21 +33,12 @@ _ENTRY, _FAILED = "entry.json", "failed.json"
 _PACKAGES = ("openvino", "torch", "transformers")
 
 
-@dataclass(frozen=True)
-class CachedModel:
-    """One converted model."""
-
-    folder: Path
-    files: ModelFiles
-    description: Description
-
-
 def entry_folder(weights: str, tokenizer: str, config: str) -> Path:
     """Where the model of these three hashes is kept."""
     return cache_home() / "models" / f"{weights[:24]}-{tokenizer[:12]}-{config[:12]}"
 
 
-def cached_model(weights: str, tokenizer: str, config: str) -> CachedModel | None:
+def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None:
     """The converted model of these hashes, None when there is none of this format."""
     return _read(entry_folder(weights, tokenizer, config))
 
@@ -72,7 +63,7 @@ def remove(model: ConvertedModel) -> None:
     shutil.rmtree(model.folder)
 
 
-def add(files: ModelFiles, description: Description, write: Callable[[Path], None]) -> CachedModel:
+def add(model: KnownModel, write: Callable[[Path], None]) -> KnownModel:
     """Put a model into the cache, unless another process was quicker.
 
     Args:
@@ -83,6 +74,7 @@ def add(files: ModelFiles, description: Description, write: Callable[[Path], Non
     """
     from filelock import FileLock
 
+    files, description = model.files, model.description
     place = entry_folder(*files.hashes)
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(place.parent / f"{place.name}.lock"):
@@ -103,7 +95,7 @@ def add(files: ModelFiles, description: Description, write: Callable[[Path], Non
         (temporary / _ENTRY).write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)
         temporary.rename(place)
-        return CachedModel(place, replace(files, folder=place), description)
+        return KnownModel(replace(files, folder=place), description)
 
 
 def known_failure(files: ModelFiles) -> str:
@@ -136,12 +128,12 @@ def _failure(folder: Path) -> dict[str, Any] | None:
     return failure if whole else None
 
 
-def _read(folder: Path) -> CachedModel | None:
+def _read(folder: Path) -> KnownModel | None:
     try:
         entry = json.loads((folder / _ENTRY).read_text(encoding="utf-8"))
         if entry["format"] != _FORMAT:
             return None
         files = replace(ModelFiles(**entry["files"]), folder=folder, modules=tuple(entry["files"]["modules"]))
-        return CachedModel(folder, files, Description.from_dict(entry["description"]))
+        return KnownModel(files, Description.from_dict(entry["description"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

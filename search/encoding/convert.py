@@ -14,47 +14,30 @@ from search.encoding.torch_engine import TorchEngine
 from search.errors import ModelError, first_line
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+    from search.encoding.description import KnownModel
 
-    from search.encoding.description import Description
-    from search.encoding.models import ModelFiles
-
-# NotImplementedError is a RuntimeError. What fails is a model's own code, run by the tracer.
-_TRACER_ERRORS = (
-    RuntimeError,
-    TypeError,
-    ValueError,
-    LookupError,
-    AttributeError,
-    ImportError,
-    AssertionError,
-)
 _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6
 
 
-def convert(
-    files: ModelFiles, description: Description, folder: Path, loaded: SentenceTransformer | None = None
-) -> None:
+def convert(known: KnownModel, folder: Path) -> None:
     """Write `encoder.xml` and `encoder.bin` to a folder.
 
     The outputs are the hidden states of every layer, 0 to n, and the pooler's where the model has one.
 
-    Args:
-        loaded: the model on the CPU, where it happens to be loaded already.
-
     Raises:
         ModelError: OpenVINO cannot convert the model, or computes something else with it.
     """
-    engine = TorchEngine(files, description, "cpu", loaded=loaded)
+    engine = TorchEngine(known, "cpu")
     module, example = _traceable(engine)
     try:
         model = _openvino_convert(module, example)
         from openvino import save_model
 
         save_model(model, folder / "encoder.xml", compress_to_fp16=False)
-    except _TRACER_ERRORS as error:
-        raise ModelError(f"'{files.name}' cannot be converted for OpenVINO: {first_line(error)}") from error
-    _check(engine, files, description, folder)
+    except Exception as error:  # of the model's own code, run by the tracer
+        name = known.files.name
+        raise ModelError(f"'{name}' cannot be converted for OpenVINO: {first_line(error)}") from error
+    _check(engine, known, folder)
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:
@@ -104,13 +87,14 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
             sys.modules["openvino_telemetry"] = telemetry
 
 
-def _check(engine: TorchEngine, files: ModelFiles, description: Description, folder: Path) -> None:
+def _check(engine: TorchEngine, known: KnownModel, folder: Path) -> None:
     """Compare with PyTorch on texts of unlike length, so that mask, padding and positions count."""
     import numpy as np
 
     from search.encoding.openvino_engine import OpenVINOEngine
     from search.encoding.tokenizer import Encoded
 
+    files, description = known.files, known.description
     most = min(description.max_tokens, 40)
     vocabulary = int(files.config.get("vocab_size") or 100)
     random = np.random.default_rng(0)
@@ -118,7 +102,7 @@ def _check(engine: TorchEngine, files: ModelFiles, description: Description, fol
     for length in (most, 3, most // 2):
         ids = random.integers(min(5, vocabulary - 1), vocabulary, length).tolist()
         batch.append(Encoded(ids, [0] * length))
-    converted = OpenVINOEngine(folder, files, description, cached=False)
+    converted = OpenVINOEngine(folder, known, cached=False)
     layers = list(range(description.layers + 1))
     (mine,), (reference,) = list(converted.run([batch], layers)), list(engine.run([batch], layers))
     for layer in layers:

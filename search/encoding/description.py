@@ -33,7 +33,6 @@ class Description:
 
     Attributes:
         layers: encoder layers; hidden states are numbered 0 (the embedding layer) to `layers`.
-        width: length of a token vector.
         positions: most tokens that could be read, special ones included.
         max_tokens: most tokens of one text by the model's own configuration.
         has_pooler: it has a trained pooler.
@@ -50,7 +49,6 @@ class Description:
     """
 
     layers: int
-    width: int
     positions: int
     max_tokens: int
     has_pooler: bool
@@ -80,15 +78,28 @@ class Description:
         return cls(**{**values, "dense": dense})
 
 
-def describe(files: ModelFiles) -> tuple[Description, SentenceTransformer | None]:
-    """What is known of an encoder, and the encoder itself where it had to be loaded to find out.
+@dataclass(frozen=True)
+class KnownModel:
+    """An encoder's files and what is known of it.
+
+    Attributes:
+        loaded: the encoder itself, in float32 on the CPU, where it had to be loaded to find out.
+    """
+
+    files: ModelFiles
+    description: Description
+    loaded: SentenceTransformer | None = None
+
+
+def describe(files: ModelFiles) -> KnownModel:
+    """What is known of an encoder.
 
     Raises:
         ModelError: it cannot be loaded, lacks weights, or makes embeddings in a way that is not supported.
     """
     file = cache_home() / "described" / f"{_key(files)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return Description.from_dict(json.loads(file.read_text(encoding="utf-8"))), None
+        return KnownModel(files, Description.from_dict(json.loads(file.read_text(encoding="utf-8"))))
     from search.encoding.loading import load_encoder, load_transformer, loading, require_whole
 
     model = load_encoder(files)
@@ -99,7 +110,7 @@ def describe(files: ModelFiles) -> tuple[Description, SentenceTransformer | None
     with suppress(OSError):  # a cache that cannot be written to costs only asking again
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(asdict(description), ensure_ascii=False, indent=1))
-    return description, model
+    return KnownModel(files, description, model)
 
 
 def _key(files: ModelFiles) -> str:
@@ -126,7 +137,6 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         raise ModelError(f"the model '{files.name}' keeps prompts out of pooling, which is not supported.")
     return Description(
         layers=int(inside.config.num_hidden_layers),
-        width=int(inside.config.hidden_size),
         positions=positions(inside),
         max_tokens=model.max_seq_length or positions(inside),
         has_pooler=getattr(inside, "pooler", None) is not None and not missing,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from search.encoding.cache import cached_model
-from search.encoding.description import Description, describe
-from search.encoding.engine import batches, check_engine, check_precision, claim_process, open_engine
+from search.encoding.description import KnownModel, describe
+from search.encoding.engine import batches, check_engine, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.inputs import Role, prompt_for, require_whole, strings, with_context
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
@@ -63,7 +63,6 @@ class Encoder:
             and need the engine "torch". Pooling and what follows is always computed in float32.
         device: of PyTorch: "cpu", "cuda", "mps"; None takes a GPU where there is one.
         batch_tokens: most tokens in one batch, padding included; None takes what suits the engine.
-        description: what is known of the model; None looks it up, or asks sentence-transformers.
 
     Raises:
         ModelError: the model cannot be found or used.
@@ -77,7 +76,7 @@ class Encoder:
 
     def __init__(
         self,
-        model: str | ModelFiles = DEFAULT_MODEL,
+        model: str | ModelFiles | KnownModel = DEFAULT_MODEL,
         *,
         pooling: str | None = None,
         layer: int | str = -1,
@@ -88,12 +87,13 @@ class Encoder:
         precision: str = "fp32",
         device: str | None = None,
         batch_tokens: int | None = None,
-        description: Description | None = None,
     ) -> None:
-        self.precision = check_precision(precision)
         check_engine(engine, precision)
-        self.files = model if isinstance(model, ModelFiles) else find_model(str(model), offline=offline)
-        self.description, self._loaded = (description, None) if description else describe(self.files)
+        self.precision = precision
+        if not isinstance(model, (ModelFiles, KnownModel)):
+            model = find_model(str(model), offline=offline)
+        self._known = describe(model) if isinstance(model, ModelFiles) else model
+        self.files, self.description = self._known.files, self._known.description
         self.pooling = self._pooling(pooling)
         self.max_tokens = self._max_tokens(max_tokens)
         self.layer = check_layer(layer, self.description.layers)
@@ -128,23 +128,22 @@ class Encoder:
         """
         # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
         quick = model is None and engine != "torch" and made.precision == "fp32"
-        entry = cached_model(made.weights, made.tokenizer, made.config) if quick else None
-        if entry is not None:
-            prompts = json.loads(made.prompts)
-            files = replace(entry.files, name=made.model, revision=made.revision)
-            description = replace(entry.description, prompts=prompts)
+        known = cached_model(made.weights, made.tokenizer, made.config) if quick else None
+        if known:
+            files = replace(known.files, name=made.model, revision=made.revision)
+            description = replace(known.description, prompts=json.loads(made.prompts))
+            known = KnownModel(files, description)
         else:
-            files, description = find_model(model or made.model, offline=offline), None
-        same = files.weights_sha256 == made.weights
+            known = describe(find_model(model or made.model, offline=offline))
+        same = known.files.weights_sha256 == made.weights
         encoder = cls(
-            files,
+            known,
             pooling=pooling or made.pooling,
             layer=made.layer if same else -1,
             dim=int(made.dimension) if same else None,
             max_tokens=int(made.max_tokens) if same else None,
             engine=engine,
             precision=precision or made.precision,
-            description=description,
         )
         encoder._many = False
         made.require_equal(replace(encoder.fingerprint, passages=made.passages))
@@ -194,16 +193,8 @@ class Encoder:
         claim_process()
         with self._loading:
             if self._engine is None:
-                engine = open_engine(
-                    self.files,
-                    self.description,
-                    self._loaded,
-                    self._choice,
-                    self._device,
-                    self._many,
-                    self.precision,
-                )
-                self._loaded = None
+                engine = open_engine(self._known, self._choice, self._device, self._many, self.precision)
+                self._known = replace(self._known, loaded=None)
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
                         f"'{self.files.name}' has no trained pooler, so pooling 'pooler' would give random "

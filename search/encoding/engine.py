@@ -22,10 +22,8 @@ from search.errors import InputError, ModelError, first_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from sentence_transformers import SentenceTransformer
 
-    from search.encoding.description import Description
-    from search.encoding.models import ModelFiles
+    from search.encoding.description import KnownModel
 
 ENGINES = ("auto", "openvino", "torch")
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -108,23 +106,16 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         yield batch
 
 
-def check_engine(engine: str, precision: str = "fp32") -> str:
-    """Return `engine` if it is one of ENGINES and computes in `precision`, or raise InputError."""
-    if engine not in ENGINES:
-        raise InputError(f"engine '{engine}' is not known. Choose one of: {', '.join(ENGINES)}.")
+def check_engine(engine: str, precision: str) -> None:
+    """Raise InputError if there is no such engine or precision, or the engine does not compute in it."""
+    for what, asked, known in (("engine", engine, ENGINES), ("precision", precision, PRECISIONS)):
+        if asked not in known:
+            raise InputError(f"{what} '{asked}' is not known. Choose one of: {', '.join(known)}.")
     if engine == "openvino" and precision != "fp32":
         raise InputError(
             f"the engine 'openvino' computes in fp32 only, not in {precision}. "
             "Leave the engine out, or choose 'torch'."
         )
-    return engine
-
-
-def check_precision(precision: str) -> str:
-    """Return `precision` if it is one of PRECISIONS, or raise InputError."""
-    if precision not in PRECISIONS:
-        raise InputError(f"precision '{precision}' is not known. Choose one of: {', '.join(PRECISIONS)}.")
-    return precision
 
 
 def claim_process() -> None:
@@ -144,9 +135,7 @@ def claim_process() -> None:
 
 
 def open_engine(
-    files: ModelFiles,
-    description: Description,
-    loaded: SentenceTransformer | None = None,
+    known: KnownModel,
     engine: str = "auto",
     device: str | None = None,
     many: bool = True,
@@ -155,7 +144,6 @@ def open_engine(
     """Load a model.
 
     Args:
-        loaded: the model in fp32 on the CPU, where it happens to be loaded already.
         engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded or the precision is
             lower than fp32, OpenVINO otherwise, and PyTorch if OpenVINO cannot run the model.
         device: of PyTorch; naming one other than "cpu" implies PyTorch.
@@ -171,50 +159,47 @@ def open_engine(
 
     has_openvino = importlib.util.find_spec("openvino") is not None
     if engine == "torch" or precision != "fp32" or (device or "cpu") != "cpu":
-        return TorchEngine(files, description, device, precision, loaded)
+        return TorchEngine(known, device, precision)
     if engine == "auto" and many and device is None and _may_have_gpu() and best_device() != "cpu":
-        return TorchEngine(files, description, loaded=loaded)
+        return TorchEngine(known)
     if engine == "auto" and has_openvino:
-        return _openvino_or_torch(files, description, loaded)
+        return _openvino_or_torch(known)
     if engine == "auto":
-        return TorchEngine(files, description, "cpu", loaded=loaded)
+        return TorchEngine(known, "cpu")
     if not has_openvino:
         raise ModelError("the engine 'openvino' needs the package openvino: pip install openvino")
-    if description.only_torch:
+    if known.description.only_torch:
         raise ModelError(
-            f"the engine 'openvino' cannot do all of '{files.name}': it has {description.only_torch}. "
+            f"the engine 'openvino' cannot do all of '{known.files.name}': it has {known.description.only_torch}. "
             "Leave the engine out, or choose 'torch'."
         )
-    return _openvino(files, description, loaded)
+    return _openvino(known)
 
 
-def _openvino(files: ModelFiles, description: Description, loaded: SentenceTransformer | None) -> Engine:
+def _openvino(known: KnownModel) -> Engine:
     from search.encoding.openvino_engine import OpenVINOEngine
 
-    entry = cached_model(*files.hashes)
-    if entry is None:
+    converted = cached_model(*known.files.hashes)
+    if converted is None:
         from search.encoding.convert import convert
 
-        entry = add(files, description, lambda folder: convert(files, description, folder, loaded))
-    return OpenVINOEngine(entry.folder, entry.files, entry.description)
+        converted = add(known, lambda folder: convert(known, folder))
+    return OpenVINOEngine(converted.files.folder, converted)
 
 
-def _openvino_or_torch(
-    files: ModelFiles, description: Description, loaded: SentenceTransformer | None
-) -> Engine:
+def _openvino_or_torch(known: KnownModel) -> Engine:
     from search.encoding.torch_engine import TorchEngine
 
-    reason, failed = description.only_torch or known_failure(files), False
+    reason, failed = known.description.only_torch or known_failure(known.files), False
     if not reason:
         try:
-            return _openvino(files, description, loaded)
+            return _openvino(known)
         except (ModelError, RuntimeError) as error:
             reason = first_line(error)
-            failed = cached_model(*files.hashes) is None
-    # What is wrong with the model itself is said here.
-    fallback = TorchEngine(files, description, "cpu", loaded=loaded)
+            failed = cached_model(*known.files.hashes) is None
+    fallback = TorchEngine(known, "cpu")  # what is wrong with the model itself is said here
     if failed:
-        remember_failure(files, reason)
+        remember_failure(known.files, reason)
     fallback.instead = f"instead of OpenVINO: {reason}"
     return fallback
 

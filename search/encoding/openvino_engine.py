@@ -20,8 +20,7 @@ from search.encoding.engine import Hidden, padded
 from search.encoding.tokenizer import Encoded
 
 if TYPE_CHECKING:
-    from search.encoding.description import Description
-    from search.encoding.models import ModelFiles
+    from search.encoding.description import KnownModel
 
 
 class OpenVINOEngine:
@@ -37,12 +36,10 @@ class OpenVINOEngine:
     batch_tokens = 1024
     instead = ""
 
-    def __init__(
-        self, folder: Path, files: ModelFiles, description: Description, *, cached: bool = True
-    ) -> None:
-        self.n_layers, self.has_pooler = description.layers, description.has_pooler
+    def __init__(self, folder: Path, known: KnownModel, *, cached: bool = True) -> None:
+        self.n_layers, self.has_pooler = known.description.layers, known.description.has_pooler
         self._lock = threading.Lock()  # the requests below are shared by all threads
-        self._pad = int(files.config.get("pad_token_id") or 0)
+        self._pad = int(known.files.config.get("pad_token_id") or 0)
         ov = _openvino()
         streams = _usable_cores()
         config: dict[str, Any] = {

@@ -6,10 +6,9 @@ import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from search.encoding.description import Description
+from search.encoding.description import KnownModel
 from search.encoding.engine import Hidden, padded
 from search.encoding.loading import load_encoder
-from search.encoding.models import ModelFiles
 from search.encoding.pooling import ST_NAMES
 from search.encoding.tokenizer import Encoded
 from search.errors import InputError, first_line
@@ -17,7 +16,6 @@ from search.errors import InputError, first_line
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from sentence_transformers import SentenceTransformer
 
 _TORCH_NAMES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
@@ -26,9 +24,7 @@ class TorchEngine:
     """A BERT-like encoder in memory, on one device.
 
     Args:
-        description: what is known of it.
         device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU where there is one.
-        loaded: the same model in fp32, where it happens to be loaded already.
         precision: of weights and arithmetic, "fp32", "bf16" or "fp16". Hidden states are handed on as float32.
 
     Raises:
@@ -39,27 +35,20 @@ class TorchEngine:
     name = "torch"
     instead = ""
 
-    def __init__(
-        self,
-        files: ModelFiles,
-        description: Description,
-        device: str | None = None,
-        precision: str = "fp32",
-        loaded: SentenceTransformer | None = None,
-    ) -> None:
+    def __init__(self, known: KnownModel, device: str | None = None, precision: str = "fp32") -> None:
         import torch
 
         self._torch = torch
         self.device = usable_device(device)
         self.batch_tokens = 2048 if self.device == "cpu" else 16384
-        usable = loaded if precision == "fp32" else None
-        whole = usable or load_encoder(files, _TORCH_NAMES[precision])
+        usable = known.loaded if precision == "fp32" else None
+        whole = usable or load_encoder(known.files, _TORCH_NAMES[precision])
         transformer: Any
         transformer, *self.modules = whole.to(self.device)
         self.model: Any = transformer.auto_model
-        self.has_pooler, self.n_layers = description.has_pooler, description.layers
+        self.has_pooler, self.n_layers = known.description.has_pooler, known.description.layers
         self.takes_types = "token_type_ids" in inspect.signature(self.model.forward).parameters
-        self.pad = int(files.config.get("pad_token_id") or 0)
+        self.pad = int(known.files.config.get("pad_token_id") or 0)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
         """Hidden states of the asked layers for each batch, in order."""

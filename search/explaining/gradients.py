@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.encoding import Encoder
+from search.encoding.description import KnownModel
 from search.encoding.inputs import Role, with_context
 from search.encoding.pooling import pooled_layers
 from search.encoding.tokenizer import encode_ids
@@ -199,10 +200,11 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
     engine = encoder.engine
     if isinstance(engine, TorchEngine) and encoder.precision == "fp32":
         return Differentiable(encoder, engine)
-    files = encoder.files
-    if not any(files.folder.glob("*.safetensors")):  # a converted model, which has no weights for PyTorch
+    known = KnownModel(encoder.files, encoder.description)
+    if not any(known.files.folder.glob("*.safetensors")):  # a converted model, without weights for PyTorch
         files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch").files
-    return Differentiable(encoder, TorchEngine(files, encoder.description))
+        known = KnownModel(files, encoder.description)
+    return Differentiable(encoder, TorchEngine(known))
 
 
 @lru_cache(maxsize=1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from search.encoding import Encoder, cache
+from search.encoding.description import KnownModel
 from search.errors import InputError, ModelError
 from tests.conftest import REPOSITORY, save_tiny_bert, save_tokenizer
 
@@ -158,7 +159,7 @@ def test_a_half_written_entry_is_no_entry(tmp_path: Path, own_cache: Path) -> No
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cache.add(files, encoder.description, killed)
+        cache.add(KnownModel(files, encoder.description), killed)
     assert cache.cached_model(*files.hashes) is None
     assert encoder.encode(["key"]).shape == (1, 32)
 
@@ -190,11 +191,11 @@ def test_conversion_catches_a_model_that_computes_something_else(
     check = convert._check
 
     def against_another(engine: TorchEngine, *args: Any) -> None:
-        check(TorchEngine(another.files, another.description, "cpu"), *args)
+        check(TorchEngine(KnownModel(another.files, another.description), "cpu"), *args)
 
     monkeypatch.setattr(convert, "_check", against_another)
     with pytest.raises(ModelError, match="computes something else"):
-        convert.convert(encoder.files, encoder.description, tmp_path / "out")
+        convert.convert(KnownModel(encoder.files, encoder.description), tmp_path / "out")
 
 
 def test_threads_share_one_engine(tiny: Encoder) -> None:

@@ -19,9 +19,9 @@ def tries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A conversion that fails; each attempt is noted here."""
     made: list[str] = []
 
-    def fails(files: Any, *others: Any) -> None:
-        made.append(files.name)
-        raise ModelError(f"'{files.name}' cannot be converted for OpenVINO: no such operation")
+    def fails(known: Any, folder: Path) -> None:
+        made.append(known.files.name)
+        raise ModelError(f"'{known.files.name}' cannot be converted for OpenVINO: no such operation")
 
     monkeypatch.setattr("search.encoding.convert.convert", fails)
     return made

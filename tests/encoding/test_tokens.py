@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from search.encoding import Encoder
-from search.encoding.batches import batches
+from search.encoding.engine import batches
 from search.errors import InputError, TextTooLong
 from tests.conftest import REFERENCE
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from search.encoding import Encoder
-from search.encoding.description import Description
+from search.encoding.description import Description, KnownModel
 from search.encoding.encoder import Role
 from search.encoding.models import ModelFiles
 from search.errors import TextTooLong
@@ -33,25 +33,18 @@ class WordEncoder(Encoder):
 
     def __init__(self) -> None:
         super().__init__(
-            ModelFiles(
-                name="words",
-                folder=Path("words"),
-                source="folder",
-                config={},
-                weights_sha256="1" * 64,
-                tokenizer_sha256="2" * 64,
-                config_sha256="3" * 64,
-            ),
-            description=Description(
-                layers=1,
-                width=D,
-                positions=MAX_TOKENS,
-                max_tokens=MAX_TOKENS,
-                has_pooler=False,
-                pooling="mean",
-                dimension=D,
-                prompts={},
-            ),
+            KnownModel(
+                ModelFiles("words", Path("words"), "folder", {}, "1" * 64, "2" * 64, "3" * 64),
+                Description(
+                    layers=1,
+                    positions=MAX_TOKENS,
+                    max_tokens=MAX_TOKENS,
+                    has_pooler=False,
+                    pooling="mean",
+                    dimension=D,
+                    prompts={},
+                ),
+            )
         )
 
     @cached_property
