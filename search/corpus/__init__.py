@@ -13,7 +13,7 @@
     pdf.py  docx.py  pptx.py  xlsx.py  epub.py        what the extra `documents` reads, in a child process
     reader.py     that process, from outside          child.py      the same, from inside
     archive.py    zip and XML from strangers          writing.py    a text as it is put together
-    blocks.py     headings stay with their text       windows.py    long text in bounded time
+    blocks.py     headings stay with their text, and long text is cut in bounded time
 
 Nothing is dropped silently: what yields no text is a `Skipped` or a `ReadError` with a reason.
 The parsers and the splitter are imported when the first file needs them, so importing this is cheap.

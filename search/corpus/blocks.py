@@ -1,14 +1,38 @@
-"""Sections as they are cut: each heading stays with the text beneath it, and is encoded in front of the rest."""
+"""Blocks, the stretches of a document that are cut: what each says of itself, and how a long one is cut.
+
+Each heading stays with the text beneath it, and is encoded in front of the rest.
+
+A long text is cut in time that grows with its length, and no faster. semantic-text-splitter picks good places to cut,
+but looks ahead through all of the text that is left: 64,000 characters without a space take it ten times as long per
+character as 2,000 do. So it sees one window at a time, and the next window starts where the last passage of this one
+did, because only that one's end was decided by the window and not by the text.
+
+It also leaves short pieces: each span takes all that fits, and what is left at the end, or stands between two long
+paragraphs, may be five words. Those rank too high, as there is little in them that does not match. `evened` joins
+them to the text beside them, or cuts both anew in the middle.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
 
 from search.corpus.files import DOCUMENT_KINDS
 from search.records.documents import Document, Section
+
+if TYPE_CHECKING:
+    from semantic_text_splitter import MarkdownSplitter, TextSplitter
+
+Splitter: TypeAlias = "TextSplitter | MarkdownSplitter"
+
+# Where a text is best cut in two: between paragraphs, lines, sentences, words.
+_ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
+
+_LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
 
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8
@@ -137,3 +161,133 @@ def choices(title: str, trail: Sequence[str], shown: Sequence[str] = ()) -> Iter
 
 def _folded(words: str) -> str:
     return " ".join(words.split()).casefold()
+
+
+def spans(splitter: Splitter, text: str, start: int, end: int, window: int) -> Iterator[tuple[int, int]]:
+    """Cut [start, end) of `text` into spans that follow each other, or overlap if the splitter's do.
+
+    Every character that is no whitespace is in a span: without overlap, a span ends where the next
+    one starts, whatever the splitter says. Spans may carry whitespace at their ends.
+
+    Args:
+        splitter: decides where.
+        text: the whole text.
+        start, end: the part of it to cut.
+        window: characters that the splitter sees at a time; no span is longer.
+    """
+    while start < end:
+        stop = end if end - start <= window else safe_stop(text, start, start + window)
+        chunks = splitter.chunk_indices(text[start:stop])
+        starts = [start + offset for offset, _ in chunks]
+        ends = [first + len(chunk) for first, (_, chunk) in zip(starts, chunks, strict=True)]
+        if not chunks:
+            starts, ends = [start], [stop]
+        starts[0] = start
+        ends = [max(*pair) for pair in zip(ends, [*starts[1:], stop], strict=True)]
+        if stop < end and len(starts) > 1:
+            yield from zip(starts[:-1], ends[:-1], strict=True)
+            start = starts[-1]
+        else:
+            yield from zip(starts, ends, strict=True)
+            start = stop
+
+
+def without_scraps(text: str, cuts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans, those without a letter or digit (a lone code fence, a rule) joined to the one before."""
+    held: tuple[int, int] | None = None
+    for start, end in cuts:
+        scrap = text[start:end].strip()
+        if held and len(scrap) <= _LONGEST_SCRAP and not any(character.isalnum() for character in scrap):
+            held = held[0], end
+            continue
+        if held:
+            yield held
+        held = start, end
+    if held:
+        yield held
+
+
+def evened(
+    text: str,
+    cuts: Iterable[tuple[int, int]],
+    body: int,
+    fits: Callable[[str], bool],
+    is_short: Callable[[str], bool],
+) -> Iterator[tuple[int, int]]:
+    """Spans that cover what the given ones do, none of them short where that can be helped.
+
+    A short one is joined to the one after it, the last one to the one before it, if both fit together. If they
+    do not, they are cut anew near their middle. Where that does not fit either, they stay as they are.
+
+    Args:
+        cuts: spans of `text` that follow each other, or overlap.
+        body: where the headings end that the first one begins with; they are not cut from what follows.
+        fits: tells whether a text is short enough for a passage.
+        is_short: tells whether it is too short for one by itself.
+    """
+    held: list[tuple[int, int]] = []
+    for span in cuts:
+        if held and is_short(text[slice(*held[-1])]):
+            held += _anew(text, held.pop(), span, body, fits)
+        else:
+            held.append(span)
+        while len(held) > 2:
+            yield held.pop(0)
+    if len(held) > 1 and is_short(text[slice(*held[-1])]):
+        last = held.pop()
+        held += _anew(text, held.pop(), last, body, fits)
+    yield from held
+
+
+def _anew(
+    text: str,
+    one: tuple[int, int],
+    two: tuple[int, int],
+    body: int,
+    fits: Callable[[str], bool],
+) -> list[tuple[int, int]]:
+    """Two neighbours as one span, or as two of about the same length, or as they are."""
+    start, end = one[0], two[1]
+    if fits(text[start:end]):
+        return [(start, end)]
+    place = even_stop(text, max(start, body), end)
+    halves = [(start, place), (place, end)] if place else [one, two]
+    return halves if all(fits(text[slice(*half)]) for half in halves) else [one, two]
+
+
+def even_stop(text: str, start: int, end: int) -> int | None:
+    """Where a cut hurts least in the middle third of [start, end), of equal places the one nearest the middle.
+
+    After a paragraph, a line, a sentence or a word; None if none of them ends there.
+    """
+    third, middle = (end - start) // 3, (start + end) // 2
+    for pattern in _ENDS:
+        ends = (match.end() for match in pattern.finditer(text, start + third, end - third))
+        if places := [place for place in ends if place < end and not joins(text, place)]:
+            return min(places, key=lambda place: abs(place - middle))
+    return None
+
+
+def safe_stop(text: str, start: int, stop: int) -> int:
+    """The last place in [start, stop] where a cut hurts least: after a line, a space, else a character."""
+    middle = (start + stop) // 2
+    for mark in "\n\r ":
+        mark_at = text.rfind(mark, middle, stop)
+        if mark_at >= 0 and not joins(text, mark_at + 1):
+            return mark_at + 1
+    for place in range(stop, middle, -1):
+        if not joins(text, place):
+            return place
+    return stop
+
+
+def joins(text: str, place: int) -> bool:
+    """Whether the characters before and after `place` are seen as one, as far as is easily told."""
+    before, after = text[place - 1], text[place]
+    return (
+        unicodedata.category(after) in ("Mn", "Me", "Mc")
+        or "\u200d" in (before, after)  # joins emoji
+        or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
+        or ("\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= after <= "\U0001f1ff")  # flags
+        or (before == "\r" and after == "\n")
+    )

@@ -13,9 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from search.corpus import reasons
-from search.corpus.blocks import Block, Contexts, blocks
+from search.corpus.blocks import Block, Contexts, Splitter, blocks, evened, safe_stop, spans, without_scraps
 from search.corpus.files import file_name, file_stem
-from search.corpus.windows import Splitter, evened, safe_stop, spans, without_scraps
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage
 

@@ -92,9 +92,8 @@ class Patterns:
         if not self._any_name.fullmatch(name) and not self._any_path.fullmatch(path):
             return None
         for pattern in self._from_last:
-            if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(
-                name if pattern.by_name else path
-            ):
+            subject = name if pattern.by_name else path
+            if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(subject):
                 return not pattern.negated
         return None
 
@@ -113,25 +112,21 @@ def parse(line: str, number: int = 0) -> Pattern | None:
 
     `number` is the line's, which tells the groups of its regular expression from those of other lines.
     """
-    while line.endswith(" ") and not _is_escaped(line, len(line) - 1):
-        line = line[:-1]
+    bare = line.rstrip(" ")
+    is_escaped = (len(bare) - len(bare.rstrip("\\"))) % 2 == 1  # the first of the spaces, by a backslash
+    line = line[: len(bare) + is_escaped]
     if line.startswith("#"):
         return None
     negated = line.startswith("!")
-    line = line.removeprefix("!") if negated else line
+    line = line.removeprefix("!")
     folders_only = line.endswith("/")
-    line = line[:-1] if folders_only else line
+    line = line.removesuffix("/")
     by_name = "/" not in line
     line = line.removeprefix("/")
     if not line:
         return None
     regex = _joined(list(_translated(line)), (_FOLDERS, _STAR), f"line{number}")
     return Pattern(re.compile(regex, re.DOTALL), by_name, negated, folders_only)
-
-
-def _is_escaped(line: str, at: int) -> bool:
-    backslashes = at - len(line[:at].rstrip("\\"))
-    return backslashes % 2 == 1
 
 
 def _any(patterns: Iterable[Pattern]) -> re.Pattern[str]:
