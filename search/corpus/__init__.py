@@ -1,7 +1,7 @@
 """A folder becomes files, files become documents, documents become passages.
 
     walk(folder)  ->  SourceFile | Skipped    which files there are, and why the others are left out
-    read(file)    ->  Document | Skipped      the text in it, its title, headings, metadata, line numbers
+    documents(file, load(file))  ->  Document | Skipped     its text, title, headings, metadata, line numbers
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 
     reasons.py    the short phrases that everything left out is counted by
@@ -21,7 +21,7 @@ The parsers and the splitter are imported when the first file needs them, so imp
 
 from search.corpus.cut import Cutter
 from search.corpus.files import Contents, Skipped, SourceFile
-from search.corpus.read import documents, load, read
+from search.corpus.read import documents, load
 from search.corpus.walk import walk
 
-__all__ = ["Contents", "Cutter", "Skipped", "SourceFile", "documents", "load", "read", "walk"]
+__all__ = ["Contents", "Cutter", "Skipped", "SourceFile", "documents", "load", "walk"]

@@ -21,13 +21,6 @@ from search.errors import ReadError
 from search.records.documents import Document, Section
 
 
-def read(
-    file: SourceFile, *, text_field: str | None = None, title_field: str | None = None
-) -> Iterator[Document | Skipped]:
-    """The documents in a file: `load` and `documents` in one."""
-    return documents(file, load(file), text_field=text_field, title_field=title_field)
-
-
 def load(file: SourceFile) -> Contents:
     """The file's bytes and their hash.
 

@@ -10,7 +10,7 @@ import pytest
 import search
 from search.bert import tag
 from search.bert.tagging import load_tagger
-from search.corpus import SourceFile, read, walk
+from search.corpus import SourceFile, documents, load, walk
 from search.records.documents import Document
 from tests.bert.conftest import BIO, save_tagger
 from tests.conftest import Run
@@ -34,17 +34,17 @@ def test_entities_of_an_index(run: Run, index: search.Index, tagger: Path, notes
     assert done["labels"]["B-PER"] == done["labels"]["I-PER"] == "person" and done["labels"]["O"] == ""
 
     # Each span is where the document has it, and the values are those of the text tagged by itself.
-    documents = {}
+    by_name = {}
     for file in walk(notes):
         assert isinstance(file, SourceFile)
-        documents |= {one.name: one for one in read(file) if isinstance(one, Document)}
+        by_name |= {item.name: item for item in documents(file, load(file)) if isinstance(item, Document)}
     hits = index.query("time", k=50)
     stored = index.annotations([hit.passage_id for hit in hits])
     mentions = 0
     for hit in hits:
         (annotation,) = stored[hit.passage_id]
         for span in annotation.spans:
-            assert documents[hit.document].text[span.start : span.end] == span.text
+            assert by_name[hit.document].text[span.start : span.end] == span.text
         alone = tag(hit.text, model=str(tagger)).mentions
         assert [(one.field, one.start + hit.start, one.text) for one in alone] == [
             (span.field, span.start, span.text) for span in annotation.spans

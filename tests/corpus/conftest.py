@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from search.corpus import SourceFile, documents, load
+from search.corpus import Skipped, SourceFile, documents, load
 from search.corpus.reader import Reader, extracted
 from search.records.documents import Document
 
@@ -98,6 +98,11 @@ def source_file(path: Path) -> SourceFile:
     """The file as the walk would hand it on, were it alone in its folder."""
     status = path.stat()
     return SourceFile(path.name, path, status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def read(file: SourceFile, **fields: str) -> Iterator[Document | Skipped]:
+    """The documents in a file."""
+    return documents(file, load(file), **fields)
 
 
 def parsed(folder: Path, name: str, content: str | bytes) -> Document:

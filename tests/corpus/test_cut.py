@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers
 
-from search.corpus import Cutter, read
+from search.corpus import Cutter
 from search.corpus.text import line_map, line_starts
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage, Section
 
-from .conftest import TOKENIZERS, byte_pairs, parsed, shared, source_file
+from .conftest import TOKENIZERS, byte_pairs, parsed, read, shared, source_file
 
 
 def plain(text: str, kind: str = "text", title: str = "title") -> Document:

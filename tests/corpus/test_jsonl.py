@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus import Skipped, jsonl, read
+from search.corpus import Skipped, jsonl
 from search.corpus.decode import Decoded
 from search.errors import ReadError
 from search.records.documents import Document
 
-from .conftest import shared, source_file
+from .conftest import read, shared, source_file
 
 
 def records(source: str, **fields: str | None) -> list[Document | Skipped]:

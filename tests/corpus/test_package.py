@@ -27,7 +27,6 @@ def test_public_names() -> None:
         "SourceFile",
         "documents",
         "load",
-        "read",
         "walk",
     ]
 

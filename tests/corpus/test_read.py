@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus import Contents, SourceFile, documents, load, read
+from search.corpus import Contents, SourceFile, documents, load
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
-from .conftest import parsed, source_file
+from .conftest import parsed, read, source_file
 
 
 def test_a_plain_file(tmp_path: Path) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from search.corpus import SourceFile, read, walk
+from search.corpus import SourceFile, walk
 from search.corpus.reader import Limits, Reader, extracted, own_reader
 from search.errors import OptionalDependency, ReadError
 from tests.conftest import REPOSITORY
 
+from .conftest import read
 from .making import pdf
 
 PROGRAM = """

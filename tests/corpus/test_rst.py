@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus import SourceFile, read, walk
+from search.corpus import SourceFile, walk
 from search.records.documents import Document
 
-from .conftest import outline, parsed, shared
+from .conftest import outline, parsed, read, shared
 
 MANUAL = """\
 .. A comment

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.corpus import Skipped, read, table
+from search.corpus import Skipped, table
 from search.corpus.decode import Decoded
 from search.errors import ReadError
 from search.records.documents import Document
 
-from .conftest import source_file
+from .conftest import read, source_file
 
 
 def rows(source: str, **fields: str | None) -> list[Document | Skipped]:

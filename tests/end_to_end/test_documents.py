@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import search
-from search.corpus import Cutter, SourceFile, read, walk
+from search.corpus import Cutter, SourceFile, documents, load, walk
 from search.encoding import Encoder
 from search.records.documents import Document
 from tests.conftest import DATA, REPOSITORY
@@ -129,7 +129,7 @@ def test_every_passage_is_a_span_of_its_document(papers: Path, tiny: Encoder) ->
     cutter = Cutter(tiny.tokenizer, max_tokens=tiny.max_tokens)
     kinds = set()
     for file in walk(papers, include=["keys.pdf", "time.docx", "talk.pptx", "sounds.xlsx", "book.epub"]):
-        for document in read(file) if isinstance(file, SourceFile) else ():
+        for document in documents(file, load(file)) if isinstance(file, SourceFile) else ():
             assert isinstance(document, Document)
             kinds.add(document.kind)
             passages = cutter.cut(document)

@@ -200,7 +200,8 @@ def change_of_equal_size_forgotten() -> Iterator[None]:
 def parser_raises() -> Iterator[None]:
     """The Markdown parser fails on some files with an exception of its own."""
 
-    read = sys.modules["search.corpus.read"]
+    from search.corpus import read
+
     parse = read._PARSERS["markdown"]
 
     def fragile(path: str, decoded: Any) -> Any:

@@ -29,7 +29,6 @@ not_root = pytest.mark.skipif(
 )
 
 GOOD = "The key is in the water."
-READ = sys.modules["search.corpus.read"]  # the package has a function of that name
 OLD_NS = 10**18  # a time stamp long enough ago to be trusted
 
 
@@ -149,7 +148,9 @@ def test_one_real_file_of_each_encoding(folder: Folder) -> None:
 def test_a_file_beyond_the_limit_is_not_opened(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     with (folder.path / "line.txt").open("wb") as stream:
         stream.truncate(500_000_000)
-    monkeypatch.setattr(READ, "regular_bytes", lambda path: path.name == "good.md" and GOOD.encode())
+    monkeypatch.setattr(
+        "search.corpus.read.regular_bytes", lambda path: path.name == "good.md" and GOOD.encode()
+    )
     report = folder.index()
     assert report["skipped"] == [
         {
@@ -317,7 +318,7 @@ def test_a_file_that_becomes_something_else_before_it_is_read(
 def test_a_file_that_grows_without_end_is_not_read_without_end(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(READ, "regular_bytes", lambda path: regular_bytes(path, 1000))
+    monkeypatch.setattr("search.corpus.read.regular_bytes", lambda path: regular_bytes(path, 1000))
     file = folder.write("log.txt", "x")
     during(folder, monkeypatch, "log.txt", lambda: file.write_bytes(b"line\n" * 201))
     code, out, _ = folder.command("index", folder.path, "--json", "--model", folder._model)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from search import IndexDamaged, InputError
-from search.corpus import SourceFile, read, walk
+from search.corpus import SourceFile, documents, load, walk
 from search.ranking.where import KINDS, parse
 from search.records.documents import Document
 from search.store.conditions import Comparison, Joined, Not, Value, as_date, as_number, comparing
@@ -416,7 +416,7 @@ def test_the_filters_of_the_handbook_find_something_in_it(tmp_path: Path) -> Non
         connection.execute("BEGIN")
         for file in walk(folder):
             assert isinstance(file, SourceFile)
-            for document in read(file):
+            for document in documents(file, load(file)):
                 assert isinstance(document, Document)
                 add_document(
                     connection,
