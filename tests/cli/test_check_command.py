@@ -42,11 +42,11 @@ def test_damage_is_exit_code_1_and_repair_makes_it_0(run: Run, place: Path) -> N
 
     code, out, _ = run("repair", "--dry-run")
     assert code == 1
-    assert "would read documents again from the folder (1)" in out
+    assert "would have read damaged documents again from the folder (1)" in out
     assert "Nothing was changed" in out
     code, out, _ = run("repair", "--json")
     done = json.loads(out)
-    assert (code, done["check"]["ok"], done["lost"], done["kept"]) == (0, True, [], "")
+    assert (code, done["check"]["ok"], done["lost"]) == (0, True, [])
     assert run("check")[0] == 0
 
 
@@ -71,13 +71,12 @@ def test_an_index_that_no_other_command_opens(run: Run, place: Path) -> None:
     assert "Traceback" not in err
 
 
-def test_a_broken_database_is_kept_and_named(run: Run, place: Path) -> None:
+def test_a_database_with_a_broken_page_is_made_anew(run: Run, indexed: Path, place: Path) -> None:
     damage.zero_page_of("passages")(place)
-    code, out, _ = run("repair")
-    assert code == 0
-    (kept,) = place.glob("index.db.broken-*")
-    assert kept.name in out
-    assert "Nothing changed" not in out
+    code, out, err = run("repair")
+    assert (code, out) == (1, "")
+    assert "--rebuild" in err and "Traceback" not in err
+    assert run("index", indexed, "--rebuild", "-q")[0] == 0
     assert run("query", "key")[0] == 0
 
 
