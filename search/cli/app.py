@@ -17,9 +17,8 @@ from search.cli.ask import ask
 from search.cli.commands import Command, spelled_out
 from search.cli.eval import evaluate, evaluate_ner, evaluate_qa
 from search.cli.explain import contrast, explain, why_not
-from search.cli.heads import ManyAmong, fill, follows
 from search.cli.index import index
-from search.cli.inspect import ManyAgainst, inspect
+from search.cli.inspect import ManyAgainst, ManyAmong, fill, follows, inspect
 from search.cli.label import label_apply, label_explain, label_remove, label_train
 from search.cli.manage import check, list_indexes, models, repair, status
 from search.cli.query import query, similar

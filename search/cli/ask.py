@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from search.cli.files import text_of
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     RANKING,
@@ -16,7 +15,7 @@ from search.cli.options import (
     checkpoint,
     top_k,
 )
-from search.cli.output import PANEL, Output
+from search.cli.output import PANEL, Output, text_of
 from search.cli.progress import progress_bar
 
 READING = "Reading"

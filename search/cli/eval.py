@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import check_writable, write_file
 from search.cli.index import TokenVectors
 from search.cli.options import EncoderOptions, EngineOptions, OfflineOption, checkpoint, top_k
-from search.cli.output import Output, echo
+from search.cli.output import Output, check_writable, echo, write_file
 from search.cli.progress import progress_bar, stopped_gently
 
 if TYPE_CHECKING:

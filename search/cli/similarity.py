@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.files import lines_of
 from search.cli.options import EncoderOptions, IndexOption, WhereOption
-from search.cli.output import DrawnOutput, Output, echo
+from search.cli.output import DrawnOutput, Output, echo, lines_of
 from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import search
-from search.cli.files import write_file
+from search.cli.output import write_file
 from search.errors import InputError
 from tests.conftest import Run
 
@@ -130,7 +130,7 @@ def test_the_line_that_is_empty_is_named(run: Run, tmp_path: Path) -> None:
 def test_a_missing_extra_is_named_before_any_work(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.cli.files.find_spec", lambda name: None)
+    monkeypatch.setattr("search.cli.output.find_spec", lambda name: None)
     code, out, err = run(*TEXTS, "--png", tmp_path / "x.png")
     assert (code, out) == (1, "")
     assert "drawing a PNG needs the package 'matplotlib'" in err
