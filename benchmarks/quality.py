@@ -22,7 +22,7 @@ import numpy as np
 from machine import headline
 
 import search
-from search.encoding.inputs import with_context
+from search.encoding.tokenizer import with_context
 from search.evaluating.dataset import Retrieval, Span, Spans
 from search.evaluating.formats import read_dataset
 from search.evaluating.metrics import ranking_values, span_values

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from search.annotating.checkpoints import from_anywhere, of_checkpoint
 from search.bert.classifying import Classifier, labelled
+from search.bert.heads import from_anywhere, load_head
 from search.bert.linear_head import LinearHead, load_linear_head
 from search.encoding import Fingerprint
 from search.errors import InputError, quoted
@@ -138,13 +138,11 @@ def _by_head(head: LinearHead | str | Path, fingerprint: Fingerprint) -> _Labell
 
 
 def _by_checkpoint(model: str, offline: bool, device: str | None) -> _Labeller:
-    from search.bert.heads import load_head
-
     checkpoint = load_head("label", model, offline, device)
     classifier = Classifier(checkpoint)
     made_with = {
         "kind": "checkpoint",
-        **of_checkpoint(checkpoint),
+        **checkpoint.made_with,
         "exclusive": classifier.exclusive,
         "command": f"seewhy label apply --model {from_anywhere(model)}",
     }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.encoding import Encoder, Fingerprint
-from search.encoding.inputs import with_context
+from search.encoding.tokenizer import with_context
 from search.errors import InputError, TextTooLong
 from search.records.predictions import Example
 from search.records.reports import Progress

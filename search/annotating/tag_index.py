@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from search.annotating.checkpoints import from_anywhere, of_checkpoint
+from search.bert.heads import from_anywhere
 from search.bert.tag_schemes import field_of
 from search.bert.tagging import OVERLAP, Tagger, load_tagger, mentions
 from search.errors import quoted
@@ -46,7 +46,7 @@ def tag_index(
     fields = list(dict.fromkeys(filter(None, labels.values())))
     made_with = {
         "task": task,
-        **of_checkpoint(head),
+        **head.made_with,
         "prefix": prefix,
         "overlap": OVERLAP,
         "rules": _RULES,

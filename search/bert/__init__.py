@@ -15,7 +15,7 @@
 checkpoint.py  the model, as transformers and PyTorch compute it    tokenizing.py   text -> tokens and words
 inspecting.py  inspect, attention                                   contexts.py     one word in several contexts
 heads.py       checkpoints with a task head                         linear_head.py  a trained head; explain_label
-filling.py     fill; masks.py masked places and single entries      next_sentence.py
+filling.py     fill                                                next_sentence.py
 answering.py   answer; answer_spans.py the best spans by logits     classifying.py  label
 tagging.py     tag; tag_schemes.py what the names of classes mean
 

@@ -16,7 +16,7 @@ import numpy as np
 from search.bert.heads import Head, load_head, sigmoid, softmax
 from search.bert.linear_head import LinearHead, encoder_of, load_linear_head
 from search.bert.tokenizing import check_text
-from search.encoding.inputs import strings
+from search.encoding.tokenizer import strings
 from search.errors import InputError, ModelError
 from search.records.predictions import LabelledText, Labelling
 from search.records.reports import Progress

@@ -15,6 +15,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,7 +25,8 @@ from search.encoding.loading import load_transformer, token_limit
 from search.encoding.models import ModelFiles, find_model
 from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.encoding.torch_engine import usable_device
-from search.errors import InputError, ModelError
+from search.errors import InputError, ModelError, quoted
+from search.store.annotations import CALLED
 
 if TYPE_CHECKING:
     import tokenizers
@@ -77,6 +79,17 @@ class Head:
     @property
     def name(self) -> str:
         return self.files.name
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """What is recorded of it where it annotates: weights, tokenizer, computation, classes; its name for people."""
+        return {
+            CALLED: self.name,
+            "weights": self.files.weights_sha256,
+            "tokenizer": self.files.tokenizer_sha256,
+            "config": self.files.config_sha256,
+            "classes": list(self.labels),
+        }
 
     def encoded(self, text: str, second: str | None = None) -> tokenizers.Encoding:
         """The tokens of an input that fits the model; nothing is cut.
@@ -207,6 +220,12 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
     names = model.config.id2label if task in ("tag", "label") else {}
     labels = tuple(str(names[number]) for number in range(len(names)))
     return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)
+
+
+def from_anywhere(model: str) -> str:
+    """A model as it is written in a command that may be run in another folder."""
+    folder = Path(model).expanduser()
+    return quoted(folder.resolve()) if (folder / "config.json").is_file() else quoted(model)
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,7 +15,6 @@ from search.encoding.cache import cached_model
 from search.encoding.description import KnownModel, describe
 from search.encoding.engine import batches, check_engine, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
-from search.encoding.inputs import Role, prompt_for, require_whole, strings, with_context
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import (
     Dense,
@@ -29,7 +28,17 @@ from search.encoding.pooling import (
     pooled_layers,
     unit,
 )
-from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer, tokens
+from search.encoding.tokenizer import (
+    Encoded,
+    Role,
+    encode_ids,
+    load_tokenizer,
+    prompt_for,
+    require_whole,
+    strings,
+    tokens,
+    with_context,
+)
 from search.errors import InputError, ModelError
 from search.records.tokens import TokenVectors
 

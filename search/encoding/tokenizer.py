@@ -1,4 +1,4 @@
-"""Text -> WordPiece tokens with their character offsets.
+"""Text -> WordPiece tokens with their character offsets; and what goes into a model for a text.
 
 The `tokenizers` library does the work; this module takes truncation and padding out of its hands, so
 that nothing is cut without being counted, and names what each token belongs to.
@@ -6,16 +6,20 @@ that nothing is cut without being counted, and names what each token belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from search.errors import ModelError
+from search.errors import InputError, ModelError, TextTooLong
 from search.records.tokens import Part, Token
 
 if TYPE_CHECKING:
     import tokenizers
+
+
+Role = Literal["query", "document"]
+_PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage")}
 
 
 @dataclass(frozen=True)
@@ -111,3 +115,34 @@ def tokens(tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: str
             part, shift = "text", len(before_text)
         found.append(Token(piece, id_, max(start - shift, 0), end - shift, False, word, part))
     return tuple(found)
+
+
+def prompt_for(role: Role | None, prompts: Mapping[str, str]) -> str:
+    """What a model's configuration puts before every query or document; usually nothing."""
+    for name in _PROMPT_NAMES[role] if role else ():
+        if name in prompts:
+            return prompts[name]
+    return ""
+
+
+def with_context(context: str, text: str) -> str:
+    """What is encoded for a passage: its headings, a line break, its text."""
+    return f"{context}\n{text}" if context else text
+
+
+def strings(texts: Sequence[str]) -> list[str]:
+    """The texts as a list, or InputError if they are one string or hold something that is none."""
+    if isinstance(texts, str):
+        raise InputError("texts is one string; pass a list of strings.")
+    found = list(texts)
+    for text in found:
+        if not isinstance(text, str):
+            raise InputError(f"texts must be strings, but one is {type(text).__name__}.")
+    return found
+
+
+def require_whole(encoded: Sequence[Encoded], max_tokens: int) -> None:
+    """Raise TextTooLong if a text did not fit."""
+    for position, text in enumerate(encoded):
+        if text.dropped:
+            raise TextTooLong(position, len(text.ids) + text.dropped, max_tokens)

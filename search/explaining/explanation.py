@@ -21,7 +21,7 @@ from search.records.tokens import Token, TokenVectors
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.encoding.inputs import Role
+    from search.encoding.tokenizer import Role
     from search.ranking.question import Part
     from search.records.tokens import Matrix
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from search.encoding import Encoder
-from search.encoding.inputs import Role, with_context
+from search.encoding.tokenizer import Role, with_context
 from search.errors import InputError
 from search.records.comparisons import Faithfulness, Removal
 from search.records.explanations import Explanation

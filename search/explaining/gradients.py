@@ -26,9 +26,8 @@ import numpy as np
 
 from search.encoding import Encoder
 from search.encoding.description import KnownModel
-from search.encoding.inputs import Role, with_context
 from search.encoding.pooling import pooled_layers
-from search.encoding.tokenizer import encode_ids
+from search.encoding.tokenizer import Role, encode_ids, with_context
 from search.errors import ModelError
 from search.records.tokens import TokenVectors
 

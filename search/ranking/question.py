@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.encoding import Encoder
-    from search.encoding.inputs import Role
+    from search.encoding.tokenizer import Role
     from search.ranking.options import Ranking
     from search.records.tokens import TokenVectors
     from search.store.protocol import Snapshot, Store

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from search.encoding.encoder import Encoder
-from search.encoding.hub import from_hub
-from search.encoding.inputs import with_context
+from search.encoding.models import from_hub
+from search.encoding.tokenizer import with_context
 from search.errors import ModelError
 from search.ranking.fusion import Scored, in_order
 from search.records.tokens import TokenVectors

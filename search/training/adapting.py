@@ -16,8 +16,8 @@ import numpy as np
 
 from search.corpus import Cutter, Skipped, documents, load, walk
 from search.encoding import Encoder
-from search.encoding.inputs import with_context
 from search.encoding.models import DEFAULT_MODEL, ModelFiles
+from search.encoding.tokenizer import with_context
 from search.errors import InputError, ModelError, ReadError, first_line
 from search.records.evaluations import Estimate, TrainingFile, TrainingReport
 from search.records.reports import Progress

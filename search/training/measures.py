@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from search.encoding.inputs import prompt_for
+from search.encoding.tokenizer import prompt_for
 from search.evaluating.metrics import ranking_values
 from search.records.evaluations import Estimate
 from search.statistics import mean_of, pearson, spearman

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder
 from search.encoding.encoder import Role
-from search.encoding.inputs import prompt_for
 from search.encoding.models import DEFAULT_MODEL
+from search.encoding.tokenizer import prompt_for
 from search.errors import InputError
 from search.index import Index
 from search.records.evaluations import TrainingReport

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from search.encoding import Encoder
-from search.encoding.hub import commit_of, split_revision
-from search.encoding.models import find_model
+from search.encoding.models import commit_of, find_model, split_revision
 from search.errors import ModelError
 from search.index import Index
 from tests.conftest import save_tiny_bert
