@@ -17,7 +17,7 @@ from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_ki
 from search.render.escape import one_line
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from search.records.tokens import Matrix, Vector
 
 By = Literal["word", "token"]
 
@@ -54,17 +54,17 @@ class Units:
     words: WordMatrices
     query: tuple[Unit, ...]
     passage: tuple[Unit, ...]
-    contributions: NDArray[np.float64]
-    similarity: NDArray[np.float32]
+    contributions: Matrix
+    similarity: Matrix
     by: By
 
     @property
-    def query_added(self) -> NDArray[np.float64]:
+    def query_added(self) -> Vector:
         """(U,) what each unit of the query added."""
         return self.contributions.sum(axis=1)
 
     @property
-    def passage_added(self) -> NDArray[np.float64]:
+    def passage_added(self) -> Vector:
         """(V,) what each unit of the passage added."""
         return self.contributions.sum(axis=0)
 
@@ -80,8 +80,8 @@ class Part:
     """
 
     units: Units
-    query_added: NDArray[np.float64]
-    passage_added: NDArray[np.float64]
+    query_added: Vector
+    passage_added: Vector
     left_query: tuple[int, float]
     left_passage: tuple[int, float]
 
@@ -94,8 +94,8 @@ def units(why: Explanation, by: By = "word") -> Units:
         words,
         query,
         passage,
-        why.weight * _sums(np.asarray(words.contributions, dtype=np.float64), query, passage),
-        _highest(np.asarray(words.similarity, dtype=np.float32), query, passage),
+        why.weight * _by_units(np.add, words.contributions, query, passage),
+        _by_units(np.maximum, words.similarity, query, passage),
         by,
     )
 
@@ -150,11 +150,11 @@ def left_out(shown: Part) -> str:
     return f"Lines left out: {'; '.join(phrases)}." if phrases else ""
 
 
-def _largest(added: NDArray[np.float64], count: int) -> list[int]:
+def _largest(added: Vector, count: int) -> list[int]:
     return sorted(np.argsort(-np.abs(added), kind="stable")[:count].tolist())
 
 
-def _left(added: NDArray[np.float64], kept: Sequence[int]) -> tuple[int, float]:
+def _left(added: Vector, kept: Sequence[int]) -> tuple[int, float]:
     return len(added) - len(kept), float(added.sum() - added[list(kept)].sum())
 
 
@@ -166,18 +166,13 @@ def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
     return (*alone, *(Unit(one_line(all_of_kind(kind, words)), kind, at) for kind, at in together if at))
 
 
-def _sums(cells: NDArray[np.float64], query: Sequence[Unit], passage: Sequence[Unit]) -> NDArray[np.float64]:
-    """(U, V) from the words' matrix: the sum of the words of the two units."""
-    by_row = np.stack([cells[list(unit.words)].sum(axis=0) for unit in query])
-    return np.stack([by_row[:, list(unit.words)].sum(axis=1) for unit in passage], axis=1)
-
-
-def _highest(
-    cells: NDArray[np.float32], query: Sequence[Unit], passage: Sequence[Unit]
-) -> NDArray[np.float32]:
-    """(U, V) from the words' matrix: the highest of the words of the two units."""
-    by_row = np.stack([cells[list(unit.words)].max(axis=0) for unit in query])
-    return np.stack([by_row[:, list(unit.words)].max(axis=1) for unit in passage], axis=1)
+def _by_units(together: np.ufunc, cells: Matrix, query: Sequence[Unit], passage: Sequence[Unit]) -> Matrix:
+    """(U, V) from the words' matrix: the cells of the words of two units, added up, say."""
+    rows = np.stack([together.reduce(cells[list(unit.words)], axis=0) for unit in query])
+    columns: Matrix = np.stack(
+        [together.reduce(rows[:, list(unit.words)], axis=1) for unit in passage], axis=1
+    )
+    return columns
 
 
 def _tokens(why: Explanation) -> WordMatrices:
