@@ -27,7 +27,7 @@ import numpy as np
 from search.encoding.encoder import Encoder
 from search.encoding.models import from_hub
 from search.encoding.tokenizer import with_context
-from search.errors import ModelError
+from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order
 from search.records.tokens import TokenVectors
 from search.store.protocol import StoredPassage
@@ -214,7 +214,7 @@ class CrossEncoder:
             )
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(
-                f"the cross-encoder '{self.name}' cannot be loaded: {str(error).partition(chr(10))[0]}"
+                f"the cross-encoder '{self.name}' cannot be loaded: {first_line(error)}"
             ) from None
         if model.config.num_labels != 1:
             raise ModelError(
