@@ -6,19 +6,19 @@ of its own and changes nothing; what it finds out about a file travels with the 
 
 from __future__ import annotations
 
-import os
-import sqlite3
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile, documents, load
 from search.errors import ReadError
 from search.indexing.plan import KEPT_UNTIL_SEEN, Plan
 from search.store.database import connect_to_read
+from search.store.passages import stored_documents
 from search.store.settings import Source
 from search.store.writer import Work, document_sha256
 
@@ -38,7 +38,8 @@ def batches_ahead(
     Each is made while the one before it is used. Close it when it is left early: the next one is then given up.
     """
     with closing(connect_to_read(database)) as connection, ThreadPoolExecutor(1, "seewhy-reader") as thread:
-        batches = _batches(_works(connection, plan, cutter, source))
+        documents_of = partial(stored_documents, connection)
+        batches = _batches(_works(documents_of, plan, cutter, source))
         following = thread.submit(next, batches, None)
         try:
             while (batch := following.result()) is not None:
@@ -62,11 +63,13 @@ def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
         yield batch
 
 
-def _works(connection: sqlite3.Connection, plan: Plan, cutter: Cutter, source: Source) -> Iterator[Work]:
+def _works(
+    documents_of: Callable[[str], dict[int, str]], plan: Plan, cutter: Cutter, source: Source
+) -> Iterator[Work]:
     """Each file, in pieces of about a batch; the last piece says what happened to the file."""
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
-        stored = _stored_documents(connection, file.path)
+        stored = documents_of(file.path)
         work = Work(_settled(file), "")
         differs = False
         try:
@@ -79,7 +82,7 @@ def _works(connection: sqlite3.Connection, plan: Plan, cutter: Cutter, source: S
             work.sha256 = contents.sha256
             if old_sha256 is None and not stored and contents.sha256 in lost:
                 work.renamed_from, work.outcome = lost.pop(contents.sha256), "renamed"
-                stored = _stored_documents(connection, work.renamed_from)
+                stored = documents_of(work.renamed_from)
             fields = {"text_field": source.text_field, "title_field": source.title_field}
             for item in documents(file, contents, **fields):
                 if isinstance(item, Skipped):
@@ -117,12 +120,3 @@ def _settled(file: SourceFile) -> SourceFile:
     """
     fresh = time.time_ns() - file.mtime_ns < _COARSEST_CLOCK_NS
     return replace(file, mtime_ns=-1) if fresh else file
-
-
-def _stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str]:
-    """record -> sha256 of the documents that are stored for a file."""
-    rows = connection.execute(
-        "SELECT record, documents.sha256 FROM documents JOIN files ON files.id = file WHERE path = ?",
-        (os.fsencode(path),),
-    )
-    return dict(rows.fetchall())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from search.corpus.reasons import (
     VANISHED,
 )
 from search.store.layout import own_part
+from search.store.passages import FileState
 from search.store.settings import Source
 
 KEPT_WHEN_UNREADABLE = frozenset({PERMISSION_DENIED, UNREADABLE_FOLDER, UNREADABLE_FILE, NEEDS_EXTRA})
@@ -61,36 +60,34 @@ def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile],
 
 
 def compare(
-    connection: sqlite3.Connection,
+    stored: Mapping[str, FileState],
     files: Sequence[SourceFile],
     skipped: Sequence[Skipped],
     *,
     verify: bool = False,
 ) -> Plan:
-    """Compare by size, time stamp and inode; with `verify`, every file is to be read.
+    """Compare with what is stored, by size, time stamp and inode; with `verify`, every file is to be read.
 
     A stored file is gone when the walk did not find it, unless the walk could not look where it was: what
     cannot be listed or read is kept as it was.
     """
-    rows = connection.execute("SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path")
-    stored = {os.fsdecode(path): facts for path, *facts in rows}
     changed: list[tuple[SourceFile, str | None]] = []
     unchanged = 0
     for file in files:
-        *stat, sha256, status = stored.get(file.path, (None, None, None))
-        if status == "partial":
-            sha256 = None
-        if stat == [file.size, file.mtime_ns, file.inode] and status != "partial" and not verify:
-            unchanged += status != "skipped"
+        before = stored.get(file.path)
+        if before is None or before.status == "partial":
+            changed.append((file, None))
+        elif verify or (before.size, before.mtime_ns, before.inode) != (file.size, file.mtime_ns, file.inode):
+            changed.append((file, before.sha256))
         else:
-            changed.append((file, sha256))
+            unchanged += before.status != "skipped"
     here = {file.path for file in files}
     unseen = [skip for skip in skipped if skip.reason in KEPT_WHEN_UNREADABLE]
     blind = {skip.path for skip in unseen}
     dark = tuple(f"{skip.path}/" for skip in unseen if skip.is_folder)
     gone = {
-        path: sha256 if status == "indexed" else None
-        for path, (*_, sha256, status) in stored.items()
+        path: before.sha256 if before.status == "indexed" else None
+        for path, before in stored.items()
         if path not in here and path not in blind and not path.startswith(dark)
     }
     return Plan(changed, gone, unchanged)

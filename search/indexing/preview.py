@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 from search.corpus import Skipped, SourceFile, documents, load
@@ -13,7 +10,7 @@ from search.indexing.plan import KEPT_UNTIL_SEEN, Plan, compare, listed
 from search.records.reports import Changes
 from search.store.database import reading
 from search.store.layout import DATABASE, is_index
-from search.store.passages import grouped
+from search.store.passages import grouped, skipped_when_read, stored_files
 from search.store.settings import Source
 
 
@@ -27,9 +24,10 @@ def preview(folder: Path, index: Path, source: Source, *, verify: bool = False) 
     plan, known = Plan([(file, None) for file in files], {}, 0), set[str]()
     if is_index(index):
         with reading(index / DATABASE) as connection:
-            plan = compare(connection, files, skipped, verify=verify)
-            known = {os.fsdecode(path) for (path,) in connection.execute("SELECT path FROM files")}
-            skipped += _stay_skipped(connection, plan)
+            stored = stored_files(connection)
+            plan, known = compare(stored, files, skipped, verify=verify), set(stored)
+            read = {file.path for file, _ in plan.changed} | plan.gone.keys()
+            skipped += (skip for path, skip in skipped_when_read(connection) if path not in read)
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     added: list[str] = []
     changed: list[str] = []
@@ -72,13 +70,3 @@ def _looked_at(
         left_out.append(Skipped(file.path, error.reason, error.detail))
         return (old_sha256 if error.reason in KEPT_UNTIL_SEEN else sha256), False, left_out
     return sha256, True, left_out
-
-
-def _stay_skipped(connection: sqlite3.Connection, plan: Plan) -> Iterator[Skipped]:
-    """What was left out when files were read that would not be read again."""
-    read = {file.path for file, _ in plan.changed} | plan.gone.keys()
-    rows = connection.execute("SELECT path, record, reason, detail FROM skipped WHERE stage = 'read'")
-    for path, record, reason, detail in rows:
-        name = os.fsdecode(path)
-        if name not in read:
-            yield Skipped(f"{name}#{record}" if record else name, reason, detail)

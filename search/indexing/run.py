@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +20,10 @@ from search.records.reports import Progress, Report
 from search.store import token_vectors
 from search.store.annotations import annotators, way_on
 from search.store.checksums import content_key
-from search.store.database import all_meta, has_tables, one_meta, require_format
+from search.store.database import all_meta, one_meta
 from search.store.faiss_file import is_whole, next_generation, write_file
-from search.store.passages import counts, skipped_groups
+from search.store.passages import counts, skipped_groups, stored_files, tokens_beyond
 from search.store.sampling import renew_baseline
-from search.store.schema import create
 from search.store.settings import PassageSettings, Source
 from search.store.stored_vectors import read_ann
 from search.store.writer import Work, Writer, as_blob
@@ -57,21 +55,16 @@ class Run:
         folder: Path,
         index: Path,
         database: Path,
-        connection: sqlite3.Connection,
+        writer: Writer,
         encoder: Encoder,
         settings: PassageSettings,
         source: Source,
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        if has_tables(connection):
-            require_format(connection, database)
-        else:
-            create(connection)
         self.folder = folder.resolve()
         self.index = index
         self.database = database
-        self.connection = connection
-        self.writer = Writer(connection)
+        self.writer, self.connection = writer, writer.connection
         self.encoder = encoder
         self.settings = settings
         self.source = source
@@ -83,7 +76,7 @@ class Run:
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
         self.writer.renew_lexicon()
-        plan = compare(self.connection, files, skipped, verify=verify)
+        plan = compare(stored_files(self.connection), files, skipped, verify=verify)
         self.counts.unchanged = plan.unchanged
         self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
         if plan.changed:
@@ -200,10 +193,6 @@ class Run:
 
     def _report(self) -> Report:
         n_documents, n_passages, n_tokens = counts(self.connection)
-        over = self.connection.execute(
-            "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?",
-            (self.max_tokens, self.max_tokens),
-        ).fetchone()[0]
         return Report(
             folder=str(self.folder),
             index=str(self.index),
@@ -218,7 +207,7 @@ class Run:
             encoded=self.counts.encoded,
             encoded_tokens=self.counts.encoded_tokens,
             reused=self.counts.reused,
-            truncated_tokens=over,
+            truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
             notes=(*self.encoder.notes, *self._annotations_that_lack()),

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,13 +23,14 @@ from search.indexing.run import Run
 from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.annotations import way_on
-from search.store.database import connect_to_write, last_passage_id, reading, settle, translated
+from search.store.database import last_passage_id, reading, settle
 from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work, sync_folder
 from search.store.layout import check_place, is_index
 from search.store.lock import writer_lock
 from search.store.settings import PassageSettings, Source
 from search.store.storage import warning
 from search.store.stored_vectors import read_ann
+from search.store.writer import writing
 
 
 def update(
@@ -73,8 +73,8 @@ def update(
             if rebuild:
                 (index / WORK).mkdir(exist_ok=True)
                 database = index / WORK / DATABASE
-            with closing(connect_to_write(database)) as connection, translated(database):
-                run = Run(folder, index, database, connection, encoder, settings, source, progress)
+            with writing(database) as writer:
+                run = Run(folder, index, database, writer, encoder, settings, source, progress)
                 if rebuild:
                     run.writer.put_meta(last_passage=last_passage_id(index / DATABASE))
                 report = run.all(files, skipped, verify=verify)

@@ -19,7 +19,7 @@ import numpy as np
 from search.errors import InputError
 from search.records.annotations import BUILT_IN_FIELDS, Annotation, Annotator
 from search.store.annotations import COMMAND, NOT_COMPARED, annotators, lacking
-from search.store.checksums import COVERED, row_checksum
+from search.store.checksums import with_checksum
 from search.store.database import connect_to_write, meta_of, one_meta, reading, translated
 from search.store.layout import DATABASE
 from search.store.lock import writer_lock
@@ -93,26 +93,23 @@ class Annotating:
             ValueError: a field that was not announced, a value that JSON has no form for, or a passage twice.
         """
         rows = [self._row(annotation) for annotation in found]
-        with self._writer.transaction() as connection:
+        with self._writer.transaction():
             try:
-                connection.executemany(
-                    f"INSERT INTO annotations ({_columns('annotations')}, checksum) VALUES (?, ?, ?, ?, ?)",
-                    rows,
-                )
+                self._writer.insert("annotations", rows)
             except sqlite3.IntegrityError as error:
                 raise ValueError(f"a passage has an annotation already, or is not there: {error}") from None
 
-    def _row(self, annotation: Annotation) -> tuple[int, str, str, str, int]:
+    def _row(self, annotation: Annotation) -> dict[str, Any]:
         named = {*annotation.values, *(span.field for span in annotation.spans)}
         if strange := named - self._fields:
             raise ValueError(f"'{min(strange)}' is not among the fields of '{self._annotator}'")
-        row = (
+        return with_checksum(
+            "annotations",
             annotation.passage_id,
             self._annotator,
             _as_json(dict(annotation.values)),
             _as_json([vars(span) for span in annotation.spans]),
         )
-        return (*row, row_checksum(*row))
 
 
 @contextmanager
@@ -159,13 +156,11 @@ def annotating(
                 raise InputError(_made_otherwise(before, index))
             replaced = before
         if before is None or replaced:
-            row = (annotator, made, _as_json(list(fields)))
-            with Writer(connection).transaction():
-                connection.execute("DELETE FROM annotators WHERE name = ?", (annotator,))
-                connection.execute(
-                    f"INSERT INTO annotators ({_columns('annotators')}, checksum) VALUES (?, ?, ?, ?)",
-                    (*row, row_checksum(*row)),
-                )
+            writer = Writer(connection)
+            with writer.transaction():
+                writer.delete("annotators", "name = ?", annotator)
+                row = with_checksum("annotators", annotator, made, _as_json(list(fields)))
+                writer.insert("annotators", [row])
         yield Annotating(connection, annotator, fields, replaced)
 
 
@@ -183,8 +178,9 @@ def remove_annotator(index: Path, annotator: str) -> Annotator:
         if annotator not in known:
             there = f"it has {', '.join(known)}" if known else "it has none at all"
             raise InputError(f"the index '{index.name}' has no annotations '{annotator}'; {there}.")
-        with Writer(connection).transaction():
-            connection.execute("DELETE FROM annotators WHERE name = ?", (annotator,))
+        writer = Writer(connection)
+        with writer.transaction():
+            writer.delete("annotators", "name = ?", annotator)
     return known[annotator]
 
 
@@ -243,10 +239,6 @@ def _check_fields(
 def _folded(name: str) -> str:
     """As filters compare names."""
     return unicodedata.normalize("NFC", name.casefold())
-
-
-def _columns(table: str) -> str:
-    return ", ".join(f'"{column}"' for column in COVERED[table])
 
 
 def _as_json(value: Any) -> str:

@@ -46,6 +46,11 @@ def row_checksum(*values: Value) -> int:
     return found
 
 
+def with_checksum(table: str, *values: Value) -> dict[str, Value]:
+    """A row of a table, given its columns in COVERED, with their checksum."""
+    return {**dict(zip(COVERED[table], values, strict=True)), "checksum": row_checksum(*values)}
+
+
 def content_key(context: str, text: str) -> bytes:
     """What tells whether two passages have the same embedding: sha256 of all that is encoded, 16 bytes."""
     return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]

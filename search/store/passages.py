@@ -7,8 +7,9 @@ import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
@@ -21,7 +22,21 @@ from search.store.layout import DATABASE
 from search.store.protocol import StoredPassage
 from search.store.stored_vectors import read_ann
 
+if TYPE_CHECKING:
+    from search.corpus import Skipped
+
 _EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file as it was when it was read; see indexes/README.md for what the values mean."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    sha256: str | None
+    status: str
 
 
 def one_passage(connection: sqlite3.Connection, id_: int) -> StoredPassage:
@@ -156,3 +171,36 @@ def _checked(table: str, values: Iterator[Any]) -> dict[str, Any]:
     row = dict(zip(COVERED[table], values, strict=False))
     require(table, list(row.values()), next(values))
     return row
+
+
+def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
+    """What is known of every file that was opened, by its path, in the order of the bytes of paths."""
+    rows = connection.execute("SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path")
+    return {os.fsdecode(path): FileState(*facts) for path, *facts in rows}
+
+
+def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str]:
+    """record -> sha256 of the documents that are stored for a file."""
+    rows = connection.execute(
+        "SELECT record, documents.sha256 FROM documents JOIN files ON files.id = file WHERE path = ?",
+        (os.fsencode(path),),
+    )
+    return dict(rows.fetchall())
+
+
+def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Skipped]]:
+    """What was left out when files were read, each with the path of its file."""
+    from search.corpus import Skipped  # which a query does not need
+
+    rows = connection.execute("SELECT path, record, reason, detail FROM skipped WHERE stage = 'read'")
+    for path, record, reason, detail in rows:
+        name = os.fsdecode(path)
+        yield name, Skipped(f"{name}#{record}" if record else name, reason, detail)
+
+
+def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:
+    """How many tokens of all passages are above `most` in their passage."""
+    (over,) = connection.execute(
+        "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?", (most, most)
+    ).fetchone()
+    return int(over)

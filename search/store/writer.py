@@ -13,15 +13,19 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sqlite_utils import Database
 
 from search.corpus import Skipped, SourceFile
 from search.records.documents import Document, Passage
 from search.store import lexicon
-from search.store.checksums import COVERED, Value, content_key, row_checksum
-from search.store.database import one_meta, put_meta
+from search.store.checksums import Value, content_key, with_checksum
+from search.store.database import connect_to_write, has_tables, one_meta, put_meta, require_format, translated
+from search.store.schema import create
 from search.store.stored_vectors import Ann
 
 if TYPE_CHECKING:
@@ -68,6 +72,7 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self._db = Database(connection, execute_plugins=False)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -79,6 +84,14 @@ class Writer:
                 self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
+
+    def insert(self, table: str, rows: Iterable[dict[str, Any]]) -> None:
+        """Put rows into a table, within a transaction; there may be none."""
+        self._db.table(table).insert_all(rows)
+
+    def delete(self, table: str, where: str, *values: Value) -> None:
+        """Delete rows from a table, within a transaction."""
+        self._db.table(table).delete_where(where, values)
 
     def put_meta(self, **values: Any) -> None:
         with self.transaction() as connection:
@@ -108,18 +121,27 @@ class Writer:
         """
         with self.transaction() as connection:
             passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
+            (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
+            rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}
             for work in batch:
                 if work.renamed_from is not None:
-                    _rename_file(connection, work.renamed_from, work.file.path)
-                file = _put_file(connection, work)
+                    self._rename_file(work.renamed_from, work.file.path)
+                file = self._put_file(work)
                 for document, cut in work.documents:
-                    passages += len(cut) - _delete_documents(connection, file, [document.record])
-                    _put_document(connection, file, document, cut, last, vectors)
-                    last += len(cut)
+                    document_id += 1
+                    passages += len(cut) - self._delete_documents(file, [document.record])
+                    rows["documents"].append(_document_row(document_id, file, document))
+                    for passage in cut:
+                        last += 1
+                        rows["passages"].append(_passage_row(last, document_id, passage))
+                        rows["embeddings"].append(_embedding_row(last, passage, vectors))
+                        lexicon.add(connection, last, passage.context, passage.text)
                 if work.last:
                     stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
                     gone = [row[0] for row in stored if row[0] not in work.records]
-                    passages -= _delete_documents(connection, file, gone)
+                    passages -= self._delete_documents(file, gone)
+            for table, of_table in rows.items():
+                self.insert(table, of_table)
             put_meta(connection, {"passages": passages, "last_passage": last})
             lexicon.seal(connection)
 
@@ -135,42 +157,38 @@ class Writer:
         """Forget files and all that was made of them."""
         with self.transaction() as connection:
             passages = one_meta(connection, "passages")
-            for path in paths:
-                row = connection.execute(
-                    "SELECT id FROM files WHERE path = ?", (os.fsencode(path),)
-                ).fetchone()
+            for path in map(os.fsencode, paths):
+                row = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
                 if row:
                     records = connection.execute(
                         "SELECT record FROM documents WHERE file = ?", row
                     ).fetchall()
-                    passages -= _delete_documents(connection, row[0], [record for (record,) in records])
-                    connection.execute("DELETE FROM files WHERE id = ?", row)
-                connection.execute(
-                    "DELETE FROM skipped WHERE path = ? AND stage = 'read'", (os.fsencode(path),)
-                )
+                    passages -= self._delete_documents(row[0], [record for (record,) in records])
+                    self.delete("files", "id = ?", row[0])
+                self.delete("skipped", "path = ? AND stage = 'read'", path)
             put_meta(connection, {"passages": passages})
             lexicon.seal(connection)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
         with self.transaction() as connection:
-            connection.execute("DELETE FROM skipped WHERE stage = 'walk'")
-            connection.executemany(
-                "INSERT OR REPLACE INTO skipped VALUES (?, 0, 'walk', ?, ?)",
-                ((os.fsencode(skip.path), skip.reason, skip.detail) for skip in walked),
-            )
+            self.delete("skipped", "stage = 'walk'")
+            self._put_skipped("walk", ((os.fsencode(skip.path), 0, skip) for skip in walked))
             put_meta(connection, meta)
 
     def put_token_vectors(self, rows: Iterable[tuple[int, bytes, int]]) -> None:
         """Store token vectors: passage, vectors, checksum."""
-        with self.transaction() as connection:
-            connection.executemany("INSERT OR REPLACE INTO token_vectors VALUES (?, ?, ?)", rows)
+        columns = ("passage", "vectors", "checksum")
+        with self.transaction():
+            self._db.table("token_vectors").upsert_all(
+                (dict(zip(columns, row, strict=True)) for row in rows), pk="passage"
+            )
 
     def drop_token_vectors(self) -> None:
         """Delete all token vectors, if there are any."""
         if self.connection.execute("SELECT 1 FROM token_vectors LIMIT 1").fetchone():
-            with self.transaction() as connection:
-                connection.execute("DELETE FROM token_vectors")
+            with self.transaction():
+                self.delete("token_vectors", "1")
 
     def renew_lexicon(self) -> bool:
         """Make the table of words anew where it cannot be trusted. Returns whether it was."""
@@ -182,59 +200,56 @@ class Writer:
 
     def name_vectors(self, ann: Ann | None) -> None:
         """Point the index at a new FAISS file, or at none."""
-        with self.transaction() as connection:
-            connection.execute("DELETE FROM ann")
-            connection.execute("DELETE FROM tombstones")
+        with self.transaction():
+            self.delete("ann", "1")
+            self.delete("tombstones", "1")
             if ann:
-                row = (ann.generation, ann.file, ann.size, ann.watermark, ann.count)
-                connection.execute(
-                    """INSERT INTO ann (id, generation, file, size, watermark, count, checksum)
-                       VALUES (1, ?, ?, ?, ?, ?, ?)""",
-                    (*row, row_checksum(*row)),
-                )
+                values = (ann.generation, ann.file, ann.size, ann.watermark, ann.count)
+                self.insert("ann", [{"id": 1, **with_checksum("ann", *values)}])
 
+    def _rename_file(self, old: str, new: str) -> None:
+        """Let a file keep its documents and passages, with their ids, under another path."""
+        before = os.fsencode(old)
+        row = self.connection.execute("SELECT id FROM files WHERE path = ?", (before,)).fetchone()
+        if row:
+            self.delete("skipped", "path = ? AND stage = 'read'", before)
+            self._db.table("files").update(row[0], with_checksum("files", row[0], os.fsencode(new)))
 
-def _rename_file(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Let a file keep its documents and passages, with their ids, under another path."""
-    before, after = os.fsencode(old), os.fsencode(new)
-    row = connection.execute("SELECT id FROM files WHERE path = ?", (before,)).fetchone()
-    if row:
-        connection.execute("DELETE FROM skipped WHERE path = ? AND stage = 'read'", (before,))
-        connection.execute(
-            "UPDATE files SET path = ?, checksum = ? WHERE id = ?",
-            (after, row_checksum(row[0], after), row[0]),
+    def _put_file(self, work: Work) -> int:
+        path = os.fsencode(work.file.path)
+        row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+        if row is None:
+            row = self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
+        facts = {
+            "size": work.file.size,
+            "mtime_ns": work.file.mtime_ns,
+            "inode": work.file.inode,
+            "sha256": work.sha256,
+            "status": "partial" if not work.last else "indexed" if work.records else "skipped",
+        }
+        self._db.table("files").upsert({**with_checksum("files", row[0], path), **facts}, pk="id")
+        if work.last:
+            self.delete("skipped", "path = ? AND stage = 'read'", path)
+            self._put_skipped("read", ((path, _record_of(skip, work.file), skip) for skip in work.skipped))
+        return int(row[0])
+
+    def _put_skipped(self, stage: str, skipped: Iterable[tuple[bytes, int, Skipped]]) -> None:
+        rows = (
+            {"path": path, "record": record, "stage": stage, "reason": skip.reason, "detail": skip.detail}
+            for path, record, skip in skipped
         )
+        self._db.table("skipped").upsert_all(rows, pk=("path", "record", "stage"))
 
-
-def _put_file(connection: sqlite3.Connection, work: Work) -> int:
-    path = os.fsencode(work.file.path)
-    status = "partial" if not work.last else "indexed" if work.records else "skipped"
-    row = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-    if row is None:
-        row = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
-    connection.execute(
-        """INSERT INTO files (id, path, size, mtime_ns, inode, sha256, status, checksum)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-           ON CONFLICT (id) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns,
-               inode = excluded.inode, sha256 = excluded.sha256, status = excluded.status""",
-        (
-            row[0],
-            path,
-            work.file.size,
-            work.file.mtime_ns,
-            work.file.inode,
-            work.sha256,
-            status,
-            row_checksum(row[0], path),
-        ),
-    )
-    if work.last:
-        connection.execute("DELETE FROM skipped WHERE path = ? AND stage = 'read'", (path,))
-        connection.executemany(
-            "INSERT OR REPLACE INTO skipped VALUES (?, ?, 'read', ?, ?)",
-            ((path, _record_of(skip, work.file), skip.reason, skip.detail) for skip in work.skipped),
-        )
-    return int(row[0])
+    def _delete_documents(self, file: int, records: Sequence[int]) -> int:
+        """Delete those documents of a file, by their records, that are there; returns how many passages they had."""
+        passages = 0
+        for record in records:
+            row = self.connection.execute(
+                "SELECT id FROM documents WHERE file = ? AND record = ?", (file, record)
+            ).fetchone()
+            if row is not None:
+                passages += delete_document(self.connection, *row)
+        return passages
 
 
 def _record_of(skip: Skipped, file: SourceFile) -> int:
@@ -242,18 +257,8 @@ def _record_of(skip: Skipped, file: SourceFile) -> int:
     return 0 if skip.path == file.path else int(skip.path.rpartition("#")[2])
 
 
-def _put_document(
-    connection: sqlite3.Connection,
-    file: int,
-    document: Document,
-    passages: Sequence[Passage],
-    last: int,
-    vectors: dict[bytes, bytes],
-) -> None:
-    """Store a document whose passages get the ids after `last`."""
-    (id_,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
-    _insert(
-        connection,
+def _document_row(id_: int, file: int, document: Document) -> dict[str, Any]:
+    return with_checksum(
         "documents",
         id_,
         file,
@@ -264,49 +269,28 @@ def _put_document(
         document.encoding,
         document_sha256(document),
     )
-    for number, passage in enumerate(passages, start=last + 1):
-        _insert(
-            connection,
-            "passages",
-            number,
-            id_,
-            passage.start,
-            passage.end,
-            passage.line_start,
-            passage.line_end,
-            passage.heading,
-            passage.context,
-            passage.text,
-            passage.n_tokens,
-            passage.page,
-        )
-        key = content_key(passage.context, passage.text)
-        connection.execute(
-            "INSERT INTO embeddings VALUES (?, ?, ?, ?)",
-            (number, vectors[key], zlib.crc32(vectors[key]), key),
-        )
-        lexicon.add(connection, number, passage.context, passage.text)
 
 
-def _insert(connection: sqlite3.Connection, table: str, *values: Value) -> None:
-    """Insert a row, given its covered columns, with its checksum."""
-    columns = ", ".join(f'"{column}"' for column in COVERED[table])
-    marks = ", ".join("?" * (len(values) + 1))
-    connection.execute(
-        f"INSERT INTO {table} ({columns}, checksum) VALUES ({marks})", (*values, row_checksum(*values))
+def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
+    return with_checksum(
+        "passages",
+        id_,
+        document,
+        passage.start,
+        passage.end,
+        passage.line_start,
+        passage.line_end,
+        passage.heading,
+        passage.context,
+        passage.text,
+        passage.n_tokens,
+        passage.page,
     )
 
 
-def _delete_documents(connection: sqlite3.Connection, file: int, records: Sequence[int]) -> int:
-    """Delete those documents of a file, by their records, that are there; returns how many passages they had."""
-    passages = 0
-    for record in records:
-        row = connection.execute(
-            "SELECT id FROM documents WHERE file = ? AND record = ?", (file, record)
-        ).fetchone()
-        if row is not None:
-            passages += delete_document(connection, *row)
-    return passages
+def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> dict[str, Any]:
+    key = content_key(passage.context, passage.text)
+    return {"passage": id_, "vector": vectors[key], "checksum": zlib.crc32(vectors[key]), "content": key}
 
 
 def delete_document(connection: sqlite3.Connection, document: int) -> int:
@@ -329,3 +313,18 @@ def delete_document(connection: sqlite3.Connection, document: int) -> int:
 def as_blob(vector: NDArray[np.float32]) -> bytes:
     """An embedding as it is stored: little-endian float32."""
     return vector.astype("<f4", copy=False).tobytes()
+
+
+@contextmanager
+def writing(database: Path) -> Iterator[Writer]:
+    """A writer of an index whose lock is held; an empty database gets its tables.
+
+    Raises:
+        IndexOutdated, IndexDamaged: the index has another format.
+    """
+    with closing(connect_to_write(database)) as connection, translated(database):
+        if has_tables(connection):
+            require_format(connection, database)
+        else:
+            create(connection)
+        yield Writer(connection)

@@ -186,9 +186,9 @@ def change_of_equal_size_forgotten() -> Iterator[None]:
     """A file whose size is what it was counts as unchanged."""
     from search.indexing.plan import compare
 
-    def forgetful(connection: Any, files: Any, *args: Any, **options: Any) -> Any:
-        plan = compare(connection, files, *args, **options)
-        sizes = {os.fsdecode(path): size for path, size in connection.execute("SELECT path, size FROM files")}
+    def forgetful(stored: Any, files: Any, *args: Any, **options: Any) -> Any:
+        plan = compare(stored, files, *args, **options)
+        sizes = {path: before.size for path, before in stored.items()}
         changed = [(file, old) for file, old in plan.changed if sizes.get(file.path) != file.size]
         return replace(plan, changed=changed)
 

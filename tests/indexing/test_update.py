@@ -133,18 +133,14 @@ def test_what_cannot_be_read_is_kept(notes: Path, tiny_model: Path) -> None:
 
 
 def test_an_unlisted_folder_loses_nothing() -> None:
-    import sqlite3
-
     from search.corpus import Skipped, SourceFile
     from search.corpus.reasons import UNREADABLE_FOLDER
     from search.indexing.plan import compare
+    from search.store.passages import FileState
 
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE files (path, size, mtime_ns, inode, sha256, status)")
-    for path in (b"a.txt", b"deep/b.txt", b"deeper.txt"):
-        connection.execute("INSERT INTO files VALUES (?, 1, 1, 1, 'x', 'indexed')", (path,))
+    stored = FileState(1, 1, 1, "x", "indexed")
     plan = compare(
-        connection,
+        dict.fromkeys(("a.txt", "deep/b.txt", "deeper.txt"), stored),
         [SourceFile("a.txt", Path("a.txt"), 1, 1, 1)],
         [Skipped("deep", UNREADABLE_FOLDER, is_folder=True)],
     )

@@ -16,6 +16,7 @@ from search.store.files import leftovers
 from search.store.health.examine import settings, snapshot
 from search.store.health.kinds import Tally
 from search.store.lock import is_being_written
+from search.store.passages import stored_files
 from search.store.settings import Source
 
 
@@ -71,21 +72,23 @@ def examine_sources(index: Path, database: Path, meta: dict[str, Any], verify: b
         tally.add("no folder", str(error))
         return
     with closing(connect_to_read(database)) as connection:
-        plan = compare(connection, files, skipped)
-        stored = dict(connection.execute("SELECT path, sha256 FROM files").fetchall())
+        stored = stored_files(connection)
+    plan = compare(stored, files, skipped)
     for file, _ in plan.changed:
-        path = os.fsencode(file.path)
-        if path not in stored:
+        before = stored.get(file.path)
+        if before is None:
             tally.add("new", file.path)
-        elif not stored[path] or _sha256(file) != stored[path]:  # more than its time stamp
+        elif not before.sha256 or _sha256(file) != before.sha256:  # more than its time stamp
             tally.add("changed", file.path)
     for name in plan.gone:
         tally.add("gone", name)
     if verify:
         seen = {file.path for file, _ in plan.changed}
         for file in files:
-            expected = stored.get(os.fsencode(file.path))
-            if file.path not in seen and expected and _sha256(file) not in ("", expected):
+            before = stored.get(file.path)
+            if file.path in seen or before is None or not before.sha256:
+                continue
+            if _sha256(file) not in ("", before.sha256):
                 tally.add("changed secretly", file.path)
 
 

@@ -277,7 +277,7 @@ class _Repair:
                 root,
                 self.index,
                 self.index / DATABASE,
-                self._writer.connection,
+                self._writer,
                 self._encoder,
                 settings,
                 self._source,
