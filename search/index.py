@@ -573,27 +573,27 @@ class Index:
         queries: int = 20,
         progress: Callable[[Progress], None] | None = None,
     ) -> CheckReport:
-        """Whether the index is what was written, and up to date; see `search.store.health.check`.
+        """Whether the index is what was written, and up to date; see `search.indexing.check`.
 
         Args:
             sources: compare the files of the folder with the index; with `verify` by their content.
             queries: how many queries to compare with brute force.
             progress: called often with how far the work is.
         """
-        from search.store.health.check import check
+        from search.indexing.check import check
 
         return check(self.path, sources=sources, verify=verify, queries=queries, progress=progress)
 
     def repair(
         self, *, dry_run: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> RepairReport:
-        """Mend what is damaged, as far as the index and its folder allow; see `search.store.health.repair`.
+        """Mend what is damaged, as far as the index and its folder allow; see `search.indexing.repair`.
 
         Raises:
             IndexDamaged: it cannot be repaired; the message says how to make it again.
             IndexLocked: another process is writing to the index.
         """
-        from search.store.health.repair import repair
+        from search.indexing.repair import repair
 
         done = repair(
             self.path,

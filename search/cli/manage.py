@@ -59,8 +59,8 @@ def check(
     run beside seewhy index. Exit code 1 if anything is damaged; what is only stale (files that changed since,
     a run that was stopped) is named, with exit code 0.
     """
+    from search.indexing.check import check as look
     from search.render import json, reports
-    from search.store.health.check import check as look
     from search.store.layout import find_index
 
     place = find_index(index)
@@ -86,8 +86,8 @@ def repair(
     read, the command that makes the index anew is named, and nothing is changed. Exit code 0 if nothing is damaged
     afterwards (with --dry-run: if nothing is damaged now).
     """
+    from search.indexing.repair import repair as mend
     from search.render import json, reports
-    from search.store.health.repair import repair as mend
     from search.store.layout import find_index
 
     place = find_index(index)

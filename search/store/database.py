@@ -21,6 +21,9 @@ from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
 from search.store.checksums import require, row_checksum
 from search.store.files import require_no_link
 
+Connection = sqlite3.Connection  # for those who only hand it on
+DatabaseError = sqlite3.DatabaseError
+
 SCHEMA_VERSION = 5
 _WAIT_SECONDS = 60.0
 _REPAIR = "seewhy repair"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import threading
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -52,25 +52,30 @@ def add(connection: sqlite3.Connection, passage: int, context: str, text: str) -
     connection.execute("INSERT INTO lexicon (rowid, text) VALUES (?, ?)", (passage, indexable(context, text)))
 
 
-def forget(connection: sqlite3.Connection, document: int) -> None:
-    """Take the words of a document's passages out, before they are deleted.
+def words_of(connection: sqlite3.Connection, document: int) -> list[tuple[int, str]]:
+    """What was put in of a document's passages, which are still there: id and text, for `take_out`.
 
-    From a table that is not sealed nothing is taken: it need not hold them, and is made anew in the end.
+    Nothing where the table is not sealed: it need not hold them, and is made anew in the end.
     """
     if not is_sealed(connection):
-        return
+        return []
     rows = connection.execute(
         f"SELECT {covered('passages')}, checksum FROM passages WHERE document = ?", (document,)
     )
     place = {name: COVERED["passages"].index(name) for name in ("id", "context", "text")}
+    found = []
     for *row, checksum in rows.fetchall():
         if row_checksum(*row) != checksum:  # its words cannot be told any more
             unseal(connection)
-            return
-        connection.execute(
-            "INSERT INTO lexicon (lexicon, rowid, text) VALUES ('delete', ?, ?)",
-            (row[place["id"]], indexable(row[place["context"]], row[place["text"]])),
-        )
+            return []
+        found.append((row[place["id"]], indexable(row[place["context"]], row[place["text"]])))
+    return found
+
+
+def take_out(connection: sqlite3.Connection, words: Iterable[tuple[int, str]]) -> None:
+    """Take the words of deleted passages out, within a transaction."""
+    if is_sealed(connection):
+        connection.executemany("INSERT INTO lexicon (lexicon, rowid, text) VALUES ('delete', ?, ?)", words)
 
 
 def seal(connection: sqlite3.Connection) -> None:

@@ -73,10 +73,12 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self._db = Database(connection, execute_plugins=False)
+        self._gone: list[tuple[int, str]] = []  # words of passages that this transaction has deleted
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         self.connection.execute("BEGIN IMMEDIATE")
+        self._gone.clear()
         try:
             yield self.connection
         except BaseException:
@@ -85,9 +87,16 @@ class Writer:
             raise
         self.connection.execute("COMMIT")
 
-    def insert(self, table: str, rows: Iterable[dict[str, Any]]) -> None:
-        """Put rows into a table, within a transaction; there may be none."""
-        self._db.table(table).insert_all(rows)
+    def insert(self, table: str, rows: Iterable[dict[str, Any]], *, replace: bool = False) -> None:
+        """Put rows into a table, within a transaction; there may be none.
+
+        Not by an upsert: sqlite-utils makes a table to see whether SQLite knows it, and where the disk is full takes
+        that for a no, and then writes nothing.
+
+        Args:
+            replace: those of the same key that are there already.
+        """
+        self._db.table(table).insert_all(rows, replace=replace)
 
     def delete(self, table: str, where: str, *values: Value) -> None:
         """Delete rows from a table, within a transaction."""
@@ -123,6 +132,7 @@ class Writer:
             passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
             (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
             rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}
+            added: list[tuple[int, str, str]] = []  # to the words
             for work in batch:
                 if work.renamed_from is not None:
                     self._rename_file(work.renamed_from, work.file.path)
@@ -135,7 +145,7 @@ class Writer:
                         last += 1
                         rows["passages"].append(_passage_row(last, document_id, passage))
                         rows["embeddings"].append(_embedding_row(last, passage, vectors))
-                        lexicon.add(connection, last, passage.context, passage.text)
+                        added.append((last, passage.context, passage.text))
                 if work.last:
                     stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
                     gone = [row[0] for row in stored if row[0] not in work.records]
@@ -143,7 +153,7 @@ class Writer:
             for table, of_table in rows.items():
                 self.insert(table, of_table)
             put_meta(connection, {"passages": passages, "last_passage": last})
-            lexicon.seal(connection)
+            self._write_words(added)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not."""
@@ -167,7 +177,7 @@ class Writer:
                     self.delete("files", "id = ?", row[0])
                 self.delete("skipped", "path = ? AND stage = 'read'", path)
             put_meta(connection, {"passages": passages})
-            lexicon.seal(connection)
+            self._write_words(())
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
@@ -180,9 +190,7 @@ class Writer:
         """Store token vectors: passage, vectors, checksum."""
         columns = ("passage", "vectors", "checksum")
         with self.transaction():
-            self._db.table("token_vectors").upsert_all(
-                (dict(zip(columns, row, strict=True)) for row in rows), pk="passage"
-            )
+            self.insert("token_vectors", (dict(zip(columns, row, strict=True)) for row in rows), replace=True)
 
     def drop_token_vectors(self) -> None:
         """Delete all token vectors, if there are any."""
@@ -218,8 +226,6 @@ class Writer:
     def _put_file(self, work: Work) -> int:
         path = os.fsencode(work.file.path)
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-        if row is None:
-            row = self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
         facts = {
             "size": work.file.size,
             "mtime_ns": work.file.mtime_ns,
@@ -227,7 +233,11 @@ class Writer:
             "sha256": work.sha256,
             "status": "partial" if not work.last else "indexed" if work.records else "skipped",
         }
-        self._db.table("files").upsert({**with_checksum("files", row[0], path), **facts}, pk="id")
+        if row:
+            self._db.table("files").update(row[0], facts)
+        else:
+            row = self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
+            self.insert("files", [{**with_checksum("files", row[0], path), **facts}])
         if work.last:
             self.delete("skipped", "path = ? AND stage = 'read'", path)
             self._put_skipped("read", ((path, _record_of(skip, work.file), skip) for skip in work.skipped))
@@ -238,7 +248,7 @@ class Writer:
             {"path": path, "record": record, "stage": stage, "reason": skip.reason, "detail": skip.detail}
             for path, record, skip in skipped
         )
-        self._db.table("skipped").upsert_all(rows, pk=("path", "record", "stage"))
+        self.insert("skipped", rows, replace=True)
 
     def _delete_documents(self, file: int, records: Sequence[int]) -> int:
         """Delete those documents of a file, by their records, that are there; returns how many passages they had."""
@@ -248,8 +258,35 @@ class Writer:
                 "SELECT id FROM documents WHERE file = ? AND record = ?", (file, record)
             ).fetchone()
             if row is not None:
-                passages += delete_document(self.connection, *row)
+                passages += self._delete_document(*row)
         return passages
+
+    def _delete_document(self, document: int) -> int:
+        """Delete a document with all its passages, and note those that the FAISS file still holds.
+
+        Returns:
+            How many passages it had.
+        """
+        self.connection.execute(
+            """INSERT INTO tombstones SELECT passages.id FROM passages, ann
+               WHERE document = ? AND passages.id <= ann.watermark""",
+            (document,),
+        )
+        self._gone += lexicon.words_of(self.connection, document)
+        deleted = self.connection.execute("DELETE FROM passages WHERE document = ?", (document,)).rowcount
+        self.delete("documents", "id = ?", document)
+        return deleted
+
+    def _write_words(self, added: Iterable[tuple[int, str, str]]) -> None:
+        """Bring the words up to date, at the end of a transaction.
+
+        FTS5 holds back what it is given until a savepoint, or the end, to write it at once. sqlite-utils makes one for
+        each call, so this comes last.
+        """
+        lexicon.take_out(self.connection, self._gone)
+        for passage, context, text in added:
+            lexicon.add(self.connection, passage, context, text)
+        lexicon.seal(self.connection)
 
 
 def _record_of(skip: Skipped, file: SourceFile) -> int:
@@ -291,23 +328,6 @@ def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
 def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> dict[str, Any]:
     key = content_key(passage.context, passage.text)
     return {"passage": id_, "vector": vectors[key], "checksum": zlib.crc32(vectors[key]), "content": key}
-
-
-def delete_document(connection: sqlite3.Connection, document: int) -> int:
-    """Delete a document with all its passages, and note those that the FAISS file still holds.
-
-    Returns:
-        How many passages it had.
-    """
-    connection.execute(
-        """INSERT INTO tombstones SELECT passages.id FROM passages, ann
-           WHERE document = ? AND passages.id <= ann.watermark""",
-        (document,),
-    )
-    lexicon.forget(connection, document)
-    deleted = connection.execute("DELETE FROM passages WHERE document = ?", (document,)).rowcount
-    connection.execute("DELETE FROM documents WHERE id = ?", (document,))
-    return deleted
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:

@@ -22,7 +22,7 @@ from typing import Any
 
 from search import ReadError, SearchError
 from search.corpus import Skipped, SourceFile, documents, load, walk
-from search.store.health.check import check
+from search.indexing.check import check
 from tests.faults import oracle
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import ANYTHING, INPUTS, TEXT, damaged

@@ -13,7 +13,7 @@ SEED = 4
 def test_calls_from_python_that_fail(place: Path) -> None:
     outcome = every_failure(place, InPython(), seed=SEED, most=10)
     outcome.require_clean()
-    assert outcome.runs == 40
+    assert outcome.runs == 30
     assert outcome.figures["raised"]
 
 
@@ -29,7 +29,7 @@ def test_calls_of_the_c_library_that_fail(place: Path) -> None:
         pytest.skip("needs Linux and a C compiler")
     outcome = in_library(library, place, seed=SEED, most=10)
     outcome.require_clean()
-    assert outcome.runs == 40
+    assert outcome.runs == 30
     assert outcome.figures["raised"]
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from search import Index, IndexDamaged, IndexLocked, InputError
+from search.indexing.check import check
+from search.indexing.repair import repair
 from search.records.annotations import Annotation, Mention
 from search.store.annotating import annotating, annotators_of, remove_annotator
 from search.store.annotations import annotations_of
 from search.store.checksums import COVERED
-from search.store.health.check import check
-from search.store.health.repair import repair
 from search.store.lock import writer_lock
 from tests.store.damage import sql
 

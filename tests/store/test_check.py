@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from search import CheckReport, Index, Progress
-from search.store.health import examine
-from search.store.health.check import check
+from search.indexing.check import check
+from search.store.health import rows
 from search.store.health.kinds import CHECKS, KINDS, Tally
 from search.store.lock import writer_lock
 from tests.store import damage
@@ -122,7 +122,7 @@ def test_a_run_under_way_is_no_fault(own: tuple[Path, Path]) -> None:
 def test_beside_a_writer_nothing_is_taken_for_damage(
     own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examine, "ROWS_AT_ONCE", 1)  # so that commits fall between the pieces
+    monkeypatch.setattr(rows, "ROWS_AT_ONCE", 1)  # so that commits fall between the pieces
     notes, index = own
     done = threading.Event()
     failures: list[BaseException] = []
@@ -164,13 +164,13 @@ def test_a_check_changes_nothing(own: tuple[Path, Path]) -> None:
 
 
 def test_every_row_is_in_exactly_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examine, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(rows, "ROWS_AT_ONCE", 3)
     ids = [-5, 0, 1, 2, 3, 10, 11, 2**62]
     with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
         connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
         connection.executemany("INSERT INTO t VALUES (?)", [(id_,) for id_ in ids])
         seen, ticks = [], []
-        for above, upto in examine.pieces(connection, "t", tick=ticks.append):
+        for above, upto in rows.pieces(connection, "t", tick=ticks.append):
             assert connection.in_transaction
             seen += connection.execute("SELECT id FROM t WHERE id > ? AND id <= ?", (above, upto)).fetchall()
         assert not connection.in_transaction

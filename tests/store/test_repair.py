@@ -13,10 +13,10 @@ import pytest
 
 from search import Index, IndexDamaged, IndexLocked, IndexNotFound, SearchError
 from search.encoding import Encoder
+from search.indexing.check import check
+from search.indexing.repair import repair
 from search.records.reports import RepairReport
-from search.store.health.check import check
 from search.store.health.kinds import KINDS
-from search.store.health.repair import repair
 from search.store.lock import writer_lock
 from tests.store import damage
 from tests.store.damage import NAN, flip_in_database, sql

@@ -1,12 +1,14 @@
-"""Whether what is derived is what it should be: FAISS file, queries, words, token vectors, random pairs."""
+"""Whether what is derived is what it should be: FAISS file, queries, words, token vectors, random pairs, own files."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import zlib
 from collections.abc import Callable
 from contextlib import closing
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +17,10 @@ from search.errors import IndexDamaged
 from search.store import lexicon
 from search.store.baseline import read_baseline
 from search.store.faiss_file import LoadedVectors
-from search.store.files import FAISS_NAME
-from search.store.health.examine import ROWS_AT_ONCE, snapshot
+from search.store.files import FAISS_NAME, leftovers
 from search.store.health.kinds import Tally
+from search.store.health.rows import ROWS_AT_ONCE, settings, snapshot
+from search.store.lock import is_being_written
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.stored_vectors import Ann, read_ann
 
@@ -240,3 +243,41 @@ def examine_baseline(connection: sqlite3.Connection, tally: Tally) -> None:
             read_baseline(connection)
         except IndexDamaged:
             tally.add("baseline")
+
+
+def examine_leftovers(index: Path, connection: sqlite3.Connection, tally: Tally) -> None:
+    """Files that no run needs. While a run is under way nothing can be said of them."""
+    busy, before = is_being_written(index), named_file(connection)
+    found = leftovers(index, before)
+    if busy or not found or is_being_written(index) or named_file(connection) != before:
+        return
+    for path in found:
+        tally.add("leftover", path.relative_to(index).as_posix())
+
+
+def named_file(connection: sqlite3.Connection) -> str:
+    """The FAISS file that index.db names, "" for none."""
+    row = connection.execute("SELECT file FROM ann WHERE id = 1").fetchone()
+    return str(row[0]) if row else ""
+
+
+def examine_run(index: Path, connection: sqlite3.Connection, tally: Tally) -> bool:
+    """Whether the last run came to its end. Returns whether one is under way, which is no fault."""
+    if _unfinished(connection) is None:
+        return is_being_written(index)
+    if is_being_written(index):
+        return True
+    name = _unfinished(connection)  # once more: it may have come to its end since
+    if name is not None:
+        tally.add("unfinished", name)
+    return False
+
+
+def _unfinished(connection: sqlite3.Connection) -> str | None:
+    """A file that was not finished, "" if only the end of the run is missing, None if nothing is."""
+    with snapshot(connection):
+        row = connection.execute("SELECT path FROM files WHERE status = 'partial' ORDER BY path").fetchone()
+        good, doubtful = settings(connection)
+    if row:
+        return os.fsdecode(row[0])
+    return None if (doubtful | good).get("complete", True) else ""

@@ -13,8 +13,8 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import PurePosixPath, PureWindowsPath
+from contextlib import closing, contextmanager
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,10 @@ import numpy as np
 from search.encoding.fingerprint import Fingerprint
 from search.errors import SearchError
 from search.store.checksums import COVERED, content_key, covered, row_checksum
+from search.store.database import SCHEMA_VERSION
+from search.store.files import DATABASE
 from search.store.health.kinds import Tally
+from search.store.schema import create
 from search.store.settings import Source
 
 ROWS_AT_ONCE = 2048
@@ -75,6 +78,80 @@ def pieces(
         last = upto
         if tick:
             tick(rows)
+
+
+def examine_database(connection: sqlite3.Connection, tally: Tally) -> None:
+    """Whether SQLite can read all of it; its indexes are compared with the tables too."""
+    with snapshot(connection):
+        for (message,) in connection.execute("PRAGMA integrity_check(20)"):
+            for line in message.splitlines():
+                if "FTS5" in line:  # since SQLite 3.44
+                    tally.add("words", line)
+                elif line != "ok" and not line.startswith("***"):  # which is a headline
+                    tally.add("database fault", line)
+
+
+def examine_format(connection: sqlite3.Connection, index: Path, tally: Tally) -> bool:
+    """Compare the tables with those that this program makes. Returns whether there is anything in them to look at."""
+    with snapshot(connection):
+        there = shape(connection)
+        if not there:
+            emptied = (index / DATABASE).stat().st_size or any(index.glob("ann/*.faiss"))
+            tally.add("emptied" if emptied else "no tables")
+            return False
+        if not {name for _, name in there} & {"meta", "passages", "documents", "files"}:
+            tally.add("foreign")
+            return False
+        version = _version(connection)
+        if version is not None and version != SCHEMA_VERSION:
+            tally.add("older format" if version < SCHEMA_VERSION else "newer format", str(version))
+            return False
+        different = sorted({key for key, _ in there.items() ^ expected_shape().items()})
+        for kind, name in different:
+            tally.add("schema", f"{kind} {name}")
+        if different:
+            return False
+        named = connection.execute("SELECT 1 FROM meta WHERE key IN ('root', 'fingerprint')").fetchone()
+        if not named and not connection.execute("SELECT 1 FROM files").fetchone():
+            tally.add("no tables")
+            return False
+    return True
+
+
+def totals(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many rows the large tables have."""
+    return {
+        table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        for table in ("files", "documents", "passages")
+    }
+
+
+def shape(connection: sqlite3.Connection) -> dict[tuple[str, str], tuple[str, ...]]:
+    """What a database is made of: (kind, name) -> columns, for tables, indexes, views and triggers."""
+    found = {}
+    for kind, name in connection.execute("SELECT type, name FROM sqlite_master").fetchall():
+        if not name.startswith("sqlite_"):
+            columns = connection.execute(
+                f"SELECT name FROM pragma_{'index' if kind == 'index' else 'table'}_info(?)", (name,)
+            )
+            found[kind, name] = tuple(str(row[0]) for row in columns)
+    return found
+
+
+def expected_shape() -> dict[tuple[str, str], tuple[str, ...]]:
+    """As `shape`, of a new index."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        create(connection)
+        return shape(connection)
+
+
+def _version(connection: sqlite3.Connection) -> int | None:
+    """The format as recorded; None where that cannot be read."""
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+        return int(row[0]) if row else None
+    except (sqlite3.DatabaseError, ValueError):
+        return None
 
 
 def settings(connection: sqlite3.Connection) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -4,10 +4,7 @@
 It writes nothing and holds no lock for long, so it can run beside a writer; what each check compares is
 compared in one short read transaction.
 
-    kinds.py            what can be wrong, by kind
-    examine.py          row by row
-    examine_derived.py  the FAISS file and a sample of queries, the words, token vectors, random pairs
-    examine_files.py    what lies about, and the files of the folder
+What is compared is told in search/store/health/.
 
 What it cannot find: a vector that was wrong when it was written with the right checksum; a text that the
 reader of its format got wrong. For these, build the index again.
@@ -15,22 +12,24 @@ reader of its format got wrong. For these, build the index again.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from search.errors import IndexDamaged, SearchError, quoted
+from search.corpus import SourceFile, load
+from search.errors import IndexDamaged, InputError, ReadError, SearchError, quoted
+from search.indexing.plan import compare, listed
 from search.records.reports import CheckReport, Progress
-from search.store.database import SCHEMA_VERSION, connect_to_read
-from search.store.health import examine, examine_derived, examine_files
+from search.store.database import Connection, DatabaseError, connect_to_read
+from search.store.health import derived, rows
 from search.store.health.kinds import CHECKS, KINDS, Tally
 from search.store.layout import DATABASE, home, place_for
+from search.store.passages import stored_files
+from search.store.settings import Source
 from search.store.sqlite import SQLiteStore
 
-_TABLES = ("files", "documents", "passages")
 _NEEDED_FOR_QUERIES = ("database", "format", "settings", "links", "embeddings", "counts")
 
 
@@ -81,7 +80,7 @@ class Examination:
         self.meta: dict[str, Any] = {}
         self.dimension = 0
         self._made: dict[str, str] = {}
-        self._totals = dict.fromkeys(_TABLES, 0)
+        self._totals = dict.fromkeys(("files", "documents", "passages"), 0)
         self._done = self._passages = 0
         self._progress: Callable[[Progress], None] | None = None
 
@@ -95,12 +94,12 @@ class Examination:
     ) -> None:
         self._progress = progress
         try:
-            connection = examine.lenient(connect_to_read(self.database))
+            connection = rows.lenient(connect_to_read(self.database))
         except IndexDamaged as error:
             self._fault("database", "database unreadable", str(error.__cause__ or error))
             return
         with closing(connection):
-            if not self._database(connection) or not self._format(connection):
+            if not self._can_be_read(connection):
                 return
             self._rows(connection)
             self._vectors(connection, queries)
@@ -121,99 +120,66 @@ class Examination:
             seconds=seconds,
         )
 
-    def _database(self, connection: sqlite3.Connection) -> bool:
-        """Whether SQLite can read all of it; its indexes are compared with the tables too."""
-        with self._making("database"), examine.snapshot(connection):
-            for (message,) in connection.execute("PRAGMA integrity_check(20)"):
-                for line in message.splitlines():
-                    if "FTS5" in line:  # since SQLite 3.44
-                        self.tally.add("words", line)
-                    elif line != "ok" and not line.startswith("***"):  # which is a headline
-                        self.tally.add("database fault", line)
-        return "database" in self._made and "database fault" not in self.tally
+    def _can_be_read(self, connection: Connection) -> bool:
+        """Whether rows can be looked at: SQLite finds no fault, and the tables are those of this version."""
+        with self._making("database"):
+            rows.examine_database(connection, self.tally)
+        if "database" not in self._made or "database fault" in self.tally:
+            return False
+        readable = False
+        with self._making("format"):
+            readable = rows.examine_format(connection, self.index, self.tally)
+        return readable
 
-    def _format(self, connection: sqlite3.Connection) -> bool:
-        """Whether the tables are those that this program makes."""
-        with self._making("format"), examine.snapshot(connection):
-            there = shape(connection)
-            if not there:
-                emptied = self.database.stat().st_size or any(self.index.glob("ann/*.faiss"))
-                self.tally.add("emptied" if emptied else "no tables")
-                return False
-            if not {name for _, name in there} & {"meta", "passages", "documents", "files"}:
-                self.tally.add("foreign")
-                return False
-            version = _version(connection)
-            expected = expected_shape()
-            if version is not None and version != SCHEMA_VERSION:
-                self.tally.add("older format" if version < SCHEMA_VERSION else "newer format", str(version))
-                return False
-            for kind, name in sorted({key for key, _ in there.items() ^ expected.items()}):
-                self.tally.add("schema", f"{kind} {name}")
-            empty = not connection.execute(
-                "SELECT 1 FROM meta WHERE key IN ('root', 'fingerprint')"
-            ).fetchone()
-            if (
-                "schema" not in self.tally
-                and empty
-                and not connection.execute("SELECT 1 FROM files").fetchone()
-            ):
-                self.tally.add("no tables")
-                return False
-        return "format" in self._made and "schema" not in self.tally
-
-    def _rows(self, connection: sqlite3.Connection) -> None:
+    def _rows(self, connection: Connection) -> None:
         with self._making("settings"):
-            good, doubtful = examine.examine_settings(connection, self.tally)
+            good, doubtful = rows.examine_settings(connection, self.tally)
             self.meta = doubtful | good
             made = good.get("fingerprint")
-            self.dimension = int(made["dimension"]) if made else examine.usual_dimension(connection)
-            for table in _TABLES:
-                (self._totals[table],) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+            self.dimension = int(made["dimension"]) if made else rows.usual_dimension(connection)
+            self._totals = rows.totals(connection)
         with self._making("links"):
-            examine.examine_links(connection, self.tally)
+            rows.examine_links(connection, self.tally)
         with self._making("files"):
-            examine.examine_files(connection, self.tally, self._tick)
+            rows.examine_files(connection, self.tally, self._tick)
         with self._making("documents"):
-            examine.examine_documents(connection, self.tally, self._tick)
+            rows.examine_documents(connection, self.tally, self._tick)
         with self._making("passages", "embeddings"):
-            examine.examine_passages(connection, self.dimension, self.tally, self._tick_passages)
+            rows.examine_passages(connection, self.dimension, self.tally, self._tick_passages)
         with self._making("counts"):
-            examine.examine_counts(connection, self.tally)
+            rows.examine_counts(connection, self.tally)
         with self._making("words"):
-            examine_derived.examine_words(connection, self.tally)
+            derived.examine_words(connection, self.tally)
         with self._making("token vectors"):
-            examine_derived.examine_token_vectors(connection, self.dimension, self.tally, self._tick)
+            derived.examine_token_vectors(connection, self.dimension, self.tally, self._tick)
         with self._making("annotations"):
-            examine.examine_annotations(connection, self.tally, self._tick)
+            rows.examine_annotations(connection, self.tally, self._tick)
         with self._making("baseline"):
-            examine_derived.examine_baseline(connection, self.tally)
+            derived.examine_baseline(connection, self.tally)
 
-    def _vectors(self, connection: sqlite3.Connection, queries: int) -> None:
+    def _vectors(self, connection: Connection, queries: int) -> None:
         """Queries are asked only where the rows are sound: with damaged rows they are refused."""
         store = SQLiteStore(self.index)
         if not self.dimension:
             return
         with self._making("vectors"):
-            examine_derived.examine_vectors(connection, self.dimension, store.vectors, self.tally)
+            derived.examine_vectors(connection, self.dimension, store.vectors, self.tally)
         sound = not any(KINDS[kind].check in _NEEDED_FOR_QUERIES for kind in self.tally.counts)
         if queries and sound:
             with self._making("queries"):
-                asked = examine_derived.examine_queries(
-                    connection, store, self.dimension, queries, self.tally
-                )
+                asked = derived.examine_queries(connection, store, self.dimension, queries, self.tally)
                 self._made["queries"] = f"{asked} queries find what brute force finds"
 
-    def _surroundings(self, connection: sqlite3.Connection) -> None:
+    def _surroundings(self, connection: Connection) -> None:
         with self._making("leftovers"):
-            examine_files.examine_leftovers(self.index, connection, self.tally)
+            derived.examine_leftovers(self.index, connection, self.tally)
         with self._making("run"):
-            if examine_files.examine_run(self.index, connection, self.tally):
+            if derived.examine_run(self.index, connection, self.tally):
                 self._made["run"] = "a run is under way"
 
     def _sources(self, verify: bool) -> None:
         with self._making("sources"):
-            examine_files.examine_sources(self.index, self.database, self.meta, verify, self.tally)
+            examine_sources(self.index, self.database, self.meta, verify, self.tally)
             how = "by their content" if verify else "by size and time stamp"
             self._made["sources"] = f"{CHECKS['sources']}, {how}"
 
@@ -253,40 +219,52 @@ class _Making:
             for check in self._checks:
                 self._examination.made(check)
             return False
-        if isinstance(error, sqlite3.DatabaseError | SearchError | ValueError | OverflowError):
+        if isinstance(error, DatabaseError | SearchError | ValueError | OverflowError):
             self._examination.tally.add("table unreadable", f"{' and '.join(self._checks)}: {error}")
             return True
         return False
 
 
-def shape(connection: sqlite3.Connection) -> dict[tuple[str, str], tuple[str, ...]]:
-    """What a database is made of: (kind, name) -> columns, for tables, indexes, views and triggers."""
-    found = {}
-    for kind, name in connection.execute("SELECT type, name FROM sqlite_master").fetchall():
-        if not name.startswith("sqlite_"):
-            columns = connection.execute(
-                f"SELECT name FROM pragma_{'index' if kind == 'index' else 'table'}_info(?)", (name,)
-            )
-            found[kind, name] = tuple(str(row[0]) for row in columns)
-    return found
+def examine_sources(index: Path, database: Path, meta: dict[str, Any], verify: bool, tally: Tally) -> None:
+    """Compare the files of the folder with what is stored: by size, time and inode.
 
+    A file in which these differ is read, because a new time stamp alone is no change.
 
-def expected_shape() -> dict[tuple[str, str], tuple[str, ...]]:
-    """As `shape`, of a new index."""
-    from search.store.schema import create
-
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        create(connection)
-        return shape(connection)
-
-
-def _version(connection: sqlite3.Connection) -> int | None:
-    """The format as recorded; None where that cannot be read."""
+    Args:
+        verify: also read every file and compare its sha256.
+    """
     try:
-        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-        return int(row[0]) if row else None
-    except (sqlite3.DatabaseError, ValueError):
-        return None
+        files, skipped = listed(Path(meta["root"]), index, Source.from_dict(meta["source"]))
+    except InputError as error:
+        tally.add("no folder", str(error))
+        return
+    with closing(connect_to_read(database)) as connection:
+        stored = stored_files(connection)
+    plan = compare(stored, files, skipped)
+    for file, _ in plan.changed:
+        before = stored.get(file.path)
+        if before is None:
+            tally.add("new", file.path)
+        elif not before.sha256 or _sha256(file) != before.sha256:  # more than its time stamp
+            tally.add("changed", file.path)
+    for name in plan.gone:
+        tally.add("gone", name)
+    if verify:
+        seen = {file.path for file, _ in plan.changed}
+        for file in files:
+            before = stored.get(file.path)
+            if file.path in seen or before is None or not before.sha256:
+                continue
+            if _sha256(file) not in ("", before.sha256):
+                tally.add("changed secretly", file.path)
+
+
+def _sha256(file: SourceFile) -> str:
+    """Of a file's bytes; "" if it cannot be read now."""
+    try:
+        return load(file).sha256
+    except ReadError:
+        return ""
 
 
 def ways_out(index: Path, folder: str) -> dict[str, str]:

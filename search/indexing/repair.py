@@ -11,9 +11,6 @@ without a trace, is not repaired: index the folder again.
 
 from __future__ import annotations
 
-import json
-import os
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -23,12 +20,14 @@ from pathlib import Path
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError, quoted
+from search.indexing.check import Examination, check, examined, ways_out
 from search.indexing.plan import listed
 from search.indexing.run import Run, renew_vectors
 from search.records.reports import Progress, RepairReport, RepairStep
 from search.store import lexicon, token_vectors
 from search.store.baseline import forget_baseline
 from search.store.database import (
+    Connection,
     connect_to_read,
     connect_to_write,
     count_anew,
@@ -37,10 +36,10 @@ from search.store.database import (
     translated,
 )
 from search.store.files import DATABASE, HOLDER, delete_leftovers, leftovers
-from search.store.health.check import Examination, check, examined, ways_out
-from search.store.health.examine import lenient
-from search.store.health.examine_files import named_file
+from search.store.health import mend
+from search.store.health.derived import named_file
 from search.store.health.kinds import EXAMPLES, Tally
+from search.store.health.rows import lenient
 from search.store.layout import is_index
 from search.store.lock import writer_lock
 from search.store.sampling import renew_baseline
@@ -166,8 +165,7 @@ class _Repair:
                 Source.from_dict(meta["source"]),
             )
             self._delete(tally, Path(meta["root"]).is_dir())
-            unfinished = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
-            if unfinished or "file" in tally:
+            if mend.has_marks(connection) or "file" in tally:
                 self._read_again(Path(meta["root"]))
             self._renew(tally)
             delete_leftovers(self.index, named_file(connection))
@@ -199,7 +197,7 @@ class _Repair:
         damaged = tally.examples.get("setting", [])
         with self._writer.transaction() as connection:
             for name in damaged:
-                connection.execute("DELETE FROM meta WHERE key = ?", (name,))
+                self._writer.delete("meta", "key = ?", name)
             if "complete" in damaged:
                 put_meta(connection, {"complete": False})
             if "lexicon" in damaged:
@@ -225,44 +223,36 @@ class _Repair:
         files = tally.rows_of("file")
         deleted = any(kind in tally for kind in (*_ORPHANS, *_READ_AGAIN))
         with self._writer.transaction() as connection:
-            documents = _documents_of_files(connection, files) | set(tally.rows_of("document"))
-            self._misnamed = set(_names(connection, documents))
-            documents |= _documents_of(connection, tally.rows_of("passage", *_EMBEDDINGS))
+            documents = mend.documents_of_files(connection, files) | set(tally.rows_of("document"))
+            self._misnamed = set(mend.names_of(connection, documents))
+            documents |= mend.documents_of(connection, tally.rows_of("passage", *_EMBEDDINGS))
             if passages and folder:
-                documents |= _documents_around(connection, passages)
-            self.lost = _names(connection, documents)
+                documents |= mend.documents_around(connection, passages)
+            self.lost = mend.names_of(connection, documents)
             everything = any(kind in tally for kind in ("document", *_ORPHANS))  # which may be any file's
-            _mark_files(connection, documents, tally.rows_of("file without documents"), everything)
-            for table, key, rows in (
-                ("documents", "id", documents),
-                ("files", "id", files),
-                ("token_vectors", "passage", tally.rows_of("token vectors")),
-                ("annotations", "rowid", tally.rows_of("annotation")),
-            ):
-                connection.executemany(f"DELETE FROM {table} WHERE {key} = ?", ((row,) for row in rows))
-            self._forget_annotators(connection, tally.rows_of("annotator"))
-            _delete_orphans(connection)
+            mend.mark_files(connection, documents, tally.rows_of("file without documents"), everything)
+            mend.delete_rows(connection, "documents", documents)
+            mend.delete_rows(connection, "files", files)
+            mend.delete_rows(connection, "token_vectors", tally.rows_of("token vectors"))
+            mend.delete_rows(connection, "annotations", tally.rows_of("annotation"))
+            for row in tally.rows_of("annotator"):
+                self._forget_annotator(connection, row)
+            mend.delete_orphans(connection)
             if deleted:
-                connection.execute("DELETE FROM ann")
-                connection.execute("DELETE FROM tombstones")
+                self._writer.delete("ann", "1")
+                self._writer.delete("tombstones", "1")
                 lexicon.unseal(connection)
                 count_anew(connection)
         for kinds in (_ORPHANS, _READ_AGAIN, ("annotation", "orphan annotation")):
             self._did(tally, kinds)
 
-    def _forget_annotators(self, connection: sqlite3.Connection, rows: list[int]) -> None:
-        """Delete annotators with all that they said, and say what makes it again."""
-        for row in rows:
-            name, made_with = connection.execute(
-                "SELECT name, made_with FROM annotators WHERE rowid = ?", (row,)
-            ).fetchone()
-            way = _command(made_with)
-            again = f": {way} --index {quoted(self.index)}" if way else ""
-            n = connection.execute("DELETE FROM annotations WHERE annotator = ?", (name,)).rowcount
-            many = f"{n:,} annotation{'' if n == 1 else 's'}"
-            said = f"deleted the annotator '{name}' with {many}, which has to be run again{again}"
-            self.steps.append(RepairStep(said))
-            connection.execute("DELETE FROM annotators WHERE rowid = ?", (row,))
+    def _forget_annotator(self, connection: Connection, row: int) -> None:
+        """Delete an annotator with all that it said, and say what makes it again."""
+        name, n, command = mend.delete_annotator(connection, row)
+        again = f": {command} --index {quoted(self.index)}" if command else ""
+        many = f"{n:,} annotation{'' if n == 1 else 's'}"
+        said = f"deleted the annotator '{name}' with {many}, which has to be run again{again}"
+        self.steps.append(RepairStep(said))
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -287,7 +277,7 @@ class _Repair:
             self.lost = sorted(set(self.lost) - self._misnamed)  # all files were compared with the folder
         except InputError as error:
             self.steps.append(RepairStep(f"could not read the folder again: {error}"))
-        there = _names(self._writer.connection, _all_documents(self._writer.connection))
+        there = mend.names_of(self._writer.connection, mend.all_documents(self._writer.connection))
         self.lost = sorted(set(self.lost) - set(there))
 
     def _renew(self, tally: Tally) -> None:
@@ -312,82 +302,3 @@ class _Repair:
                 renew_baseline(self._writer, self._encoder)
         for kinds in (("words",), _TOKEN_VECTORS, _VECTORS, ("baseline",)):
             self._did(tally, kinds)
-
-
-def _command(made_with: object) -> str:
-    """What makes annotations again, by a row that is damaged somewhere."""
-    try:
-        command = json.loads(str(made_with))["command"]
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return ""
-    return command if isinstance(command, str) and command.startswith("seewhy ") else ""
-
-
-def _documents_around(connection: sqlite3.Connection, passages: list[int]) -> set[int]:
-    """Documents that damaged passages may belong to, if the number of their document is what is damaged.
-
-    A document's passages have neighbouring ids, so it is that of the passage before or after, or one without passages.
-    """
-    found: set[int] = set()
-    for id_ in passages:
-        rows = connection.execute(
-            """SELECT document FROM passages WHERE id = (SELECT max(id) FROM passages WHERE id < :id)
-               UNION SELECT document FROM passages WHERE id = (SELECT min(id) FROM passages WHERE id > :id)""",
-            {"id": id_},
-        )
-        found.update(row[0] for row in rows)
-    rows = connection.execute("SELECT id FROM documents WHERE id NOT IN (SELECT document FROM passages)")
-    return found.union(row[0] for row in rows)
-
-
-def _documents_of(connection: sqlite3.Connection, passages: list[int]) -> set[int]:
-    rows = connection.execute(
-        "SELECT document FROM passages WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(passages),)
-    )
-    return {row[0] for row in rows}
-
-
-def _documents_of_files(connection: sqlite3.Connection, files: list[int]) -> set[int]:
-    rows = connection.execute(
-        "SELECT id FROM documents WHERE file IN (SELECT value FROM json_each(?))", (json.dumps(files),)
-    )
-    return {row[0] for row in rows}
-
-
-def _all_documents(connection: sqlite3.Connection) -> set[int]:
-    return {row[0] for row in connection.execute("SELECT id FROM documents")}
-
-
-def _names(connection: sqlite3.Connection, documents: set[int]) -> list[str]:
-    """`path` or `path#record` of each document."""
-    rows = connection.execute(
-        """SELECT path, record FROM documents JOIN files ON files.id = file
-           WHERE documents.id IN (SELECT value FROM json_each(?)) ORDER BY path, record""",
-        (json.dumps(sorted(documents)),),
-    )
-    return [os.fsdecode(path) + (f"#{record}" if record else "") for path, record in rows]
-
-
-def _mark_files(
-    connection: sqlite3.Connection, documents: set[int], files: list[int], everything: bool
-) -> None:
-    """Let the next run go on with files as if it had been stopped in them."""
-    connection.execute(
-        """UPDATE files SET status = 'partial', mtime_ns = -1, sha256 = NULL
-           WHERE ? OR id IN (SELECT value FROM json_each(?))
-                 OR id IN (SELECT file FROM documents WHERE id IN (SELECT value FROM json_each(?)))""",
-        (everything, json.dumps(files), json.dumps(sorted(documents))),
-    )
-
-
-def _delete_orphans(connection: sqlite3.Connection) -> None:
-    """Delete rows whose parent is missing, from the top down."""
-    for table, key, parent in (
-        ("documents", "file", "files"),
-        ("passages", "document", "documents"),
-        ("embeddings", "passage", "passages"),
-        ("token_vectors", "passage", "passages"),
-        ("annotations", "passage", "passages"),
-    ):
-        connection.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT id FROM {parent})")
-    connection.execute("DELETE FROM annotations WHERE annotator NOT IN (SELECT name FROM annotators)")
