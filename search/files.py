@@ -22,6 +22,17 @@ def write_whole(path: Path, content: str | bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
+def sync_folder(folder: Path) -> None:
+    """Make a rename durable. Windows has no such call and does not need it."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def sha256_of(*paths: Path) -> str:
     """The SHA-256 of the content of files, one after the other, in hexadecimal."""
     digest = hashlib.sha256()

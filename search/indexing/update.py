@@ -18,13 +18,14 @@ from pathlib import Path
 
 from search.encoding.encoder import Encoder
 from search.errors import InputError, SearchError
+from search.files import sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.annotations import way_on
 from search.store.database import last_passage_id, reading, settle
-from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work, sync_folder
+from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work
 from search.store.layout import check_place, is_index
 from search.store.lock import writer_lock
 from search.store.settings import PassageSettings, Source

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import SearchError
-from search.store.files import FAISS_NAME, VECTORS, WORK, is_own_file, require_no_link, sync_folder
+from search.files import sync_folder
+from search.store.files import FAISS_NAME, VECTORS, WORK, is_own_file, require_no_link
 from search.store.stored_vectors import Ann, embeddings
 
 # Behind the four letters of an index's kind: dimension, count, two reserved numbers, is_trained, metric.

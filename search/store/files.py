@@ -121,14 +121,3 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
     except OSError:  # others have something in it, or it is not there
         return
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename durable. Windows has no such call and does not need it."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -87,17 +87,8 @@ def _checked_block(
     return ids, np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(-1, dimension)
 
 
-def one_embedding(connection: sqlite3.Connection, passage: int) -> NDArray[np.float32]:
-    """The embedding of a passage that is there, (d,)."""
-    vector, checksum = connection.execute(
-        "SELECT vector, checksum FROM embeddings WHERE passage = ?", (passage,)
-    ).fetchone()
-    _require_whole(passage, vector, checksum, len(vector) // 4)
-    return np.frombuffer(vector, dtype="<f4")
-
-
-def _require_whole(passage: int, vector: bytes, checksum: int, dimension: int) -> None:
-    if len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
+def _require_whole(passage: int, vector: bytes | None, checksum: int, dimension: int) -> None:
+    if vector is None or len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
         raise IndexDamaged(f"the embedding of passage {passage} is damaged. Mend it with: seewhy repair")
 
 

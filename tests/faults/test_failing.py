@@ -35,7 +35,7 @@ def test_calls_of_the_c_library_that_fail(place: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "sign"),
-    [("errors_commit", "a query fails"), ("errors_without_path", "it raises Operat")],
+    [("errors_commit", "is missing from the index"), ("errors_without_path", "it raises Operat")],
 )
 def test_a_broken_build_is_noticed(place: Path, name: str, sign: str) -> None:
     outcome = every_failure(place, InPython(), seed=SEED, most=12, enough=5, name=name)
