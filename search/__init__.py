@@ -12,7 +12,7 @@ The pipeline, one folder a stage; each knows only those before it:
     bert/        a look inside: tokens, the embedding layer, attention; and the task heads
     annotating/  what task heads say of all passages of an index
     evaluating/  judged queries -> figures with intervals; its evaluation.py has the public `evaluate`
-    training/    examples or passages -> a fine-tuned encoder; public as search.bert.train and adapt
+    training/    examples -> a fine-tuned encoder; public as search.bert.train
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     texts.py     the public `similarity` and `explain`, of texts without an index
     index.py     the public `Index`, built of all these

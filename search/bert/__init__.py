@@ -7,7 +7,7 @@
     fill(text)                the most likely words at masked places
     answer(question, text)    the spans of a text that answer a question
     tag(text)                 the class of each word: entities, parts of speech
-    train(data, out)          fine-tune the encoder; adapt(folder, out): to texts without labels
+    train(data, out)          fine-tune the encoder
     next_sentence(a, b)       whether a text follows another; next_sentences(texts): each neighbouring pair
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index): of its passages
     train_labels(examples)    a linear head on frozen embeddings, judged; explain_label(text, head): its addends
@@ -19,7 +19,7 @@ filling.py     fill                                                next_sentence
 answering.py   answer; answer_spans.py the best spans by logits     classifying.py  label
 tagging.py     tag; tag_schemes.py what the names of classes mean
 
-../training/    train, adapt
+../training/    train
 ../annotating/  train_labels, label_index
 
 Works with checkpoints of the families in `FAMILIES`, of any size; others are refused by name. None of this is
@@ -42,7 +42,6 @@ from search.bert.tokenizing import compare_tokenizers, tokenize
 
 _LATER = {  # names whose home is a later stage, as they ask an index or train an encoder
     "TrainedHead": "annotating.label_training",
-    "adapt": "training",
     "label_index": "annotating.label_index",
     "train": "training",
     "train_labels": "annotating.label_training",
@@ -52,7 +51,6 @@ __all__ = [
     "FAMILIES",
     "LinearHead",
     "TrainedHead",
-    "adapt",
     "answer",
     "attention",
     "compare_tokenizers",

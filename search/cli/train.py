@@ -18,8 +18,6 @@ from search.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from search.training.run import Options
-
 
 class LossName(str, Enum):
     multiple_negatives = "multiple-negatives"
@@ -70,11 +68,6 @@ class ExampleOptions:
         typer.Option(min=1, help="With --negatives: how many. Default: 1.", rich_help_panel=EXAMPLES),
     ] = None
 
-    @property
-    def given(self) -> list[str]:
-        """The options that were given, as they are typed."""
-        return [f"--{name.replace('_', '-')}" for name, value in vars(self).items() if value is not None]
-
     def keywords(self, offline: bool) -> dict[str, Any]:
         """As `search.bert.train` takes them."""
         from search.index import Index
@@ -94,12 +87,7 @@ class StepOptions:
 
     epochs: Annotated[int, typer.Option(min=1, help="How often every example is seen.")] = 1
     batch_size: Annotated[int, typer.Option(min=1, help="Examples a step.", rich_help_panel=STEPS)] = 16
-    lr: Annotated[
-        float | None,
-        typer.Option(
-            help="The highest learning rate. Default: 2e-05, with --adapt 3e-05.", rich_help_panel=STEPS
-        ),
-    ] = None
+    lr: Annotated[float, typer.Option(help="The highest learning rate.", rich_help_panel=STEPS)] = 2e-05
     warmup: Annotated[
         float, typer.Option(help="The share of the steps in which it rises to that.", rich_help_panel=STEPS)
     ] = 0.1
@@ -125,33 +113,19 @@ class StepOptions:
     ] = PrecisionName.fp32
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random.", rich_help_panel=STEPS)] = 0
 
-    @property
-    def keywords(self) -> Options:
-        """As `search.bert.train` and `adapt` take them, which have a learning rate each of their own."""
-        given: Options = {
-            "epochs": self.epochs,
-            "batch_size": self.batch_size,
-            "warmup": self.warmup,
-            "checkpoint_steps": self.checkpoint_steps,
-            "patience": self.patience,
-            "precision": self.precision.value,
-            "seed": self.seed,
-        }
-        return given if self.lr is None else {**given, "lr": self.lr}
-
 
 def train(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where the model goes; nothing may be there yet.")
     ],
     data: Annotated[
-        Path | None,
+        Path,
         typer.Argument(
             metavar="DATA",
             help="CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and score; or a "
             "folder in BEIR layout.",
         ),
-    ] = None,
+    ],
     model: Annotated[
         str | None, checkpoint("The encoder to train, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
@@ -163,12 +137,6 @@ def train(
             help="The share held out, to measure and choose a checkpoint with; with --dev to choose alone.",
         ),
     ] = 0.1,
-    adapt: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER|INDEX", help="Instead of DATA: learn from these passages, without labels."
-        ),
-    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped.")
     ] = False,
@@ -181,17 +149,11 @@ def train(
     steps: StepOptions,
     output: DrawnOutput,
 ) -> None:
-    """Fine-tune the encoder on examples, or adapt it to passages, and say what it was worth.
+    """Fine-tune the encoder on examples, and say what it was worth.
 
     Held-out data is measured before and after. The result is a folder that `seewhy index --model` takes; a model
     card in it says what it was made of. --png draws the learning curve, --html a page with all figures.
     """
-    if (data is None) == (adapt is None):
-        raise typer.BadParameter("give DATA to learn from, or --adapt FOLDER|INDEX: one of the two")
-    if adapt is not None and not adapt.strip():
-        raise typer.BadParameter("--adapt is empty: name a folder or an index")
-    if adapt is not None and examples.given:
-        raise typer.BadParameter(f"{examples.given[0]} is for examples: leave it out with --adapt")
     if examples.negatives_per_pair is not None and examples.negatives is None:
         raise typer.BadParameter("--negatives-per-pair needs --negatives INDEX")
     if resume and restart:
@@ -208,11 +170,10 @@ def train(
             "restart": restart,
             "offline": offline,
             "progress": progress,
+            **vars(steps),
+            "precision": steps.precision.value,
         }
-        if data is None:
-            report = training.adapt(str(adapt), out, **run, **steps.keywords)
-        else:
-            report = training.train(data, out, **run, **examples.keywords(offline), **steps.keywords)
+        report = training.train(data, out, **run, **examples.keywords(offline))
     output.result(
         text=lambda: draw.training(report, **output.style),
         data=lambda: json.document(report),

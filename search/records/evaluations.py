@@ -200,7 +200,7 @@ class EntityEvaluation:
         return {"f1": self.micro.f1, "precision": self.micro.precision, "recall": self.micro.recall}
 
 
-Objective = Literal["pairs", "triplets", "graded", "denoising"]
+Objective = Literal["pairs", "triplets", "graded"]
 
 
 @dataclass(frozen=True)
@@ -236,13 +236,12 @@ class TrainingReport:
     Attributes:
         out: the folder of the result, a model like any other.
         base: the model that was trained on, by name; `base_sha256` of its weights, `sha256` of the result's.
-        objective: what the data is, and so what is learned: "pairs" and "triplets" a ranking, "graded" similarities;
-            "denoising" adapts to passages without labels.
+        objective: what the data is, and so what is learned: "pairs" and "triplets" a ranking, "graded" similarities.
         loss: the name of the class of the loss.
         files: everything that was read.
         counts: by name, how many rows, texts and so on there were; see `search.training`.
         settings: epochs, batch_size, lr and so on, with the seed.
-        primary: the metric that the best checkpoint was chosen by; "loss" is better when it is lower.
+        primary: the metric that the best checkpoint was chosen by.
         before, after: by metric, on the held-out data, of the base and of the result.
         difference: after less before, with the interval of the difference, which is paired.
         losses: the mean training loss since the point before.
@@ -285,11 +284,6 @@ class TrainingReport:
         return self.steps < self.planned
 
     @property
-    def lower_is_better(self) -> bool:
-        return self.primary == "loss"
-
-    @property
     def improved(self) -> bool:
         """The primary metric is better after than before, by however little."""
-        gap = self.after[self.primary].mean - self.before[self.primary].mean
-        return gap < 0 if self.lower_is_better else gap > 0
+        return self.after[self.primary].mean > self.before[self.primary].mean

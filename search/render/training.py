@@ -20,7 +20,6 @@ LEARNED = {
     "pairs": "queries and passages that answer them",
     "triplets": "queries, passages that answer them and passages that do not",
     "graded": "pairs of sentences with scores",
-    "denoising": "passages to write again from their embeddings",
 }
 _SETTINGS = ("epochs", "batch_size", "lr", "warmup", "precision", "seed")
 _LEFT_OUT = ("duplicates", "also_held_out", "without_negative", "query_too_long", "cut")
@@ -39,7 +38,7 @@ def training(done: TrainingReport, *, width: int = 80, colour: bool = False) -> 
     )
     for name, before in done.before.items():
         gap = done.difference[name]
-        better = (gap.mean < 0) == done.lower_is_better and gap.mean
+        better = gap.mean > 0
         style = "" if name != done.primary else "bold green" if better else "bold red"
         *means, change, ends = gap_cells(before, done.after[name], gap)
         table.add_row(name, *means, Text(change, style=style), Text(ends, style="dim"))

@@ -2,7 +2,6 @@
 
 Correlation   graded sentences: Spearman's correlation of cosines and scores
 Ranking       queries: nDCG@10 and its like, over all passages that the data names
-HeldOutLoss   passages without labels: the mean loss
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Measure(Protocol):
 
     @property
     def primary(self) -> str:
-        """The metric that checkpoints are compared by; lower is better if it is called "loss"."""
+        """The metric that checkpoints are compared by."""
 
     def score(self, model: Any) -> float:
         """The primary metric alone."""

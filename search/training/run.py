@@ -1,4 +1,4 @@
-"""A training from the model's files to the result in its place, whatever is learned; and its model card."""
+"""A training from the model's files to the result in its place; and its model card."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ _LEARNED = {
     "pairs": "pairs of a query and a passage that answers it",
     "triplets": "queries, each with a passage that answers it and passages that do not",
     "graded": "pairs of sentences that were given a score for how alike they are",
-    "denoising": "passages without labels, to be written again from the embedding of what is left of them",
 }
 _CARD = """\
 ---
@@ -322,7 +321,7 @@ def _remarks(report: TrainingReport) -> list[str]:
                 f"step {last.step:,}, has {last.value:.4f}"
             )
         remarks.append(remark)
-    if choice and (best.value > start.value) == report.lower_is_better:
+    if choice and best.value <= start.value:
         remarks.append(
             "on the examples that it was chosen by, no checkpoint was better than the model before"
         )

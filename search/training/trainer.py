@@ -19,7 +19,6 @@ import datasets
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainer,
@@ -36,7 +35,6 @@ from search.records.reports import Progress
 from search.training.measures import Measure, embeddings
 from search.training.run import Settings
 
-_LOSS = "loss.safetensors"
 _POINTS = 60  # of the curve of the loss
 _SAMPLE = ["a short text", "another one, a little longer than the first"]
 _FARTHEST = 1e-4
@@ -110,7 +108,7 @@ def fit(
         loss=learning.loss,
         evaluator=_Evaluator(learning.chooser),
         callbacks=[
-            _Watcher(model, learning.loss, progress),
+            _Watcher(progress),
             *([EarlyStoppingCallback(settings.patience)] if settings.patience else []),
         ],
     )
@@ -119,7 +117,6 @@ def fit(
         trainer.train()
     else:
         with _readable(checkpoint):
-            _load_loss(learning.loss, model, checkpoint)
             _go_on(trainer, checkpoint)
     state = trainer.state
     if state.best_model_checkpoint is None:
@@ -131,7 +128,6 @@ def fit(
     with _readable(best):
         stored = SentenceTransformer(str(best), device="cpu", local_files_only=True)
         model.load_state_dict(stored.state_dict())
-        _load_loss(learning.loss, model, best)
     return Fitted(
         losses=_curve(state, "loss"),
         scores=_curve(state, "eval_score"),
@@ -162,7 +158,7 @@ def _arguments(
         save_steps=between,
         save_total_limit=2,
         metric_for_best_model="eval_score",
-        greater_is_better=learning.measure.primary != "loss",
+        greater_is_better=True,
         restore_callback_states_from_checkpoint=True,
         logging_steps=max(1, planned // _POINTS),
         logging_nan_inf_filter=False,
@@ -190,12 +186,10 @@ class _Evaluator(BaseEvaluator):
 
 
 class _Watcher(TrainerCallback):
-    """Tells how far it is, ends a training that has gone astray, and saves what a loss learns of its own."""
+    """Tells how far it is, and ends a training that has gone astray."""
 
-    def __init__(
-        self, model: SentenceTransformer, loss: torch.nn.Module, progress: Callable[[Progress], None] | None
-    ) -> None:
-        self._model, self._loss, self._progress = model, loss, progress
+    def __init__(self, progress: Callable[[Progress], None] | None) -> None:
+        self._progress = progress
 
     def on_step_end(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
         if self._progress:
@@ -208,29 +202,6 @@ class _Watcher(TrainerCallback):
                 f"the loss is {loss} at step {state.global_step}: the training has gone astray. "
                 "Begin anew with a lower learning rate: --lr, --restart"
             )
-
-    def on_evaluate(self, args: Any, state: TrainerState, control: Any, **given: Any) -> None:
-        """The checkpoint follows, and its state is written last: whole is what has both."""
-        own = _own_parameters(self._loss, self._model)
-        if own:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            folder.mkdir(exist_ok=True)
-            save_file(
-                {name: value.detach().cpu().contiguous() for name, value in own.items()}, folder / _LOSS
-            )
-
-
-def _own_parameters(loss: torch.nn.Module, model: SentenceTransformer) -> dict[str, torch.nn.Parameter]:
-    """Parameters of a loss that are none of the model's: a head for masked words, a decoder."""
-    models = {id(parameter) for parameter in model.parameters()}
-    return {name: each for name, each in loss.named_parameters() if id(each) not in models}
-
-
-def _load_loss(loss: torch.nn.Module, model: SentenceTransformer, checkpoint: Path) -> None:
-    own = _own_parameters(loss, model)
-    stored = load_file(checkpoint / _LOSS) if own else {}
-    for name, parameter in own.items():
-        parameter.data.copy_(stored[name])
 
 
 def _go_on(trainer: SentenceTransformerTrainer, checkpoint: Path) -> None:

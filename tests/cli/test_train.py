@@ -13,7 +13,6 @@ from search.cli.train import LossName, PrecisionName
 from search.records.evaluations import CurvePoint, Estimate, TrainingFile, TrainingReport
 from search.render import page
 from search.render import training as draw
-from search.render.json import document
 from search.training.run import PRECISIONS
 from search.training.tuning import LOSSES
 from tests.conftest import Run
@@ -65,28 +64,11 @@ def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> N
     assert index.status().fingerprint["weights"] == found["sha256"]
 
 
-@trainable
-def test_adapting(run: Run, tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    for number in range(10):
-        (corpus / f"{number}.txt").write_text(f"The key of door {number} turns.\n")
-    code, out, err = run("--adapt", corpus, "-q", *QUICK)
-    assert code == 0, err
-    assert out.splitlines()[1] == "8 passages to write again from their embeddings; 2 held out"
-    assert "loss" in out
-
-
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        ([], 2, "give DATA to learn from, or --adapt"),
-        (["a.csv", "--adapt", "b"], 2, "one of the two"),
-        (["--adapt", "b", "--loss", "cosent"], 2, "--loss is for examples"),
-        (["--adapt", "b", "--negatives", "i"], 2, "--negatives is for examples"),
-        (["--adapt", "b", "--negatives-per-pair", "2"], 2, "--negatives-per-pair is for examples"),
+        ([], 2, "Missing argument 'DATA'"),
         (["a.csv", "--negatives-per-pair", "2"], 2, "--negatives-per-pair needs --negatives"),
-        (["--adapt", ""], 2, "--adapt is empty"),
         (["a.csv", "--resume", "--restart"], 2, "exclude each other"),
         (["a.csv", "--html", "no/folder/x.html"], 1, "there is no folder"),
         (["no.csv"], 1, "there is no 'no.csv'"),
@@ -169,15 +151,3 @@ def test_a_report_as_a_page() -> None:
     assert re.findall('text-anchor="middle"[^>]*>([^<]*)<', few) == ["0", "1"]
     assert "<title>step 10: 0.8500</title>" in out
     assert "+0.0500" in out and "default-src 'none'" in out
-
-
-def test_a_loss_is_better_when_it_is_lower() -> None:
-    loss = {
-        "primary": "loss",
-        "before": {"loss": Estimate(5.0, 4.0, 6.0)},
-        "after": {"loss": Estimate(4.0, 3.0, 5.0)},
-    }
-    found = report(**loss, difference={"loss": Estimate(-1.0, -1.5, -0.5)})
-    assert (found.improved, found.stopped_early, found.lower_is_better) == (True, True, True)
-    assert re.search("\x1b\\[1;32m *-1.0000", draw.training(found, colour=True))
-    assert json.loads(document(found))["improved"] is True

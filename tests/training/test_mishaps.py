@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import stat
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from search import Encoder
 from search.errors import InputError
-from search.training import adapt, train
+from search.training import train
 from search.training.examples import read_examples
 from search.training.run import require_number
 from search.training.work import WorkFolder
@@ -195,26 +193,3 @@ def test_a_model_of_few_tokens_and_the_rights_of_its_files(graded: Path, tmp_pat
     assert Encoder(str(out), engine="torch", device="cpu").max_tokens == 8
     modes = {stat.S_IMODE((out / name).stat().st_mode) for name in ("model.safetensors", "config.json")}
     assert len(modes) == 1
-
-
-@trainable
-def test_adapting_to_very_short_texts(tiny_model: Path, tmp_path: Path) -> None:
-    """One word each: characters are left out."""
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    for word in "key door lock open turn water people time say long".split():
-        (corpus / f"{word}.txt").write_text(word)
-    found = adapt(corpus, tmp_path / "out", model=str(tiny_model), **QUICK)
-    assert np.isfinite(found.before["loss"].mean) and np.isfinite(found.after["loss"].mean)
-    assert any("8 texts are not parted by spaces" in note for note in found.notes)
-    assert not any(str(tmp_path) in note for note in found.notes)
-
-
-def test_characters_are_left_out_where_there_are_no_words() -> None:
-    from search.training.adapting import damaged
-
-    text = "".join(map(chr, range(0x4E00, 0x4E28)))
-    left = damaged([text], 0)[0]
-    chance = random.Random("0 0")
-    assert left == "".join(sign for sign in text if chance.random() >= 0.6)
-    assert 1 <= len(left) < 30

@@ -15,7 +15,7 @@ from search import Encoder, bert
 from search.errors import InputError, ModelError, OptionalDependency
 from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
-from search.training import adapt, train
+from search.training import train
 from search.training.examples import Example, Examples
 from search.training.measures import Correlation, Figures, Ranking
 from search.training.run import Settings
@@ -62,7 +62,7 @@ def done(tmp_path_factory: pytest.TempPathFactory, dropping: Path) -> TrainingRe
 
 
 def test_bert_has_it_under_its_name() -> None:
-    assert (bert.train, bert.adapt) == (train, adapt)
+    assert bert.train is train
 
 
 def test_the_result_is_a_model_like_any_other(done: TrainingReport, dropping: Path) -> None:
@@ -297,39 +297,7 @@ def test_prompts_of_the_model_are_used(tmp_path: Path, pairs: Path) -> None:
     assert Encoder(with_prompts.out).prompt("query") == "find: "
 
 
-def test_adapting_to_passages(dropping: Path, tmp_path: Path) -> None:
-    """The loss on held-out passages falls, and a stopped run goes on to the same weights, the head's included."""
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    for number in range(20):
-        text = f"# Page {number}\n\nThe door of number {number} has a key and a lock. Turn the key to open the door.\n"
-        (corpus / f"{number}.md").write_text(text, encoding="utf-8")
-
-    def run(name: str, **more: object) -> TrainingReport:
-        given = {"model": str(dropping), **QUICK, "checkpoint_steps": 1}
-        return adapt(corpus, tmp_path / name, dev_share=0.2, **given, **more)
-
-    def kill(state: Progress) -> None:
-        if state.done == 2:
-            raise Stop
-
-    whole = run("whole")
-    assert (whole.counts["train"], whole.counts["held_out"], whole.primary) == (16, 4, "loss")
-    assert whole.lower_is_better and whole.improved
-    assert whole.difference["loss"].high < 0
-    assert any("fresh" in note for note in whole.notes)
-    assert Encoder(whole.out).files.weights_sha256 == whole.sha256
-    with pytest.raises(Stop):
-        run("other", progress=kill)
-    other = run("other", resume=True)
-    assert (other.resumed, other.sha256, other.after) == (1, whole.sha256, whole.after)
-
-
 def test_too_little_to_learn_from(tiny_model: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with pytest.raises(InputError, match="holds 0 different passages; at least 8"):
-        adapt(empty, tmp_path / "out", model=str(tiny_model))
     with pytest.raises(InputError, match="holds 2 examples; at least 3"):
         train(write_pairs(tmp_path / "a.csv", 2), tmp_path / "out", model=str(tiny_model))
     same = write_lines(tmp_path / "b.jsonl", *({"text1": "a", "text2": str(i), "score": 1} for i in range(5)))
