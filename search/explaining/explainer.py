@@ -12,7 +12,7 @@ from search.encoding import Encoder
 from search.errors import InputError
 from search.explaining.addends import AddendFinder, Addends
 from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layer
-from search.ranking.fusion import Fusion, Position
+from search.ranking.fusion import Fusion
 from search.ranking.options import Ranking, Selection
 from search.ranking.question import EncodedQuery, Question, encoded_question, query_fits
 from search.ranking.rank import Among, Scale, as_hit, everything, ranked, scored
@@ -96,21 +96,19 @@ class Explainer:
 
         wanted = Selection.of(k, per_document=per_document)
         place = self._place(what)
-        best = self._best(self._passing(place.passages, among)) or self._best(place.passages)
-        asked = (self._query.text, place.document, k, per_document)
-        if best is None:
-            reason, detail = why_missing(self._store, place)
-            with self._store.reading() as snapshot:
-                return WhyNot(*asked, snapshot.passage_count, "not indexed", reason, detail)
-        hit = self._as_hit(best)
+        hit = self._best(self._passing(place.passages, among)) or self._best(place.passages)
+        with self._store.reading() as snapshot:
+            question = (self._query.text, place.document, k, per_document, snapshot.passage_count)
+        if hit is None:
+            return WhyNot(*question, "not indexed", *why_missing(self._store, place))
         hits = ranked(self._store, self._query, self._ranking, wanted, among)
         passes = bool(self._passing([hit.passage_id], among))
         if not hits:  # none passes the filter, or only words count and no passage has one
             (why,) = self.explain([hit])
-            return WhyNot(*asked, best.of, "lower" if passes else "filtered", hit=hit, shares=why.shares())
+            return WhyNot(*question, "lower" if passes else "filtered", hit=hit, shares=why.shares())
         last = hits[-1]
         last_why, why = self.explain([last, hit])
-        answer = WhyNot(*asked, best.of, "found", hit=hit, last=last, shares=why.shares())
+        answer = WhyNot(*question, "found", hit=hit, last=last, shares=why.shares())
         if hit.passage_id in [shown.passage_id for shown in hits]:
             return answer
         answer = replace(answer, contrast=contrast_of(last, last_why, hit, why))
@@ -153,21 +151,19 @@ class Explainer:
                 f"'{what}' is not in the index: {reason}{f' ({detail})' if detail else ''}. "
                 "Name a passage or a file that is."
             )
-        return self._as_hit(best)
+        return best
 
-    def _best(self, passages: Sequence[int]) -> Position | None:
+    def _best(self, passages: Sequence[int]) -> Hit | None:
         """The best of passages in the ranking of everything."""
         if not passages:
             return None
         with self._store.reading() as snapshot:
             positions = Fusion(snapshot, self._query, self._ranking).positions(passages)
-        return min(positions.values(), key=lambda position: position.rank, default=None)
-
-    def _as_hit(self, position: Position) -> Hit:
-        with self._store.reading() as snapshot:
-            stored = snapshot.passage(position.scored.passage)
+            if not positions:
+                return None
+            rank, item = min(positions.values(), key=lambda position: position[0])
             scale = Scale(snapshot.random_pairs(), self._ranking)
-        return as_hit(position.rank, stored, position.scored, self._ranking, scale)
+            return as_hit(rank, snapshot.passage(item.passage), item, self._ranking, scale)
 
     def _explained(self, hit: Hit | str, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = 1.0

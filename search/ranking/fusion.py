@@ -41,15 +41,6 @@ class Scored:
     before: int | None = None
 
 
-@dataclass(frozen=True)
-class Position:
-    """A passage in the ranking of everything: rank 1 is the best, `of` is how many passages there are."""
-
-    scored: Scored
-    rank: int
-    of: int
-
-
 class Fusion:
     """The ranking of a query in one snapshot.
 
@@ -101,21 +92,19 @@ class Fusion:
         lexical = self.matches.parts(ids) if self._ranking.by_words else None
         return self._best(1, ids, cosine, lexical)[0]
 
-    def positions(self, passages: Iterable[int]) -> dict[int, Position]:
-        """Where passages stand among all, best first; exact, and in the order in which a query ranks.
+    def positions(self, passages: Iterable[int]) -> dict[int, tuple[int, Scored]]:
+        """The ranks of passages among all, best first; exact, and in the order in which a query ranks.
 
         A passage that is not in the index is left out. One without any word of the query stands behind all others
         where only words count.
         """
-        wanted, total = frozenset(passages), self._snapshot.passage_count
-        ranked = self.top(max(1, total))
+        wanted = frozenset(passages)
+        ranked = self.top(max(1, self._snapshot.passage_count))
         positions = {
-            item.passage: Position(item, rank, total)
-            for rank, item in enumerate(ranked, start=1)
-            if item.passage in wanted
+            item.passage: (rank, item) for rank, item in enumerate(ranked, start=1) if item.passage in wanted
         }
         for id_ in sorted(self._snapshot.documents(sorted(wanted - positions.keys()))):
-            positions[id_] = Position(self.score(id_), len(ranked) + 1, total)
+            positions[id_] = len(ranked) + 1, self.score(id_)
         return positions
 
     @staticmethod

@@ -8,7 +8,7 @@ import pytest
 
 import search
 from search.encoding import Encoder
-from search.ranking.fusion import Fusion, Position
+from search.ranking.fusion import Fusion, Scored
 from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
 
@@ -22,7 +22,7 @@ def index(notes: Path, tiny_model: Path) -> search.Index:
 
 def positions(
     index: search.Index, query: EncodedQuery, mode: str, passages: Iterable[int]
-) -> dict[int, Position]:
+) -> dict[int, tuple[int, Scored]]:
     with index._store.reading() as snapshot:
         return Fusion(snapshot, query, Ranking.of(mode)).positions(passages)
 
@@ -33,9 +33,9 @@ def test_positions_are_the_ranks_of_hits(index: search.Index, tiny: Encoder, mod
     n = index.status().passages
     hits = index.query(QUERY, k=n, mode=mode)
     found = positions(index, query, mode, [hit.passage_id for hit in hits[2:4]] + [999])
-    assert [(id_, at.rank, at.of, at.scored.score) for id_, at in found.items()] == [
-        (hits[2].passage_id, 3, n, hits[2].score),
-        (hits[3].passage_id, 4, n, hits[3].score),
+    assert [(id_, rank, item.score) for id_, (rank, item) in found.items()] == [
+        (hits[2].passage_id, 3, hits[2].score),
+        (hits[3].passage_id, 4, hits[3].score),
     ]
 
 
@@ -46,15 +46,14 @@ def test_positions_equal_brute_force(index: search.Index, tiny: Encoder) -> None
     cosines = tiny.encode(list(texts.values())) @ query
     found = positions(index, EncodedQuery(QUERY, query), "dense", list(texts))
     assert len(found) == len(texts)
-    for id_, position in found.items():
+    for id_, (rank, item) in found.items():
         mine = cosines[list(texts).index(id_)]
-        assert position.scored.cosine == pytest.approx(float(mine), abs=1e-6)
-        assert position.rank == 1 + int(np.sum(cosines > mine + 1e-6))
+        assert item.cosine == pytest.approx(float(mine), abs=1e-6)
+        assert rank == 1 + int(np.sum(cosines > mine + 1e-6))
 
 
 def test_without_a_word_a_passage_stands_behind_those_that_have_one(index: search.Index) -> None:
     found = positions(index, EncodedQuery("water sound", None), "lexical", range(1, 100))
     assert len(found) == index.status().passages
-    with_words = [at for at in found.values() if at.scored.score > 0]
-    assert sorted(at.rank for at in with_words) == [1, 2]
-    assert {at.rank for at in found.values() if at.scored.score == 0} == {3}
+    assert sorted(rank for rank, item in found.values() if item.score > 0) == [1, 2]
+    assert {rank for rank, item in found.values() if item.score == 0} == {3}
