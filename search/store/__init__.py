@@ -12,9 +12,8 @@
     annotations.py  what models have said of passages, for filters; annotating.py writes it
     protocol.py  what others ask an index for: the seam for other engines
     sqlite.py    all of that from index.db and its FAISS file, one read transaction a snapshot
-    passages.py  rows of passages and what an index holds
+    passages.py  rows of passages, what a path, line or record means, and what an index holds
     writer.py    writing: one batch of documents, one transaction
-    place_of.py  what a path, line or record means in an index
     settings.py  the choices that an index is made with
     checksums.py a checksum for every row
     storage.py   whether a place is fit to keep an index in

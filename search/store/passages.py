@@ -1,9 +1,10 @@
-"""Passages as they are stored, and what an index is and holds; all within a transaction."""
+"""Passages as they are stored, what a path means, and what an index is and holds; all within a transaction."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,13 +20,14 @@ from search.store.baseline import LoadedBaseline
 from search.store.checksums import COVERED, content_key, covered, require
 from search.store.database import meta_of, one_meta
 from search.store.layout import DATABASE
-from search.store.protocol import StoredPassage
+from search.store.protocol import Place, StoredPassage
 from search.store.stored_vectors import read_ann
 
 if TYPE_CHECKING:
     from search.corpus import Skipped
 
 _EXAMPLES = 5
+_PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -204,3 +206,78 @@ def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:
         "SELECT coalesce(sum(n_tokens - ?), 0) FROM passages WHERE n_tokens > ?", (most, most)
     ).fetchone()
     return int(over)
+
+
+def place_of(connection: sqlite3.Connection, what: str | Path) -> Place:
+    """What a path means, within a transaction: absolute, from the current folder, or from the indexed folder.
+
+    Args:
+        what: also with a record or a line, as hits are listed: "table.csv#12", "keys.md:31-35".
+
+    What is indexed is preferred to what is only there, and a whole string to one that is taken apart.
+
+    Raises:
+        InputError: it is a folder; or the index holds no passage at that line.
+    """
+    root = Path(one_meta(connection, "root"))
+    places = list(_meanings(root, str(what)))
+    stored = [place for place in places if place.name is not None and _is_stored(connection, place)]
+    there = [place for place in places if os.path.lexists(place.location)]
+    inside = [place for place in places if place.name is not None]
+    # Of the meanings that lead nowhere yet, the last ones have record and line taken off.
+    place = (stored or there or inside[-1:] or places[-1:])[0]
+    if not stored and place.location.is_dir() and not place.location.is_symlink():
+        raise InputError(f"'{what}' is a folder. Name a file in it.")
+    if not stored:
+        return place
+    return Place(place.name, place.record, place.line, place.location, _passages(connection, place))
+
+
+def _meanings(root: Path, what: str) -> Iterator[Place]:
+    """Every way to understand a path: whole, then without record and line; from here, then from the root."""
+    match = _PARTS.fullmatch(what)
+    parts: list[tuple[str, int | None, int | None]] = [(what, None, None)]
+    if match and match["path"] != what:
+        parts.append((match["path"], _number(match["record"]), _number(match["line"])))
+    for path, record, line in parts:
+        for base in (Path.cwd(), root):
+            location = Path(os.path.abspath(base / Path(path).expanduser()))  # noqa: PTH100 (keeps links)
+            yield Place(_name(root, location), record, line, location)
+
+
+def _number(digits: str | None) -> int | None:
+    return None if digits is None else int(digits)
+
+
+def _name(root: Path, location: Path) -> str | None:
+    """Relative to the root, also where the way there leads through links."""
+    for candidate in (location, location.parent.resolve() / location.name):
+        if candidate != root and candidate.is_relative_to(root):
+            return candidate.relative_to(root).as_posix()
+    return None
+
+
+def _is_stored(connection: sqlite3.Connection, place: Place) -> bool:
+    return next(iter(_rows(connection, place)), None) is not None
+
+
+def _passages(connection: sqlite3.Connection, place: Place) -> tuple[int, ...]:
+    rows = _rows(connection, place)
+    if place.line is None:
+        return tuple(id_ for id_, _, _ in rows)
+    found = tuple(id_ for id_, first, last in rows if first <= place.line <= last)
+    if not found:
+        raise InputError(
+            f"no passage of '{place.document}' is at line {place.line}. Leave the line out for its best passage."
+        )
+    return found
+
+
+def _rows(connection: sqlite3.Connection, place: Place) -> list[tuple[int, int, int]]:
+    """Id, first and last line of each passage that is stored of a place."""
+    return connection.execute(
+        """SELECT passages.id, line_start, line_end
+           FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
+           WHERE path = ? AND (? IS NULL OR record = ?) ORDER BY passages.id""",
+        (os.fsencode(place.name or ""), place.record, place.record),
+    ).fetchall()

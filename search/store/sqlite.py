@@ -27,8 +27,7 @@ from search.store.faiss_file import LoadedVectors
 from search.store.flat import best, nearest_of
 from search.store.layout import DATABASE
 from search.store.lexicon import Lexicon
-from search.store.passages import one_passage, status_of, stored_passages
-from search.store.place_of import place_of
+from search.store.passages import one_passage, place_of, status_of, stored_passages
 from search.store.postings import Matches
 from search.store.protocol import Place, StoredFile, StoredPassage
 from search.store.settings import Source
