@@ -78,7 +78,9 @@ _STEPS: dict[tuple[str, ...], str] = {
         "orphan annotation",
     ): "deleted damaged annotations; seewhy tag or seewhy label apply makes them again",
     _VECTORS: "replaced the FAISS file",
-    ("baseline",): "renewed the sample of random pairs",
+    (
+        "baseline",
+    ): "renewed the sample of random pairs; without the model the next run of indexing takes another",
     ("leftover",): "deleted files that lie about",
 }
 
