@@ -1,14 +1,11 @@
 """What is kept of terms: only of one state of the words, and no more than fits."""
 
 import os
-import sqlite3
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from search import Index
-from search.store import lexicon
 from search.store.postings import KeptTerms, Postings, summed
 
 
@@ -57,20 +54,3 @@ def test_an_index_that_changed_is_asked_anew(notes: Path, tiny_model: Path) -> N
             os.remove(notes / f"more{number}.txt")  # noqa: PTH107
     index.update()
     assert index.query("water lock", k=50) == Index.open(index.path).query("water lock", k=50)
-
-
-def test_a_damaged_table_is_looked_through_once(
-    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = Index.build(notes, model=str(tiny_model))
-    expected = index.query("the key in the water", mode="lexical")
-    with sqlite3.connect(index.path / "index.db") as connection:
-        connection.execute("UPDATE lexicon_docsize SET sz = x'7f'")
-    connection.close()
-    index = Index.open(index.path)
-    calls = []
-    real = lexicon.is_sealed
-    monkeypatch.setattr(lexicon, "is_sealed", lambda connection: calls.append(1) or real(connection))
-    for _ in range(3):
-        assert index.query("the key in the water", mode="lexical") == expected
-    assert len(calls) == 1 and "damaged" in index.notes[0]
