@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from search.errors import InputError
-from search.evaluating.asking import FEW, Plan, comparisons, latency_of, spread, values_of
+from search.evaluating.asking import Plan, about_few, comparisons, latency_of, spread, values_of
 from search.evaluating.dataset import AnsweredQuestion, Answering
 from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
 from search.records.hits import Hit
@@ -163,9 +163,7 @@ def _about(data: Answering, questions: Sequence[AnsweredQuestion], forced: bool)
         notes.append(
             f"{data.misplaced:,} gold answers do not stand where the data says; their texts count all the same"
         )
-    if len(questions) < FEW:
-        notes.append(f"with only {len(questions)} questions the intervals are rough")
-    return notes
+    return notes + about_few(len(questions), "questions")
 
 
 def answer_values(predicted: str, gold: Sequence[str]) -> dict[str, float]:

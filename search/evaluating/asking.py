@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FEW = 20  # queries; with fewer an interval is itself uncertain
+_FEW = 20  # queries; with fewer an interval is itself uncertain
 _TIMED = 200  # queries that are timed, at most
 _NAMED = 10
 _TAKEN = ("per_document",)
@@ -89,8 +89,7 @@ def measure(
             notes.append(named(without, f"query has {end}", f"queries have {end}"))
         metrics = {metric: mean_of(values_of(judged, metric), seed=plan.seed) for metric in judged[0].values}
         measured.append(Measured(way.setting, metrics, tuple(judged), _latency(way.ask, queries, plan.k)))
-    if len(queries) < FEW:
-        notes.append(f"with only {len(queries)} queries the intervals are rough")
+    notes += about_few(len(queries), "queries")
     if len(ways) > 2:
         notes.append("the p-values are not corrected for the number of comparisons")
     return tuple(measured), comparisons(measured, seed=plan.seed), notes
@@ -138,6 +137,11 @@ def comparisons(measured: Sequence[Measured], *, seed: int = 0) -> tuple[Compari
 
 def values_of(queries: Sequence[JudgedQuery], metric: str) -> NDArray[np.float64]:
     return np.array([query.values[metric] for query in queries], dtype=np.float64)
+
+
+def about_few(number: int, what: str) -> list[str]:
+    """What has to be said of an interval over so few."""
+    return [f"with only {number} {what} the intervals are rough"] if number < _FEW else []
 
 
 def named(names: Sequence[str], one: str, many: str) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from search.bert.tag_schemes import chunks, field_of, parsed
 from search.bert.tagging import Tagger, load_tagger
 from search.errors import InputError, OptionalDependency
-from search.evaluating.asking import FEW, spread
+from search.evaluating.asking import about_few, spread
 from search.evaluating.files import lines, malformed
 from search.records.evaluations import EntityEvaluation, EntityFigures, Estimate
 from search.records.reports import Progress
@@ -314,6 +314,4 @@ def _about(types: Sequence[EntityFigures], known: set[str], sentences: int) -> l
         )
     if missed := [f"{figures.name} ({figures.gold:,})" for figures in types if figures.name not in known]:
         notes.append(f"the predictions know no such type, so all of it is missed: {', '.join(missed)}")
-    if sentences < FEW:
-        notes.append(f"with only {sentences} sentences the intervals are rough")
-    return notes
+    return notes + about_few(sentences, "sentences")

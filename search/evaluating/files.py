@@ -98,9 +98,7 @@ def table(
     Raises:
         InputError: the first line does not name what is needed, or a row has another number of fields.
     """
-    found = rows(path, quoted=quoted)
-    line, header = next(found, (1, []))
-    names = [name.strip().lower() for name in header]
+    line, names, found = named_rows(path, quoted=quoted)
     if missing := [name for name in needed if name not in names]:
         raise malformed(
             path,
@@ -109,10 +107,30 @@ def table(
             + (f" (and may name {', '.join(optional)})" if optional else "")
             + f"; {', '.join(missing)} is not there.",
         )
-    for number, row in found:
-        if len(row) != len(names):
-            raise malformed(path, number, f"{len(row)} fields, but the first line has {len(names)}.")
-        yield number, dict(zip(names, row, strict=True))
+    yield from found
+
+
+def named_rows(
+    path: Path, *, quoted: bool = True
+) -> tuple[int, list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """The names of the columns in small letters, the line that they stand on, and the rows below by these names.
+
+    Raises:
+        InputError: a row has another number of fields; a column that is asked for is there twice.
+    """
+    found = rows(path, quoted=quoted)
+    line, header = next(found, (1, []))
+    names = [name.strip().casefold() for name in header]
+    if twice := sorted({name for name in names if names.count(name) > 1 and name}):
+        raise malformed(path, line, f"two columns are called '{twice[0]}'. Rename one.")
+
+    def below() -> Iterator[tuple[int, dict[str, str]]]:
+        for number, row in found:
+            if len(row) != len(names):
+                raise malformed(path, number, f"{len(row)} fields, but the first line has {len(names)}.")
+            yield number, dict(zip(names, row, strict=True))
+
+    return line, names, below()
 
 
 def grade_in(path: Path, line: int, text: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from search.errors import InputError
-from search.evaluating.files import malformed, rows
+from search.evaluating.files import malformed, named_rows
 from search.records.predictions import Example
 
 TEXT, LABEL, PASSAGE, PATH = "text", "label", "passage", "path"
@@ -25,22 +25,14 @@ def read_examples(path: Path, *, text_column: str | None = None, label_column: s
         InputError: the file cannot be read, a column is missing, or a row has another number of fields, no label, no
             text, or a passage that is no number. Messages name the line.
     """
-    found = rows(path)
-    line, header = next(found, (1, []))
-    names = [name.strip().casefold() for name in header]
+    line, names, found = named_rows(path)
     what, label = _column(path, line, names, text_column), label_column.strip().casefold()
     if label not in names:
         raise malformed(path, line, _missing(f"'{label_column}'", "label", names, "--label-column"))
-    for name in (what, label):
-        if names.count(name) > 1:
-            raise malformed(path, line, f"there are {names.count(name)} columns '{name}'. Rename one.")
     if what == label:
         raise InputError(f"'{what}' cannot be both the text and the label. Name two columns.")
     examples = []
-    for line, row in found:
-        if len(row) != len(names):
-            raise malformed(path, line, f"{len(row)} fields, but the first line has {len(names)}.")
-        cells = dict(zip(names, row, strict=True))
+    for line, cells in found:
         for name in (what, label):
             if not cells[name].strip():
                 raise malformed(path, line, f"the column '{name}' is empty. Fill it, or take the row out.")

@@ -13,7 +13,7 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.encoder import Role
 from search.encoding.tokenizer import encode_ids
-from search.evaluating.asking import FEW, Found, Plan, Way, measure
+from search.evaluating.asking import Found, Plan, Way, about_few, measure
 from search.evaluating.dataset import Query, Retrieval, SentencePairs
 from search.evaluating.metrics import DEPTH, ranking_values
 from search.evaluating.retrieval import about_judgements, about_missing
@@ -88,8 +88,7 @@ def evaluate_pairs(data: SentencePairs, encoder: Encoder, plan: Plan) -> Evaluat
     }
     cut = too_long(encoder, sentences)
     notes = [f"{cut:,} sentences were cut at {encoder.max_tokens} tokens"] if cut else []
-    if len(queries) < FEW:
-        notes.append(f"with only {len(queries)} pairs the intervals are rough")
+    notes += about_few(len(queries), "pairs")
     return Evaluation(
         dataset=data.name,
         source=str(data.source),

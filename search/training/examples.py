@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from search.errors import InputError
-from search.evaluating.files import malformed, objects, rows
+from search.evaluating.files import malformed, named_rows, objects
 from search.evaluating.formats import CORPUS, QRELS, QUERIES, is_beir, read_beir
 from search.files import sha256_of
 from search.records.evaluations import TrainingFile
@@ -134,7 +134,7 @@ def held_out(examples: Examples, share: float, seed: int) -> tuple[Examples, Exa
         InputError: too few rows, or they hang together so that no part can be held out.
     """
     groups = _groups(examples)
-    order = sorted(groups)  # by the first row of each, so that the seed alone decides
+    order = sorted(groups, key=lambda group: groups[group][0])  # so that the seed alone decides
     random.Random(seed).shuffle(order)
     wanted = max(FEWEST, round(share * len(examples)))
     most = max(wanted * 1.5, FEWEST)
@@ -169,23 +169,22 @@ def _identity(examples: Examples, row: Example) -> frozenset[str]:
 
 
 def _groups(examples: Examples) -> dict[int, list[int]]:
-    """Rows that must stay together, by the first of them."""
-    parent = list(range(len(examples)))
+    """Rows that must stay together, by a number of theirs: what shares a text is connected."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    seen: dict[str, int] = {}
-    for i, row in enumerate(examples.rows):
-        for key in sorted(_identity(examples, row)):
-            first, second = sorted((root(seen.setdefault(key, i)), root(i)))
-            parent[second] = first
+    n = len(examples)
+    places: dict[str, int] = {}
+    pairs = [
+        (i, places.setdefault(key, n + len(places)))
+        for i, row in enumerate(examples.rows)
+        for key in sorted(_identity(examples, row))
+    ]
+    rows, columns = zip(*pairs, strict=True)
+    edges = coo_array(([True] * len(pairs), (rows, columns)), shape=(n + len(places),) * 2)
     groups: dict[int, list[int]] = defaultdict(list)
-    for i in range(len(examples)):
-        groups[root(i)].append(i)
+    for i, group in enumerate(connected_components(edges, directed=False)[1][:n].tolist()):
+        groups[group].append(i)
     return groups
 
 
@@ -276,16 +275,10 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 yield number, record
             yield number, record
         return
-    lines = rows(path, quoted=path.suffix.lower() == ".csv")  # the STS benchmark has single quotes in its TSV
-    line, header = next(lines, (1, []))
-    names = [name.strip().lower() for name in header]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise malformed(path, line, f"two columns are called {twice[0]}.")
+    quoted = path.suffix.lower() == ".csv"  # the STS benchmark has single quotes in its TSV
+    line, names, rows = named_rows(path, quoted=quoted)
     yield line, dict.fromkeys(names)
-    for number, row in lines:
-        if len(row) != len(names):
-            raise malformed(path, number, f"{len(row)} fields, but the first line has {len(names)}.")
-        yield number, dict(zip(names, row, strict=True))
+    yield from rows
 
 
 def _is_known(name: str) -> bool:

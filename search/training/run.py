@@ -252,6 +252,7 @@ def _plan(job: Job) -> dict[str, Any]:
         "max_tokens": job.base.max_tokens,
         "prompts": dict(job.base.description.prompts),
         **job.data,
+        **job.choices,
         **settings,
     }
 

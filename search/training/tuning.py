@@ -12,6 +12,7 @@ from search.encoding.encoder import Role
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import prompt_for
 from search.errors import InputError
+from search.evaluating.asking import about_few
 from search.index import Index
 from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from search.training.trainer import Learning
-
-_FEW = 20  # held-out rows; with fewer an interval is itself uncertain
 
 
 @dataclass(frozen=True)
@@ -247,8 +246,7 @@ def _training(
         measure = Correlation(dev, seed)
         choose = Correlation(parts.choice, seed) if parts.choice else None
         texts: list[tuple[Role | None, list[str]]] = [(None, train.texts(0, 1))]
-        measured = f"{len(dev)} held-out pairs"
-        few = len(dev) < _FEW
+        few = about_few(len(dev), "held-out pairs")
     else:
         model_prompts = base.description.prompts
         ranking = Ranking(dev, parts.pool, model_prompts, seed)
@@ -262,16 +260,14 @@ def _training(
             f"{ranking.queries:,} held-out queries rank the {ranking.passages:,} passages that the data names, not a "
             "whole corpus"
         )
-        measured = f"{ranking.queries} held-out queries"
-        few = ranking.queries < _FEW
+        few = about_few(ranking.queries, "held-out queries")
     notes += cut_texts(base, texts, counts)
     if not loss.graded and len(train.texts(*range(len(train.columns)))) < len(train) * len(train.columns):
         notes.append(
             "texts repeat, and none may stand twice in a batch: an example that is put off for that comes in a later "
             "batch, or, where the epoch ends before, in none"
         )
-    if few:
-        notes.append(f"with only {measured} the intervals are rough")
+    notes += few
 
     def learn(model: Any) -> Learning:
         from sentence_transformers.sentence_transformer import losses
@@ -290,7 +286,6 @@ def _training(
         files=train.files,
         counts=counts,
         data={
-            "loss": loss.name,
             "train": train.digest(),
             "held-out data": dev.digest(),
             "choice": parts.choice.digest() if parts.choice else "",

@@ -46,7 +46,7 @@ def test_passages_and_paths(tmp_path: Path) -> None:
     [
         ("text,mood\na,b\n", r"csv:1: no column 'label' for the label; there is 'text', 'mood'\. .*--label-column"),
         ("tweet,label\na,b\n", r"no column 'text' \(or 'passage' or 'path'\) .*--text-column"),
-        ("text,label,label\na,b,c\n", "2 columns 'label'"),
+        ("text,label,label\na,b,c\n", "two columns are called 'label'"),
         ("text,label\na,b\nc\n", r"examples\.csv:3: 1 fields, but the first line has 2"),
         ("text,label\n ,b\n", r"examples\.csv:2: the column 'text' is empty"),
         ("text,label\na,\n", "the column 'label' is empty"),
