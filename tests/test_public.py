@@ -29,10 +29,6 @@ NEEDED_LATER = (  # our own, which a query does without
     "search.records.inspections",
     "search.records.predictions",
 )
-STAGES = [
-    "errors", "files", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining",
-    "bert", "annotating", "texts", "index", "evaluating", "training", "render", "cli",
-]  # fmt: skip
 
 
 def loaded_after(code: str) -> set[str]:
@@ -75,48 +71,6 @@ def test_public_names() -> None:
 
 def modules() -> list[Path]:
     return sorted((REPOSITORY / "search").rglob("*.py"))
-
-
-def stage_of(name: str) -> str | None:
-    parts = name.split(".")
-    return parts[1] if parts[0] == "search" and len(parts) > 1 else None
-
-
-def test_imports_go_one_way() -> None:
-    """Each stage knows only those before it; `render` sees records alone."""
-    for path in modules():
-        relative = path.relative_to(REPOSITORY / "search")
-        mine = relative.parts[0].removesuffix(".py")
-        if mine in ("__init__", "__main__"):
-            continue
-        if relative.parts[:2] == ("store", "health"):
-            mine = "indexing"  # a repair reads files again
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            elif isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            else:
-                continue
-            for theirs in filter(None, map(stage_of, names)):
-                assert STAGES.index(theirs) <= STAGES.index(mine), f"{relative} imports search.{theirs}"
-                if mine == "render":
-                    assert theirs in ("records", "render"), f"{relative} imports search.{theirs}"
-
-
-def test_only_the_store_knows_sqlite_and_faiss() -> None:
-    for path in modules():
-        relative = path.relative_to(REPOSITORY / "search")
-        if relative.parts[0] in ("store", "indexing"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom):
-                names = {node.module or ""}
-            elif isinstance(node, ast.Import):
-                names = {alias.name for alias in node.names}
-            else:
-                continue
-            assert not names & {"sqlite3", "sqlite_utils", "faiss"}, f"{relative} imports {names}"
 
 
 def test_every_option_of_a_query_is_documented() -> None:
