@@ -223,7 +223,7 @@ class Machine(Edits):
             file.unlink()
         else:
             if how == "flip" and data:
-                data[len(data) // 2] ^= 4
+                data[9] ^= 4  # of the header: what a run looks at, and mends
             file.write_bytes(bytes({"truncate": data[: len(data) // 2], "empty": b"", "flip": data}[how]))
         self.harmed, self.reader = True, None
 
@@ -233,7 +233,7 @@ class Machine(Edits):
         """What a killed run may leave; the next run tidies up."""
         self._count("damages")
         (self.index / "tmp").mkdir(exist_ok=True)
-        (self.index / "tmp" / "g7.faiss").write_bytes(b"half")
+        (self.index / "tmp" / "g7-0123456789abcdef.faiss").write_bytes(b"half")
         (self.index / "writer.json").write_text("{", encoding="utf-8")
         (self.index / "ann").mkdir(exist_ok=True)
         (self.index / "ann" / "g900-0123456789abcdef.faiss").write_bytes(b"nobody's")
