@@ -34,7 +34,7 @@ from pathlib import Path
 from machine import headline
 
 import search
-from search.explaining.matrices import similarity_matrix
+from search.explaining.explanation import similarity_matrix
 from search.records.explanations import Explanation
 from search.records.tokens import Word
 

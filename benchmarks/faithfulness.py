@@ -45,9 +45,9 @@ import search
 from search.encoding.description import KnownModel
 from search.encoding.encoder import with_context
 from search.encoding.torch_engine import TorchEngine
+from search.explaining.explanation import similarity_matrix
 from search.explaining.faithfulness import without
 from search.explaining.gradients import Differentiable
-from search.explaining.matrices import similarity_matrix
 from search.records.explanations import Explanation
 from search.records.tokens import TokenVectors, Word
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from search.bert.linear_head import LinearHead
     from search.explaining.explainer import Explainer
     from search.ranking.rerank import Reranker
-    from search.records.annotations import Annotation, Annotator
     from search.records.comparisons import Contrast, Faithfulness, WhyNot
+    from search.records.documents import Annotation, Annotator
     from search.records.explanations import Explanation
     from search.records.options import (
         AnnotateOptions,
@@ -266,7 +266,7 @@ class Index:
                 document is as good as its best passage. With a rerank, passages of those that were looked at again.
             offset: how many hits (documents) to pass over: the rest of a list of `offset + k`, with its ranks.
             min_score: leave out what scores less.
-            diversity: from 0, as they rank, to 1, as different as can be; see `search.ranking.selection`.
+            diversity: from 0, as they rank, to 1, as different as can be; see `search.ranking.options`.
 
         Raises:
             InputError: an empty text, k < 1, a text that is too long for the model, no such mode, or a filter that

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from search.annotating.held_out import accuracy, macro_f1
+from search.annotating.labelled_examples import accuracy, macro_f1
 from search.statistics import compared_counts, of_counts
 
 Counts = NDArray[np.float64]

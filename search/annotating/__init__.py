@@ -3,6 +3,5 @@
 tag_index.py          entities and parts of speech of its passages
 label_index.py        labels of its passages, by a checkpoint or a trained head
 label_training.py     train_labels: a linear head on frozen embeddings
-labelled_examples.py  what it is given: texts, or passages of an index
-held_out.py           how good such heads are on examples that were held out
+labelled_examples.py  what it is given: texts, or passages of an index; how good heads are on what was held out
 """

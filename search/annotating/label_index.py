@@ -18,7 +18,7 @@ from search.bert.heads import from_anywhere, load_head
 from search.bert.linear_head import LinearHead, load_linear_head
 from search.encoding import Fingerprint
 from search.errors import InputError, quoted
-from search.records.annotations import Annotation
+from search.records.documents import Annotation
 from search.records.predictions import LabelledIndex, LabelledText
 from search.records.reports import Progress
 from search.store.annotating import Annotating, annotating

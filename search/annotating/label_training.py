@@ -16,13 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.annotating.held_out import HeldOut, accuracy, calibration, class_figures, comparisons, macro_f1
 from search.annotating.labelled_examples import (
     Embedded,
     Gathered,
+    HeldOut,
+    accuracy,
+    calibration,
     check_classes,
+    class_figures,
+    comparisons,
     embedded,
     gathered,
+    macro_f1,
     same_kind,
 )
 from search.bert.heads import softmax

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from search.bert.heads import from_anywhere
-from search.bert.tag_schemes import field_of
-from search.bert.tagging import OVERLAP, Tagger, load_tagger, mentions
+from search.bert.tagging import OVERLAP, Tagger, field_of, load_tagger, mentions
 from search.errors import quoted
-from search.records.annotations import Annotation, Mention
+from search.records.documents import Annotation, Mention
 from search.records.predictions import FieldCount, TagReport, TagTask
 from search.records.reports import Progress
 from search.store.annotating import annotating, annotators_of

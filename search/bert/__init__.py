@@ -15,9 +15,9 @@
 checkpoint.py  the model, as transformers and PyTorch compute it    tokenizing.py   text -> tokens and words
 inspecting.py  inspect, attention                                   contexts.py     one word in several contexts
 heads.py       checkpoints with a task head                         linear_head.py  a trained head; explain_label
-filling.py     fill                                                next_sentence.py
+pretraining.py fill; next_sentence
 answering.py   answer; answer_spans.py the best spans by logits     classifying.py  label
-tagging.py     tag; tag_schemes.py what the names of classes mean
+tagging.py     tag; what the names of classes mean
 
 ../training/    train
 ../annotating/  train_labels, label_index
@@ -33,10 +33,9 @@ from search.bert.answering import answer
 from search.bert.checkpoint import FAMILIES
 from search.bert.classifying import label
 from search.bert.contexts import in_contexts
-from search.bert.filling import fill
 from search.bert.inspecting import attention, inspect
 from search.bert.linear_head import LinearHead, explain_label, load_linear_head
-from search.bert.next_sentence import next_sentence, next_sentences
+from search.bert.pretraining import fill, next_sentence, next_sentences
 from search.bert.tagging import tag
 from search.bert.tokenizing import compare_tokenizers, tokenize
 

@@ -26,7 +26,7 @@ from search.cli.similarity import duplicates, similarity
 from search.cli.tag import tag
 from search.cli.train import train
 from search.errors import SearchError
-from search.render.escape import escape
+from search.render.format import escape
 
 
 def _group(help_: str, name: str | None = None) -> typer.Typer:

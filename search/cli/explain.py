@@ -57,7 +57,7 @@ def explain(
     """
     from search.explaining.faithfulness import COUNTS
     from search.render import json, page, picture, why
-    from search.render.units import units
+    from search.render.why import units
 
     id_ = passage_id(which)
     if id_ is None and not (which.strip().isdecimal() and int(which) > 0):

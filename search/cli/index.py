@@ -12,7 +12,7 @@ from search.cli.options import MODEL, EncoderOptions
 from search.cli.output import Output, echo, note
 from search.cli.progress import progress_bar, stopped_gently
 from search.errors import SearchError
-from search.render.escape import escape
+from search.render.format import escape
 
 if TYPE_CHECKING:
     from search.index import Index

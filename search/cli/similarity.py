@@ -13,7 +13,7 @@ from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
-    from search.render.units import By
+    from search.render.why import By
 
 
 def similarity(
@@ -92,7 +92,7 @@ def _show_sentences(
 
 def _show_pair(first: str, second: str, by: By, encoder: Encoder, output: DrawnOutput, as_csv: bool) -> None:
     from search.render import csv, heatmap, json, page, picture
-    from search.render.units import units
+    from search.render.why import units
     from search.texts import explain
 
     why = explain(first, second, model=encoder)

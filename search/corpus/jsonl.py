@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from search.corpus import reasons
-from search.corpus.columns import LOOKED_AT, Columns, chosen, shown
 from search.corpus.decode import Decoded
 from search.corpus.files import Skipped
+from search.corpus.table import LOOKED_AT, Columns, chosen, shown
 from search.corpus.text import kept_lines
 from search.records.documents import Document
 

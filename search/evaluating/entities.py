@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.bert.tag_schemes import chunks, field_of, parsed
-from search.bert.tagging import Tagger, load_tagger
+from search.bert.tagging import Tagger, chunks, field_of, load_tagger, parsed
 from search.errors import InputError, OptionalDependency
 from search.evaluating.asking import about_few, spread
 from search.evaluating.files import lines, malformed

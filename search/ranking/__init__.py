@@ -1,11 +1,10 @@
 """Question -> ranked hits.
 
-options.py    what is asked for: how scores are made, which part of the ranking is shown
+options.py    what is asked for: how scores are made, which part of the ranking is shown, in which order
 question.py   queries of several parts, and of examples; more like a passage or document
 where.py      filters as text -> a tree of conditions, which `search.store.filters` asks the index for
 fusion.py     meaning and words -> one exact ranking
 rerank.py     the best of it again, by late interaction or a cross-encoder
-selection.py  which part of it, in which order: by document, not all alike
 rank.py       all of these -> hits, each with how high its score is among those of random pairs
 duplicates.py passages that say the same
 surroundings.py what stands around a hit

@@ -11,7 +11,7 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.ranking.fusion import Fusion, Scored, in_order
-from search.ranking.selection import completed, numbered, selected
+from search.ranking.options import completed, numbered, selected
 from search.records.hits import Hit
 
 if TYPE_CHECKING:

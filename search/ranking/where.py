@@ -26,7 +26,7 @@ from collections.abc import Callable
 
 from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
-from search.records.annotations import BUILT_IN_FIELDS
+from search.records.documents import BUILT_IN_FIELDS
 from search.store.conditions import (
     ORDERS,
     Comparison,

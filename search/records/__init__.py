@@ -1,11 +1,10 @@
 """What one stage hands to the next: small frozen records, no behaviour that needs a model or a disk.
 
-documents.py     Document, Passage and where they stand
+documents.py     Document, Passage and where they stand; Annotation, Annotator, Mention
 tokens.py        Token, TokenVectors, Word, WordMatrices
 hits.py          Hit, Cluster, Surroundings
 explanations.py  Explanation and what it is made of
 comparisons.py   Contrast, WhyNot, Faithfulness, Similarities
-annotations.py   Annotation, Annotator, Mention; how they are written in a filter
 predictions.py   what models say of texts: Filled, NextSentence, Labelling, Tagged, Answers
 inspections.py   Inspection, TokenizerComparison, ContextualCosines, Attention
 evaluations.py   Evaluation, EntityEvaluation, TrainingReport

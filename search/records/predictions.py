@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from search.records.annotations import Mention
+from search.records.documents import Mention
 from search.records.hits import Hit
 
 if TYPE_CHECKING:

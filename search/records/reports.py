@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from search.records.annotations import Annotator
+from search.records.documents import Annotator
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,10 @@
 """Records -> text for a terminal, JSON, CSV, pictures and pages. Pure functions: nothing is printed here.
 
-escape.py     what came from files, made harmless for a terminal
-format.py     how places, headings, numbers and scores are written
+format.py     how places, headings, numbers and scores are written; what came from files, made harmless
 terminal.py   the canvas and the tables that everything for a terminal is drawn on
 hits.py       ranked hits, also as Markdown and paths; passages that say the same
 reports.py    what indexing, checks and repairs did; status; lists of indexes and models
 why.py        an explanation, and its check              contrast.py   two hits compared; why a document is no hit
-units.py      the lines that an explanation's matrices are drawn by, and which of them matter most
 heatmap.py    matrices of sentences, and of two texts    attention.py  the weights of a layer, or of all heads
 inspection.py a look inside BERT, two tokenizers, a word through the layers
 answers.py    answers to a question                      predictions.py  masked words, labels, entities

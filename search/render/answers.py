@@ -7,8 +7,7 @@ from typing import Any
 
 from search.records.predictions import Answer, AnswerPlace, Answers
 from search.render import json
-from search.render.escape import escape, one_line
-from search.render.format import counted, headings, where
+from search.render.format import counted, escape, headings, one_line, where
 from search.render.terminal import Canvas
 
 _AROUND = 150  # characters of the passage on each side of an answer

@@ -8,7 +8,7 @@ import numpy as np
 
 from search.records.inspections import Attention
 from search.render import json
-from search.render.escape import one_line
+from search.render.format import one_line
 from search.render.heatmap import draw_cells, shade
 from search.render.terminal import Canvas
 

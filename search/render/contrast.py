@@ -9,8 +9,7 @@ from rich.table import Column
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Partner
 from search.records.hits import Hit
-from search.render.escape import escape, one_line
-from search.render.format import headings, snippet, where
+from search.render.format import escape, headings, one_line, snippet, where
 from search.render.terminal import Canvas, grid, number
 from search.render.why import partners, share_name, signed, signed_bar
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from search.records.hits import Hit
-from search.render.escape import escape
+from search.render.format import escape
 
 if TYPE_CHECKING:
     from search.records.comparisons import Similarities
     from search.records.evaluations import Evaluation
-    from search.render.units import Units
+    from search.render.why import Units
 
 HIT_COLUMNS = (
     "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",

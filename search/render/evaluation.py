@@ -10,8 +10,7 @@ from rich.text import Text
 
 from search.records.evaluations import Comparison, EntityEvaluation, Estimate, Evaluation, Measured
 from search.render import json
-from search.render.escape import one_line
-from search.render.format import duration
+from search.render.format import duration, one_line
 from search.render.terminal import Canvas, grid, number
 
 _WHOLE = (

@@ -15,11 +15,9 @@ from rich.text import Text
 
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
-from search.render.escape import one_line
-from search.render.format import fixed, letters
+from search.render.format import fixed, letters, one_line
 from search.render.terminal import Canvas, grid
-from search.render.units import Units, largest_addend, left_out, part
-from search.render.why import signed
+from search.render.why import Units, largest_addend, left_out, part, signed
 
 _SHADES = " ·░▒▓█"
 _CELL = 7  # a space, one or two characters of shade, a number of at most five

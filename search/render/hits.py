@@ -9,11 +9,12 @@ from pathlib import PurePath
 from urllib.parse import quote
 
 from search.records.hits import Cluster, Hit, Neighbour, Surroundings
-from search.render.escape import escape, one_line
 from search.render.format import (
     counted,
+    escape,
     headings,
     hub_warning,
+    one_line,
     percentiles_of,
     shortened,
     shown_path,

@@ -19,8 +19,7 @@ from search.records.inspections import (
     TokenizerComparison,
 )
 from search.render import json
-from search.render.escape import one_line
-from search.render.format import letters
+from search.render.format import letters, one_line
 from search.render.terminal import Canvas, bar, grid, number
 
 _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosine_of_two_tokens")  # as JSON

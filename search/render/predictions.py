@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Column
 from rich.text import Text
 
-from search.records.annotations import Annotator, field_in_filter, filter_argument, in_filter
+from search.records.documents import Annotator, field_in_filter, filter_argument, in_filter
 from search.records.predictions import (
     Filled,
     Guess,
@@ -19,8 +19,7 @@ from search.records.predictions import (
     Tagged,
     TagReport,
 )
-from search.render.escape import escape, one_line
-from search.render.format import counted, duration, fixed, letters
+from search.render.format import counted, duration, escape, fixed, letters, one_line
 from search.render.terminal import Canvas, bar, grid, number
 
 _TOGETHER = "All masks are masked at once, and each is guessed by itself: the guesses need not fit together."

@@ -10,8 +10,16 @@ from rich.text import Text
 
 from search.records.reports import Changes, CheckReport, Finding, RepairReport, Report, SkippedGroup, Status
 from search.records.tokens import ConvertedModel
-from search.render.escape import escape, one_line
-from search.render.format import counted, cut_in_the_middle, duration, random_pairs, shown_path, size
+from search.render.format import (
+    counted,
+    cut_in_the_middle,
+    duration,
+    escape,
+    one_line,
+    random_pairs,
+    shown_path,
+    size,
+)
 from search.render.terminal import Canvas, grid, number
 
 # Characters of a line that a list needs for its numbers, with the space between columns.

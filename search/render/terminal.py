@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from search.render.escape import one_line
+from search.render.format import one_line
 
 Part: TypeAlias = str | Text | tuple[str, str]
 

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from search.records.evaluations import Estimate, TrainingReport
 from search.records.predictions import LabelReport, LabelTraining
-from search.render.escape import escape, one_line
 from search.render.evaluation import compared_parts, interval
-from search.render.format import duration, shown_path
+from search.render.format import duration, escape, one_line, shown_path
 from search.render.terminal import Canvas, bar, grid, number
 
 LEARNED = {

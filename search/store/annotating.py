@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import InputError
-from search.records.annotations import BUILT_IN_FIELDS, Annotation, Annotator
+from search.records.documents import BUILT_IN_FIELDS, Annotation, Annotator
 from search.store.annotations import COMMAND, NOT_COMPARED, annotators, lacking
 from search.store.checksums import with_checksum
 from search.store.database import connect_to_write, meta_of, one_meta, reading, translated

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import quoted
-from search.records.annotations import Annotation, Annotator, Mention
+from search.records.documents import Annotation, Annotator, Mention
 from search.store.checksums import covered, require
 from search.store.database import one_meta
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from search.corpus.patterns import Patterns
 from search.errors import IndexDamaged
-from search.records.annotations import BUILT_IN_FIELDS, Annotator
+from search.records.documents import BUILT_IN_FIELDS, Annotator
 from search.store.annotations import annotators, way_on
 from search.store.conditions import (
     ORDERS,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.encoding.fingerprint import Fingerprint
-    from search.records.annotations import Annotation, Annotator
+    from search.records.documents import Annotation, Annotator
     from search.records.reports import Status
     from search.store.baseline import Baseline
     from search.store.conditions import Where

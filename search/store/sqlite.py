@@ -45,7 +45,7 @@ from search.store.terms import Term
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.records.annotations import Annotation, Annotator
+    from search.records.documents import Annotation, Annotator
     from search.records.reports import Status
     from search.store.conditions import Where
     from search.store.filters import Filters

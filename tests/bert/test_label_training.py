@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precisio
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import search
-from search.annotating.held_out import calibration, class_figures, macro_f1
+from search.annotating.labelled_examples import calibration, class_figures, macro_f1
 from search.bert import TrainedHead, train_labels
 from search.encoding import Encoder
 from search.errors import InputError

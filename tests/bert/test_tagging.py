@@ -10,8 +10,7 @@ import pytest
 
 import search.bert
 from search import InputError, ModelError
-from search.bert.tag_schemes import chunks, field_of, parsed
-from search.bert.tagging import OVERLAP, load_tagger, mentions
+from search.bert.tagging import OVERLAP, chunks, field_of, load_tagger, mentions, parsed
 from tests.bert.conftest import BIO, save_tagger, save_tiny_head
 
 TEXT = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from search import Hit, Index, InputError
-from search.ranking.selection import diverse_order
+from search.ranking.options import diverse_order
 
 MODES = ["hybrid", "dense", "lexical", "rrf"]
 TEXT = "word number 2 of b"

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from search.ranking.where import parse
-from search.records.annotations import filter_argument, in_filter
+from search.records.documents import filter_argument, in_filter
 from search.records.predictions import FieldCount, LabelledIndex, TagReport
 from search.render import predictions
 from search.store.conditions import Comparison

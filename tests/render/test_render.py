@@ -11,8 +11,7 @@ from search.records.hits import Hit
 from search.records.reports import Report, SkippedGroup
 from search.records.tokens import ConvertedModel
 from search.render import hits, json, reports, why
-from search.render.escape import escape, one_line
-from search.render.format import cut_in_the_middle, fixed, snippet, where
+from search.render.format import cut_in_the_middle, escape, fixed, one_line, snippet, where
 from tests.explaining.test_explanation import by_hand
 
 HIT = Hit(

@@ -11,7 +11,7 @@ import pytest
 from search import Index, IndexDamaged, IndexLocked, InputError
 from search.indexing.check import check
 from search.indexing.repair import repair
-from search.records.annotations import Annotation, Mention
+from search.records.documents import Annotation, Mention
 from search.store.annotating import annotating, annotators_of, remove_annotator
 from search.store.annotations import annotations_of
 from search.store.checksums import COVERED

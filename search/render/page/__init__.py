@@ -2,9 +2,8 @@
 
     explanation(...), sentences(...), attention(...), contexts(...), training(...)  ->  the text of an HTML file
 
-document.py     the frame: head, security policy, styles and scripts inside
+document.py     the frame: head, security policy, styles and scripts inside; pages of a single matrix
 explanation.py  a score and its addends, to be walked through word by word
-matrices.py     a matrix of sentences; one word in several contexts
 attention.py    every head of every layer, to choose from
 training.py     a training: figures and learning curves
 *.css  *.js     what goes into the file; the scripts only shade and move, the numbers stand in the page
@@ -13,8 +12,8 @@ Without scripts a page still shows the texts, the sum and all sums of rows and c
 """
 
 from search.render.page.attention import MOST_WEIGHTS, attention
+from search.render.page.document import MOST_CELLS, contexts, sentences
 from search.render.page.explanation import explanation
-from search.render.page.matrices import MOST_CELLS, contexts, sentences
 from search.render.page.training import training
 
 __all__ = [

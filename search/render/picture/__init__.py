@@ -3,8 +3,7 @@
     explanation(...), sentences(...), attention(...), contexts(...), training(...)  ->  the bytes of a PNG
 
 canvas.py     a figure in inches, colours, and fonts that have the characters
-heatmap.py    coloured cells with labels and a scale; a matrix of sentences
-matrices.py   an explanation: contributions with their sums, and cosines, side by side
+matrices.py   coloured cells with labels and a scale: a matrix of sentences; an explanation's two, side by side
 attention.py  attention: every head, small, or one matrix
 curves.py     a word over the layers; a learning curve
 
@@ -13,8 +12,7 @@ No global state of matplotlib is read or changed: no pyplot, no style, no rcPara
 
 from search.render.picture.attention import attention
 from search.render.picture.curves import contexts, training
-from search.render.picture.heatmap import sentences
-from search.render.picture.matrices import explanation
+from search.render.picture.matrices import explanation, sentences
 
 EXTRA, PACKAGE = "pictures", "matplotlib"
 

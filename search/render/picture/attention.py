@@ -20,7 +20,7 @@ from search.render.picture.canvas import (
     text_width,
     wrapped,
 )
-from search.render.picture.heatmap import NARROWEST_SCALE, Block, draw_cells, draw_scale
+from search.render.picture.matrices import NARROWEST_SCALE, Block, draw_cells, draw_scale
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from search.render.escape import one_line
+from search.render.format import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
