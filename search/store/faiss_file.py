@@ -25,6 +25,7 @@ from search.store.stored_vectors import Ann, embeddings
 
 # Behind the four letters of an index's kind: dimension, count, two reserved numbers, is_trained, metric.
 _HEADER = struct.Struct("<iqqq?i")
+_FRAME = 2 * (4 + _HEADER.size) + 8 + 8  # bytes of such a file that are neither vectors nor ids
 _RESERVED, _INNER_PRODUCT = 1 << 20, 0
 
 
@@ -87,12 +88,12 @@ def has_frame(file: Path, count: int, dimension: int) -> bool:
     Raises:
         OSError: the file is not there, or cannot be read.
     """
+    n_vectors = 4 * dimension * count
+    if count < 1 or file.stat().st_size != _FRAME + n_vectors + 8 * count:  # so count is no absurd number below
+        return False
     header = _HEADER.pack(dimension, count, _RESERVED, _RESERVED, True, _INNER_PRODUCT)
     head = b"IxMp" + header + b"IxFI" + header + (count * dimension).to_bytes(8, "little")
     middle = count.to_bytes(8, "little")
-    n_vectors = 4 * dimension * count
-    if count < 1 or file.stat().st_size != len(head) + n_vectors + len(middle) + 8 * count:
-        return False
     with file.open("rb") as stream:
         before = stream.read(len(head))
         stream.seek(len(head) + n_vectors)
