@@ -172,7 +172,7 @@ class Index:
             IndexDamaged: there is an index, and it cannot be read.
         """
         from search.indexing.options import earlier, existing_folder, source_of
-        from search.indexing.preview import preview
+        from search.indexing.plan import preview
 
         root = existing_folder(folder)
         path = place_for(root, index)
@@ -210,7 +210,7 @@ class Index:
         Args:
             stop: set it from another thread to end the watch.
         """
-        from search.indexing.watch import changes
+        from search.indexing.update import changes
 
         for _ in changes(Path(read_meta(self.path / DATABASE)["root"]), self.path, stop):
             try:

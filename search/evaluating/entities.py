@@ -22,7 +22,7 @@ import numpy as np
 from search.bert.tagging import Tagger, chunks, field_of, load_tagger, parsed
 from search.errors import InputError, OptionalDependency
 from search.evaluating.asking import about_few, spread
-from search.evaluating.files import lines, malformed
+from search.evaluating.dataset import lines, malformed
 from search.records.evaluations import EntityEvaluation, EntityFigures, Estimate
 from search.records.reports import Progress
 from search.statistics import of_counts

@@ -15,12 +15,13 @@ from search.evaluating.asking import Plan, settings_of
 from search.evaluating.dataset import Retrieval, SentencePairs, Spans
 from search.evaluating.formats import CORPUS, read_dataset, read_questions
 from search.evaluating.retrieval import (
+    evaluate_pairs,
     evaluate_retrieval,
     evaluate_spans,
+    evaluate_whole,
     place_of_collection,
     written_corpus,
 )
-from search.evaluating.whole import evaluate_pairs, evaluate_whole
 from search.index import Index
 from search.records.evaluations import Evaluation, Setting, Task
 from search.records.options import QueryOptions, RerankOptions

@@ -30,8 +30,6 @@ from search.evaluating.dataset import (
     SentencePairs,
     Span,
     Spans,
-)
-from search.evaluating.files import (
     add_grade,
     grade_in,
     lines,

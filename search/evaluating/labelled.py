@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from search.errors import InputError
-from search.evaluating.files import malformed, named_rows
+from search.evaluating.dataset import malformed, named_rows
 from search.records.predictions import Example
 
 TEXT, LABEL, PASSAGE, PATH = "text", "label", "passage", "path"

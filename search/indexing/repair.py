@@ -25,7 +25,7 @@ from search.indexing.plan import listed
 from search.indexing.run import Run, renew_vectors
 from search.records.reports import Progress, RepairReport, RepairStep
 from search.store import lexicon, token_vectors
-from search.store.baseline import forget_baseline
+from search.store.calibration import forget_baseline, renew_baseline
 from search.store.database import (
     Connection,
     connect_to_read,
@@ -42,7 +42,6 @@ from search.store.health.kinds import EXAMPLES, Tally
 from search.store.health.rows import lenient
 from search.store.layout import is_index
 from search.store.lock import writer_lock
-from search.store.sampling import renew_baseline
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Writer
 

@@ -19,13 +19,13 @@ from search.records.documents import Passage
 from search.records.reports import Progress, Report
 from search.store import token_vectors
 from search.store.annotations import annotators, way_on
+from search.store.calibration import renew_baseline
 from search.store.checksums import content_key
 from search.store.database import all_meta, one_meta
 from search.store.faiss_file import is_whole, next_generation, write_file
 from search.store.passages import counts, skipped_groups, stored_files, tokens_beyond
-from search.store.sampling import renew_baseline
 from search.store.settings import PassageSettings, Source
-from search.store.stored_vectors import read_ann
+from search.store.vectors import read_ann
 from search.store.writer import Work, Writer, as_blob
 
 _REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew

@@ -6,13 +6,16 @@
 Each batch is committed by itself, after it was encoded, so a run that is killed loses at most one batch
 of work and no data; the next run goes on where it was. run.py does all this; here it is given a lock, a
 database, and a place to work in.
+
+`changes` tells when the files of a folder change.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,11 +29,10 @@ from search.store.annotating import annotators_of
 from search.store.annotations import way_on
 from search.store.database import last_passage_id, reading, settle
 from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work
-from search.store.layout import check_place, is_index
+from search.store.layout import check_place, is_index, warning
 from search.store.lock import writer_lock
 from search.store.settings import PassageSettings, Source
-from search.store.storage import warning
-from search.store.stored_vectors import read_ann
+from search.store.vectors import read_ann
 from search.store.writer import writing
 
 
@@ -108,3 +110,44 @@ def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
         return tuple((one.progress, way_on(one, index)) for one in annotators_of(index))
     except SearchError:
         return ()
+
+
+_TOGETHER_MS = 300  # changes that follow each other so quickly are one
+_QUIET_MS = 50  # that nothing more must come before they count
+_LOOK_UP_MS = 1000
+_LOOK_ANYWAY_SECONDS = 60.0  # because a network drive tells nothing
+
+
+def changes(folder: Path, index: Path, stop: threading.Event | None = None) -> Iterator[None]:
+    """Yield when something in the folder may have changed, once at the beginning, and every minute anyway.
+
+    Args:
+        index: if it lies inside the folder, what changes there does not count.
+        stop: ends the iteration, within a second.
+
+    Raises:
+        SearchError: the system cannot watch the folder.
+    """
+    from watchfiles import DefaultFilter, watch
+
+    watched = watch(
+        folder,
+        watch_filter=DefaultFilter(ignore_paths=[index]),
+        debounce=_TOGETHER_MS,
+        step=_QUIET_MS,
+        rust_timeout=_LOOK_UP_MS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        ignore_permission_denied=True,
+    )
+    looked = -_LOOK_ANYWAY_SECONDS
+    try:
+        for changed in watched:
+            if changed or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:
+                yield
+                looked = time.monotonic()
+    except OSError as error:
+        raise SearchError(
+            f"'{folder}' cannot be watched ({error}). Run `seewhy index` now and then instead, or allow more "
+            "watches (on Linux: sysctl fs.inotify.max_user_watches)."
+        ) from error

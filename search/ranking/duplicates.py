@@ -12,7 +12,7 @@ import numpy as np
 
 from search.errors import InputError
 from search.records.hits import Cluster, Copy
-from search.store.flat import pairs_near
+from search.store.vectors import pairs_near
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

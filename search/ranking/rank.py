@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from search.ranking.options import Ranking, Selection
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
-    from search.store.baseline import Baseline
+    from search.store.calibration import Baseline
     from search.store.protocol import Ids, Snapshot, Store, StoredPassage
 
 Among: TypeAlias = "Callable[[Snapshot], Ids | None]"

@@ -25,7 +25,7 @@ from search.store.layout import DATABASE
 from search.store.lock import writer_lock
 from search.store.passages import stored_passages
 from search.store.protocol import StoredPassage
-from search.store.stored_vectors import embeddings_of
+from search.store.vectors import embeddings_of
 from search.store.writer import Writer
 
 if TYPE_CHECKING:

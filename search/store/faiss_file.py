@@ -21,7 +21,7 @@ from typing import Any
 from search.errors import SearchError
 from search.files import sync_folder
 from search.store.files import FAISS_NAME, VECTORS, WORK, is_own_file, require_no_link
-from search.store.stored_vectors import Ann, embeddings
+from search.store.vectors import Ann, embeddings
 
 # Behind the four letters of an index's kind: dimension, count, two reserved numbers, is_trained, metric.
 _HEADER = struct.Struct("<iqqq?i")
@@ -89,7 +89,9 @@ def has_frame(file: Path, count: int, dimension: int) -> bool:
         OSError: the file is not there, or cannot be read.
     """
     n_vectors = 4 * dimension * count
-    if count < 1 or file.stat().st_size != _FRAME + n_vectors + 8 * count:  # so count is no absurd number below
+    if (
+        count < 1 or file.stat().st_size != _FRAME + n_vectors + 8 * count
+    ):  # so count is no absurd number below
         return False
     header = _HEADER.pack(dimension, count, _RESERVED, _RESERVED, True, _INNER_PRODUCT)
     head = b"IxMp" + header + b"IxFI" + header + (count * dimension).to_bytes(8, "little")

@@ -16,12 +16,12 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
 from search.records.reports import SkippedGroup, Status
 from search.store.annotations import annotators, values_by_passage
-from search.store.baseline import LoadedBaseline
+from search.store.calibration import LoadedBaseline
 from search.store.checksums import COVERED, content_key, covered, require
 from search.store.database import meta_of, one_meta
 from search.store.layout import DATABASE
 from search.store.protocol import Place, StoredPassage
-from search.store.stored_vectors import read_ann
+from search.store.vectors import read_ann
 
 if TYPE_CHECKING:
     from search.corpus import Skipped

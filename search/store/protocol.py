@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from search.encoding.fingerprint import Fingerprint
     from search.records.documents import Annotation, Annotator
     from search.records.reports import Status
-    from search.store.baseline import Baseline
+    from search.store.calibration import Baseline
     from search.store.conditions import Where
     from search.store.settings import Source
     from search.store.terms import Term

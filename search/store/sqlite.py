@@ -20,27 +20,28 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged
 from search.store import token_vectors
 from search.store.annotations import annotations_of, annotators, each_annotation
-from search.store.baseline import Baseline, LoadedBaseline
+from search.store.calibration import Baseline, LoadedBaseline
 from search.store.checksums import content_key
 from search.store.database import Reader, one_meta
 from search.store.faiss_file import LoadedVectors
-from search.store.flat import best, nearest_of
 from search.store.layout import DATABASE
 from search.store.lexicon import Lexicon
 from search.store.passages import one_passage, place_of, status_of, stored_passages
 from search.store.postings import Matches
 from search.store.protocol import Place, StoredFile, StoredPassage
 from search.store.settings import Source
-from search.store.stored_vectors import (
+from search.store.terms import Term
+from search.store.vectors import (
     Ann,
+    best,
     count_after,
     embeddings,
     embeddings_of,
     is_stored,
+    nearest_of,
     read_ann,
     without_deleted,
 )
-from search.store.terms import Term
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

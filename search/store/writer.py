@@ -26,7 +26,7 @@ from search.store import lexicon
 from search.store.checksums import Value, content_key, with_checksum
 from search.store.database import connect_to_write, has_tables, one_meta, put_meta, require_format, translated
 from search.store.schema import create
-from search.store.stored_vectors import Ann
+from search.store.vectors import Ann
 
 if TYPE_CHECKING:
     import numpy as np

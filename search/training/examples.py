@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from search.errors import InputError
-from search.evaluating.files import malformed, named_rows, objects
+from search.evaluating.dataset import malformed, named_rows, objects
 from search.evaluating.formats import CORPUS, QRELS, QUERIES, is_beir, read_beir
 from search.files import sha256_of
 from search.records.evaluations import TrainingFile

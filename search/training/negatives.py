@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from search.errors import InputError
-from search.evaluating.whole import too_long
+from search.evaluating.retrieval import too_long
 from search.index import Index
 from search.records.evaluations import TrainingFile
 from search.records.reports import Progress

@@ -14,7 +14,7 @@ from search.encoding import Encoder
 from search.encoding.encoder import Role
 from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError, OptionalDependency
-from search.evaluating.whole import too_long
+from search.evaluating.retrieval import too_long
 from search.records.evaluations import CurvePoint, Objective, TrainingFile, TrainingReport
 from search.records.reports import Progress
 from search.training.work import WorkFolder

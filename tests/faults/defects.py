@@ -175,7 +175,7 @@ def rows_trusted() -> Iterator[None]:
 @_planted
 def tombstones_ignored() -> Iterator[None]:
     """Passages that were deleted since the FAISS file was written are still found in it, and nobody looks."""
-    from search.store.stored_vectors import is_stored, without_deleted
+    from search.store.vectors import is_stored, without_deleted
 
     with _everywhere(without_deleted, lambda _, near: near), _everywhere(is_stored, lambda *_: True):
         yield

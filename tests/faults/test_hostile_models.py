@@ -18,7 +18,7 @@ from search import Index, IndexDamaged, SearchError
 from search.encoding import Encoder
 from search.store.checksums import row_checksum
 from search.store.faiss_file import has_frame
-from search.store.stored_vectors import read_ann
+from search.store.vectors import read_ann
 from tests.conftest import Run, save_tiny_bert
 
 

@@ -19,7 +19,7 @@ from search.store.layout import DATABASE
 from search.store.lock import writer_lock
 from search.store.schema import create
 from search.store.settings import PassageSettings, Source
-from search.store.stored_vectors import read_ann
+from search.store.vectors import read_ann
 
 
 def build(folder: Path, model: Path, **options: Any) -> Report:

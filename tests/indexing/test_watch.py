@@ -62,7 +62,7 @@ def test_it_goes_on_after_an_error(
 
 
 def test_what_changes_in_the_index_itself_is_no_change(notes: Path, tiny_model: Path) -> None:
-    from search.indexing.watch import changes
+    from search.indexing.update import changes
 
     inside = Index.build(notes, model=str(tiny_model), index=str(notes / "my-index"))
     stop = threading.Event()

@@ -48,7 +48,7 @@ def brute_force(vectors: np.ndarray, threshold: float) -> set[tuple[int, ...]]:
 def test_clusters_are_those_of_brute_force(
     seed: int, d: int, threshold: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.store.flat._ROWS_AT_ONCE", 50)  # several blocks, also uneven ones
+    monkeypatch.setattr("search.store.vectors._ROWS_AT_ONCE", 50)  # several blocks, also uneven ones
     monkeypatch.setattr("search.ranking.duplicates._AT_ONCE", 70)
     vectors = planted(seed, 333, d, 0.15)
     found = clusters(vectors, threshold)

@@ -18,11 +18,10 @@ import pytest
 from search import Hit, Index
 from search.encoding import Encoder
 from search.indexing import run
-from search.store import sampling
-from search.store.baseline import PAIRS_NEEDED
+from search.store import calibration
+from search.store.calibration import PAIRS_NEEDED, hubs, sampled
 from search.store.checksums import row_checksum
 from search.store.database import connect_to_read
-from search.store.sampling import hubs, sampled
 from tests.store.crowd import crowd
 
 ASKED = "find the key to the door"
@@ -143,7 +142,7 @@ def test_a_run_that_changes_nothing_takes_no_sample(
     def fail(*_: object) -> None:
         raise AssertionError("a sample was taken")
 
-    monkeypatch.setattr(sampling, "sampled", fail)
+    monkeypatch.setattr(calibration, "sampled", fail)
     Index.build(tmp_path / "crowd")
     Index.build(notes)
     assert (row(large), row(small)) == before
@@ -348,4 +347,4 @@ def test_a_hit_says_that_it_is_a_hub(tmp_path: Path, tiny_model: Path) -> None:
 
 
 def test_the_run_takes_the_sample_after_the_passages() -> None:
-    assert run.renew_baseline is sampling.renew_baseline
+    assert run.renew_baseline is calibration.renew_baseline

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from search import Index
-from search.store.storage import warning
+from search.store.layout import warning
 
 
 def mount(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[str, str, str]) -> None:

@@ -13,7 +13,7 @@ from search.store.database import connect_to_write, count_anew
 from search.store.faiss_file import write_file
 from search.store.schema import create
 from search.store.sqlite import SQLiteStore
-from search.store.stored_vectors import Ann
+from search.store.vectors import Ann
 from search.store.writer import Writer
 from tests.ranking.stored import nearest
 

@@ -11,7 +11,7 @@ import pytest
 
 from search import Encoder, Index
 from search.errors import InputError
-from search.evaluating.whole import too_long
+from search.evaluating.retrieval import too_long
 from search.training import train
 from search.training.examples import Example, Examples, key_of
 from search.training.negatives import NEAREST, with_negatives

@@ -15,14 +15,14 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.store import lexicon
-from search.store.baseline import read_baseline
+from search.store.calibration import read_baseline
 from search.store.faiss_file import LoadedVectors
 from search.store.files import FAISS_NAME, leftovers
 from search.store.health.kinds import Tally
 from search.store.health.rows import ROWS_AT_ONCE, settings, snapshot
 from search.store.lock import is_being_written
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
-from search.store.stored_vectors import Ann, read_ann
+from search.store.vectors import Ann, read_ann
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
