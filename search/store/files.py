@@ -107,13 +107,17 @@ def _faiss_files(index: Path) -> list[Path]:
     require_no_link(folder, folder=True)
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if FAISS_NAME.fullmatch(path.name))
+    return sorted(path for path in folder.iterdir() if FAISS_NAME.fullmatch(path.name) and not _is_folder(path))
 
 
 def _unlink(path: Path) -> None:
     """Delete a file, or a link itself; a folder of that name stays."""
-    if os.path.lexists(path) and not (path.is_dir() and not path.is_symlink()):
+    if not _is_folder(path):
         path.unlink(missing_ok=True)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _remove_if_empty(folder: Path) -> None:
