@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -27,6 +28,9 @@ DatabaseError = sqlite3.DatabaseError
 SCHEMA_VERSION = 5
 _WAIT_SECONDS = 60.0
 _REPAIR = "seewhy repair"
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_NAME_END = struct.Struct(">II8s")  # of a journal that names a file; see sqlite.org/fileformat2.html
+_LONGEST_NAME = 1 << 16  # SQLite's own limit is lower
 _KINDS: dict[str, type] = {
     "root": str, "fingerprint": dict, "source": dict, "passages": int, "last_passage": int,
 }  # fmt: skip
@@ -296,9 +300,36 @@ def settle(database: Path) -> None:
 
 
 def _require_own(database: Path) -> None:
-    """Refuse a database or a journal that is a link."""
-    for path in (database, database.with_name(f"{database.name}-journal")):
+    """Refuse a database or a journal that is a link, and a journal that names a file.
+
+    SQLite deletes the file that a killed writer's journal names as the one above it, wherever that lies. Only
+    transactions over several databases write such a name, and this program makes none.
+    """
+    journal = database.with_name(f"{database.name}-journal")
+    for path in (database, journal):
         require_no_link(path)
+    with suppress(OSError):  # what cannot be read, SQLite cannot read either
+        if _names_a_file(journal):
+            raise IndexDamaged(
+                f"'{journal}' names another file, which SQLite would delete; seewhy writes no such journal. Nothing "
+                "was changed. See where it came from, and make the index again with: seewhy index FOLDER --rebuild"
+            )
+
+
+def _names_a_file(journal: Path) -> bool:
+    """Whether a journal ends as SQLite's does that has a super-journal: name, length, checksum, magic number."""
+    size = journal.stat().st_size
+    with journal.open("rb") as stream:
+        stream.seek(max(0, size - _NAME_END.size))
+        end = stream.read()
+        if len(end) < _NAME_END.size:
+            return False
+        length, checksum, magic = _NAME_END.unpack(end)
+        if magic != _JOURNAL_MAGIC or not 0 < length <= min(size - _NAME_END.size, _LONGEST_NAME):
+            return False
+        stream.seek(size - _NAME_END.size - length)
+        name = stream.read(length)
+    return sum(byte - 256 * (byte > 127) for byte in name) % 2**32 == checksum
 
 
 def _connect(database: Path, mode: str) -> sqlite3.Connection:

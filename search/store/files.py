@@ -107,7 +107,9 @@ def _faiss_files(index: Path) -> list[Path]:
     require_no_link(folder, folder=True)
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if FAISS_NAME.fullmatch(path.name) and not _is_folder(path))
+    return sorted(
+        path for path in folder.iterdir() if FAISS_NAME.fullmatch(path.name) and not _is_folder(path)
+    )
 
 
 def _unlink(path: Path) -> None:

@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,17 +21,21 @@ import pytest
 from search import Index, IndexDamaged, SearchError
 from search.indexing.check import check
 from search.indexing.repair import repair
-from search.store import faiss_file, files, lock
+from search.store import database, faiss_file, files, lock
 from search.store.files import DATABASE, HOLDER, JOURNAL, LOCK, OWN_NAMES, VECTORS, WORK
 from search.store.lock import is_being_written, writer_lock
 from tests.store import damage
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows lets only administrators make symbolic links")
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="Windows lets only administrators make symbolic links"
+)
 
 FAISS = "g7-0123456789abcdef.faiss"
 BESIDE = f"{VECTORS}/{FAISS}"
 NAMED = f"{VECTORS}/the one that index.db names"
 PLACES = [*sorted(OWN_NAMES), NAMED, BESIDE, *(f"{WORK}/{name}" for name in (DATABASE, JOURNAL, FAISS))]
+
+MAGIC = bytes.fromhex("d9d505f920a163d7")  # of a journal of SQLite
 
 Tree = dict[str, tuple[int, int, int, bytes]]
 
@@ -191,6 +198,51 @@ def test_a_folder_with_the_name_of_a_faiss_file_is_no_leftover_to_delete(own: tu
         command()
     assert tree(inside) == before
     assert check(index).ok
+
+
+def left_by_a_killed_writer(index: Path, victim: Path) -> bytes:
+    """A journal that SQLite rolls back, and that names a file as SQLite does in a transaction over several."""
+    code = """if True:
+        import os, sqlite3, sys
+        connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+        connection.executescript("PRAGMA cache_size = 1; BEGIN; CREATE TABLE many (a);")
+        connection.executemany("INSERT INTO many VALUES (?)", [("x" * 3000,)] * 99)
+        connection.execute("UPDATE files SET size = size + 1")
+        connection.execute("UPDATE many SET a = 'y' || a")
+        os._exit(0)"""
+    subprocess.run([sys.executable, "-c", code, index / DATABASE], check=True)
+    journal, name = (index / JOURNAL).read_bytes(), os.fsencode(victim)
+    assert journal.startswith(MAGIC)
+    page = struct.unpack(">H", (index / DATABASE).read_bytes()[16:18])[0]
+    end = struct.pack(">II", len(name), sum(byte - 256 * (byte > 127) for byte in name) % 2**32)
+    return journal + struct.pack(">I", 0x40000000 // page + 1) + name + end + MAGIC
+
+
+@pytest.mark.parametrize("command", ["status", "query", "check", "index", "repair", "rebuild"])
+def test_a_journal_that_names_a_file_deletes_nothing(own: tuple[Path, Path], command: str) -> None:
+    notes, index = own
+    victim = outside(index)
+    victim.write_bytes(b"private\0")
+    before = tree(victim)
+    (index / JOURNAL).write_bytes(left_by_a_killed_writer(index, victim))
+    with suppress(SearchError):
+        commands(notes, index)[command]()
+    assert tree(victim) == before
+    if command == "rebuild":
+        assert check(index).ok
+    else:
+        with pytest.raises(IndexDamaged, match="names another file"):
+            Index.open(index)
+
+
+def test_that_journal_would_delete_it(own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, index = own
+    victim = outside(index)
+    victim.write_bytes(b"private\0")
+    (index / JOURNAL).write_bytes(left_by_a_killed_writer(index, victim))
+    monkeypatch.setattr(database, "_names_a_file", lambda journal: False)
+    Index.open(index).status()
+    assert not victim.exists()
 
 
 @pytest.mark.parametrize(("place", "command"), [(VECTORS, "repair"), (WORK, "index"), (HOLDER, "lock")])
