@@ -222,7 +222,7 @@ class Machine(Edits):
         if how == "delete":
             file.unlink()
         else:
-            if how == "flip" and data:
+            if how == "flip" and len(data) > 9:
                 data[9] ^= 4  # of the header: what a run looks at, and mends
             file.write_bytes(bytes({"truncate": data[: len(data) // 2], "empty": b"", "flip": data}[how]))
         self.harmed, self.reader = True, None
