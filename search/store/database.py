@@ -321,7 +321,7 @@ def _names_a_file(journal: Path) -> bool:
     size = journal.stat().st_size
     with journal.open("rb") as stream:
         stream.seek(max(0, size - _NAME_END.size))
-        end = stream.read()
+        end = stream.read(_NAME_END.size)  # no more, if a writer goes on with it just now
         if len(end) < _NAME_END.size:
             return False
         length, checksum, magic = _NAME_END.unpack(end)

@@ -259,3 +259,18 @@ def test_the_decoys_would_show_it(
     with suppress(SearchError, OSError):
         commands(notes, index)[command]()
     assert tree(target) != before
+
+
+def test_a_journal_that_grows_while_it_is_looked_at_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer may go on with it between the look at its size and at its end."""
+    from search.store import database
+
+    journal = tmp_path / "index.db-journal"
+    journal.write_bytes(b"\0" * 100)
+    before = journal.stat()
+    journal.write_bytes(b"\0" * 300)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", lambda *_, **__: before)
+        assert not database._names_a_file(journal)
