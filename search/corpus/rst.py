@@ -19,7 +19,7 @@ _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 def document(path: str, decoded: Decoded) -> Document:
     """One reStructuredText file.
 
-    The header (see `header.py`) lies outside all sections; where it stands below the document's
+    The header (see `fields_at`) lies outside all sections; where it stands below the document's
     title, so does that title. The title is the header's Title, as "PEP 8: ..." where it also has a
     PEP number, else the first heading, else the file's stem. A file that docutils cannot parse
     keeps all of its text, in one section.

@@ -1,4 +1,4 @@
-"""The FAISS file: a cache of the embeddings in index.db, in a form that is quick to search (flat.py).
+"""The FAISS file: a cache of the embeddings in index.db, in a form that is quick to search (vectors.py).
 
 It is immutable. A new one is written beside it, forced to disk, and only then named in index.db. FAISS trusts what it
 is given and believes a header that promises 2**60 vectors, so before it parses the file its size and all of it that is

@@ -1,9 +1,7 @@
-"""Is an index what was written, and if not, what can be done about it?
+"""What `seewhy check` and `seewhy repair` need of the database; the two are in search/indexing/, as they read files.
 
-kinds.py      what can be wrong, by kind, and how often each was found
-check.py      all of the checks, in order; examine*.py make them: rows, vectors, source files
-repair.py     the way in; repair_run.py one repair with the lock held
-mend.py       damaged rows: encode again, or mark the file to be read again
-salvage.py    a database that SQLite cannot read -> a new one with what can be read of it
-proof.py      which model made the embeddings of an index that no longer says so
+kinds.py    what can be wrong, by kind, and how often each was found
+rows.py     every row of index.db, looked at
+derived.py  what is derived of the rows: FAISS file, queries, words, token vectors, random pairs; and own files
+mend.py     the single steps of a repair
 """
