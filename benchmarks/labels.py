@@ -7,8 +7,8 @@ line, and mapping.txt, which names the numbers. They are written into a CSV file
 `search.bert.train_labels` does what `seewhy label train` does with it: logistic regression on embeddings of unit
 length, stratified cross-validation, several divisions into folds, 95 % bootstrap intervals over examples.
 
-Printed are accuracy and macro F1 of each pooling, how far above the majority class the accuracy is, the expected
-calibration error, and the paired differences to the first pooling. The last line is what scikit-learn's own
+Printed are accuracy and macro F1 of each pooling, how far above the majority class the accuracy is, and the expected
+calibration error. The last line is what scikit-learn's own
 `cross_val_score` gives with its defaults, folds in the order of the file and no shuffling, for the first pooling.
 """
 
@@ -44,18 +44,21 @@ def main() -> None:
         write_csv(args.folder, file)
         examples = read_examples(file)
     started = time.perf_counter()
-    found = train_labels(
-        examples,
-        model=args.model,
-        poolings=args.poolings,
-        name="sentiment",
-        folds=args.folds,
-        repeats=args.repeats,
-        seed=args.seed,
-        source=args.folder.name,
-        offline=True,
-    ).training
-    first = found.report
+    found = [
+        train_labels(
+            examples,
+            model=args.model,
+            pooling=pooling,
+            name="sentiment",
+            folds=args.folds,
+            repeats=args.repeats,
+            seed=args.seed,
+            source=args.folder.name,
+            offline=True,
+        ).training
+        for pooling in args.poolings
+    ]
+    first = found[0].report
     classes = ", ".join(f"{one.label} {one.support}" for one in first.by_class)
     print(
         f"{first.examples:,} texts, {classes}; {first.model}, "
@@ -65,16 +68,14 @@ def main() -> None:
         "| pooling | accuracy | above the majority class | macro F1 | calibration error |\n|---|---|---|---|---|"
     )
     print(f"| (always '{first.majority}') | {first.majority_accuracy:.4f} | | | |")
-    for one in found.reports:
+    for one in (training.report for training in found):
         above = 100 * (one.accuracy.mean - one.majority_accuracy)
         print(
             f"| {one.pooling} | {interval(one.accuracy)} | {above:+.1f} points | {interval(one.macro_f1)} | "
             f"{one.calibration.error:.4f} |"
         )
     print()
-    for gap in found.comparisons:
-        print(f"{gap.other} less {gap.baseline}, {gap.metric}: {interval(gap.difference)}, p = {gap.p:.4f}")
-    for note in found.notes:
+    for note in dict.fromkeys(note for training in found for note in training.notes):
         print(f"note: {note}")
     print(f"scikit-learn, folds in the order of the file: {in_order(examples, first.pooling, args):.4f}")
 

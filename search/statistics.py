@@ -3,7 +3,6 @@
     mean_of(values)             a mean, its BCa bootstrap interval
     compared(...)               two settings on the same queries, a paired randomization test
     of_counts(counts, figure)   a figure of summed counts (accuracy, macro F1), its bootstrap interval
-    compared_counts(...)        two of these on the same examples
     spearman, pearson           correlations, their intervals
 
 Every resampling has a seed, so the same data give the same interval.
@@ -175,55 +174,6 @@ def of_counts(
     found = np.concatenate([figure(sums) for sums in _resampled(counts, resamples, seed)])
     low, high = np.nanquantile(found, [0.025, 0.975])
     return Estimate(value, float(low), float(high))
-
-
-def compared_counts(
-    metric: str,
-    names: tuple[str, str],
-    baseline: NDArray[np.float64],
-    other: NDArray[np.float64],
-    right: tuple[NDArray[np.float64], NDArray[np.float64]],
-    figure: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    *,
-    resamples: int = 9999,
-    seed: int = 0,
-) -> Comparison:
-    """Two ways on the same examples, by a figure of summed counts.
-
-    The interval of the difference resamples examples, both ways together. The p-value is that of a paired
-    randomization test as in `compared`: each example's counts could as well be exchanged between the two.
-
-    Args:
-        names: of the baseline and of the other.
-        baseline, other: (n, k) counts of the same examples in the same order.
-        right: (n,) of the baseline and of the other, how right each example is, to count who is better.
-        figure: as for `of_counts`.
-    """
-    k = baseline.shape[1]
-
-    def gap(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        return figure(sums[:, k:]) - figure(sums[:, :k])
-
-    both = np.hstack([baseline, other])
-    difference = of_counts(both, gap, resamples=resamples, seed=seed)
-    kinds, many = np.unique(both, axis=0, return_counts=True)
-    swapped = np.hstack([kinds[:, k:], kinds[:, :k]])
-    chance, as_large = np.random.default_rng(seed), 0
-    for start in range(0, resamples, _AT_ONCE):
-        exchanged = chance.binomial(many, 0.5, size=(min(_AT_ONCE, resamples - start), len(many)))
-        gaps = gap((many - exchanged) @ kinds + exchanged @ swapped)
-        # A hair less, as sums in another order differ in the last digit.
-        as_large += int(np.count_nonzero(np.abs(gaps) >= abs(difference.mean) - 1e-12))
-    return Comparison(
-        metric=metric,
-        baseline=names[0],
-        other=names[1],
-        difference=difference,
-        p=float((as_large + 1) / (resamples + 1)),
-        better=int(np.count_nonzero(right[1] > right[0])),
-        worse=int(np.count_nonzero(right[1] < right[0])),
-        equal=int(np.count_nonzero(right[1] == right[0])),
-    )
 
 
 def _resampled(counts: NDArray[np.float64], resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:

@@ -24,7 +24,6 @@ from search.annotating.labelled_examples import (
     calibration,
     check_classes,
     class_figures,
-    comparisons,
     embedded,
     gathered,
     macro_f1,
@@ -34,7 +33,6 @@ from search.bert.heads import softmax
 from search.bert.linear_head import LinearHead
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL
-from search.encoding.pooling import check_pooling
 from search.errors import InputError
 from search.records.predictions import Example, LabelReport, LabelTraining
 from search.records.reports import Progress
@@ -84,7 +82,7 @@ def train_labels(
     *,
     index: str | Path | None = None,
     model: str | None = None,
-    poolings: Sequence[str] = (),
+    pooling: str | None = None,
     name: str = "label",
     folds: int = 5,
     repeats: int = 10,
@@ -106,7 +104,7 @@ def train_labels(
         index: whose embeddings are used, and whose encoder; a folder, path or name as for `Index.open`. Texts that it
             does not hold are encoded.
         model: the encoder without an index; None takes the default model.
-        poolings: of the embeddings. None takes the index's or the model's own; several are compared with the first.
+        pooling: of the embeddings; None takes the index's or the model's own.
         name: of what is labelled, "sentiment".
         folds, repeats, seed: of the cross-validation.
         c: inverse strength of the regularisation, > 0.
@@ -129,25 +127,13 @@ def train_labels(
     named = [each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples]
     found = gathered(named, place)
     check_classes(found, folds)
-    asked: list[str | None] = [*dict.fromkeys(map(check_pooling, poolings))] or [None]
-    encoders = [_encoder(made, model, pooling, offline, engine) for pooling in asked]
-    vectors, judged = [], []
-    for encoder in encoders:
-        from_index = place if made is not None and same_kind(made, encoder) else None
-        vectors.append(embedded(found.items, encoder, from_index, truncate=truncate, progress=progress))
-        judged.append(_judged(found, vectors[-1].vectors, way, progress))
-    reports = [_report(found, *each, way) for each in zip(encoders, judged, strict=True)]
-    training = LabelTraining(
-        name=name,
-        source=source,
-        reports=tuple(reports),
-        comparisons=comparisons([encoder.pooling for encoder in encoders], judged, seed),
-        reused=vectors[0].reused,
-        encoded=vectors[0].encoded,
-        notes=tuple(_notes(found, vectors[0], reports)),
-    )
-    head = _kept(found, vectors[0].vectors, encoders[0], training)
-    return TrainedHead(head, training)
+    encoder = _encoder(made, model, pooling, offline, engine)
+    from_index = place if made is not None and same_kind(made, encoder) else None
+    known = embedded(found.items, encoder, from_index, truncate=truncate, progress=progress)
+    report = _report(found, encoder, _judged(found, known.vectors, way, progress), way)
+    notes = tuple(_notes(found, known, report))
+    training = LabelTraining(name, source, report, known.reused, known.encoded, notes)
+    return TrainedHead(_kept(found, known.vectors, encoder, training), training)
 
 
 def _encoder(
@@ -252,7 +238,7 @@ def _report(found: Gathered, encoder: Encoder, judged: HeldOut, way: _Way) -> La
     )
 
 
-def _notes(found: Gathered, vectors: Embedded, reports: Sequence[LabelReport]) -> Iterator[str]:
+def _notes(found: Gathered, vectors: Embedded, report: LabelReport) -> Iterator[str]:
     if found.repeated:
         many = "1 example repeats" if found.repeated == 1 else f"{found.repeated:,} examples repeat"
         yield f"{many} a text with the same label and {'counts' if found.repeated == 1 else 'count'} once"
@@ -261,12 +247,11 @@ def _notes(found: Gathered, vectors: Embedded, reports: Sequence[LabelReport]) -
     if vectors.cut:
         many = "1 text is" if vectors.cut == 1 else f"{vectors.cut:,} texts are"
         yield f"{many} longer than the model reads; the beginning of each was read"
-    for report in reports:
-        if report.unconverged:
-            yield (
-                f"{report.pooling}: {report.unconverged} of {report.folds * report.repeats} fits stopped at "
-                f"{_MOST_ITERATIONS:,} iterations before they had converged; take a smaller C"
-            )
+    if report.unconverged:
+        yield (
+            f"{report.pooling}: {report.unconverged} of {report.folds * report.repeats} fits stopped at "
+            f"{_MOST_ITERATIONS:,} iterations before they had converged; take a smaller C"
+        )
     if len(found.items) < 100:
         yield f"with only {len(found.items)} examples the intervals are rough"
 

@@ -20,10 +20,8 @@ import numpy as np
 from search.encoding import Encoder, Fingerprint
 from search.encoding.tokenizer import with_context
 from search.errors import InputError, TextTooLong
-from search.records.evaluations import Comparison
 from search.records.predictions import Calibration, CalibrationBin, ClassFigures, Example
 from search.records.reports import Progress
-from search.statistics import compared_counts
 from search.store.checksums import content_key
 from search.store.sqlite import SQLiteStore
 
@@ -287,10 +285,6 @@ class HeldOut:
             np.add.at(counts, (self.groups, 2 * c + self.truth), share)
         return counts.round(12)  # so that examples that are alike are equal
 
-    def right_by_group(self) -> NDArray[np.float64]:
-        """(groups,) how many of its examples are right, the mean of the repeats."""
-        return np.asarray(self.by_group()[:, : self.classes].sum(axis=1))
-
     def confusion(self) -> NDArray[np.float64]:
         """(c, c) examples by true class (rows) and by what was said (columns), the mean of the repeats."""
         found = np.zeros((self.classes, self.classes))
@@ -318,19 +312,11 @@ def macro_f1(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def class_figures(confusion: NDArray[np.float64], classes: Sequence[str]) -> tuple[ClassFigures, ...]:
     """Precision, recall and F1 of every class; 0 where a class is never predicted, as scikit-learn has it."""
-    found = []
-    for i, name in enumerate(classes):
-        hits, predicted, true = confusion[i, i], confusion[:, i].sum(), confusion[i].sum()
-        found.append(
-            ClassFigures(
-                label=name,
-                precision=float(hits / predicted) if predicted else 0.0,
-                recall=float(hits / true) if true else 0.0,
-                f1=float(2 * hits / (predicted + true)) if predicted + true else 0.0,
-                support=round(float(true)),
-            )
-        )
-    return tuple(found)
+    hits, predicted, true = confusion.diagonal(), confusion.sum(axis=0), confusion.sum(axis=1)
+    pairs = ((hits, predicted), (hits, true), (2 * hits, predicted + true))
+    shares = [np.divide(a, b, out=np.zeros_like(b), where=b > 0).tolist() for a, b in pairs]
+    support = [round(number) for number in true.tolist()]
+    return tuple(ClassFigures(*row) for row in zip(classes, *shares, support, strict=True))
 
 
 def calibration(confidences: NDArray[np.float64], right: NDArray[np.bool_], bins: int = _BINS) -> Calibration:
@@ -350,21 +336,3 @@ def calibration(confidences: NDArray[np.float64], right: NDArray[np.bool_], bins
         found.append(CalibrationBin(i / bins, (i + 1) / bins, int(mine.sum()), said, was))
         error += float(mine.mean()) * abs(was - said)
     return Calibration(tuple(found), error)
-
-
-def comparisons(names: Sequence[str], held_out: Sequence[HeldOut], seed: int) -> tuple[Comparison, ...]:
-    """Every way after the first with the first, on the same examples."""
-    first = held_out[0]
-    return tuple(
-        compared_counts(
-            metric,
-            (names[0], name),
-            first.by_group(),
-            other.by_group(),
-            (first.right_by_group(), other.right_by_group()),
-            figure,
-            seed=seed,
-        )
-        for name, other in zip(names[1:], held_out[1:], strict=True)
-        for metric, figure in (("accuracy", accuracy), ("macro_f1", macro_f1))
-    )

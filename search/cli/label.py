@@ -50,12 +50,7 @@ def label_train(
         ),
     ] = None,
     pooling: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="mean, cls, pooler, max or mean_sqrt_len. Repeated, the others are compared with the first, which is "
-            "the head's.",
-            rich_help_panel=MODEL,
-        ),
+        str | None, typer.Option(help="mean, cls, pooler, max or mean_sqrt_len.", rich_help_panel=MODEL)
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the division.", rich_help_panel=VALIDATION)] = 5,
     repeats: Annotated[
@@ -87,7 +82,7 @@ def label_train(
             examples,
             index=_index_of(index.index, encoder, any(example.text is None for example in examples)),
             model=encoder,
-            poolings=pooling or (),
+            pooling=pooling,
             name=name,
             folds=folds,
             repeats=repeats,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from search.records.evaluations import Comparison, Estimate
+    from search.records.evaluations import Estimate
     from search.records.tokens import Token, Word
 
 
@@ -279,24 +279,17 @@ class LabelTraining:
     Attributes:
         name: of the label.
         source: where the examples come from, "" for none.
-        reports: one a pooling; the head was trained on the embeddings of the first.
-        comparisons: every later pooling with the first, accuracy and macro F1.
-        reused: embeddings that were taken from the index; `encoded` went through the model. Of the first pooling.
+        report: how good it is.
+        reused: embeddings that were taken from the index; `encoded` went through the model.
         notes: sentences about what has to be known to read the figures.
     """
 
     name: str
     source: str
-    reports: tuple[LabelReport, ...]
-    comparisons: tuple[Comparison, ...]
+    report: LabelReport
     reused: int
     encoded: int
     notes: tuple[str, ...] = ()
-
-    @property
-    def report(self) -> LabelReport:
-        """Of the first pooling."""
-        return self.reports[0]
 
 
 @dataclass(frozen=True, eq=False)

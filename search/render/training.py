@@ -11,7 +11,7 @@ from rich.text import Text
 
 from search.records.evaluations import Estimate, TrainingReport
 from search.records.predictions import LabelReport, LabelTraining
-from search.render.evaluation import compared_parts, interval
+from search.render.evaluation import interval
 from search.render.format import duration, escape, one_line, shown_path
 from search.render.terminal import Canvas, bar, grid, number
 
@@ -115,20 +115,15 @@ def curve_range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def label_training(trained: LabelTraining, *, width: int = 80, colour: bool = False) -> str:
-    """The figures, side by side where there are several poolings; classes, confusion and calibration of the first."""
+    """The figures; classes, confusion and calibration."""
     canvas = Canvas(width, colour)
     report = trained.report
     canvas.line(one_line(trained.name), style="bold")
     canvas.line(_examples_line(trained), style="dim")
     canvas.line(_judged_line(report), style="dim")
     canvas.gap()
-    _draw_figures(canvas, trained.reports)
-    if trained.comparisons:
-        canvas.gap()
-    for comparison in trained.comparisons:
-        said, (gap, _), ends = compared_parts(comparison, comparison.metric.replace("_f1", " F1"))
-        canvas.line(f"{said}{gap}{ends}")
-    canvas.title(f"By class ({report.pooling})" if len(trained.reports) > 1 else "By class")
+    _draw_figures(canvas, report)
+    canvas.title("By class")
     _draw_classes(canvas, report)
     _draw_confusion(canvas, report)
     _draw_calibration(canvas, report)
@@ -159,24 +154,16 @@ def _judged_line(report: LabelReport) -> str:
     )
 
 
-def _draw_figures(canvas: Canvas, reports: Sequence[LabelReport]) -> None:
-    several = len(reports) > 1
-    names = [Column(no_wrap=True), *([Column("pooling")] if several else [])]
-    table = grid(*names, number("figure"), Column("95 % interval"))
-    first = reports[0]
-
-    def add(name: str, report: LabelReport, figure: float, rest: str, pooling: str) -> None:
-        cells = [name if report is first else "", *([pooling] if several else [])]
-        table.add_row(*cells, Text(f"{figure:.4f}", style="bold"), Text(rest, style="dim"))
-
-    for report in reports:
-        add("accuracy", report, report.accuracy.mean, interval(report.accuracy), report.pooling)
-    for report in reports:
-        add("macro F1", report, report.macro_f1.mean, interval(report.macro_f1), report.pooling)
-    always = f"accuracy of always '{one_line(first.majority)}'"
-    add("majority class", first, first.majority_accuracy, always, "")  # the same for all
-    for report in reports:
-        add("calibration error", report, report.calibration.error, "", report.pooling)
+def _draw_figures(canvas: Canvas, report: LabelReport) -> None:
+    table = grid(Column(no_wrap=True), number("figure"), Column("95 % interval"))
+    always = f"accuracy of always '{one_line(report.majority)}'"
+    for name, figure, rest in (
+        ("accuracy", report.accuracy.mean, interval(report.accuracy)),
+        ("macro F1", report.macro_f1.mean, interval(report.macro_f1)),
+        ("majority class", report.majority_accuracy, always),
+        ("calibration error", report.calibration.error, ""),
+    ):
+        table.add_row(name, Text(f"{figure:.4f}", style="bold"), Text(rest, style="dim"))
     canvas.table(table)
 
 
