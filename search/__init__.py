@@ -32,30 +32,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from search.encoding import Encoder, Fingerprint
-    from search.errors import (
-        FingerprintMismatch,
-        IndexDamaged,
-        IndexLocked,
-        IndexNotFound,
-        IndexOutdated,
-        InputError,
-        ModelError,
-        OptionalDependency,
-        ReadError,
-        SearchError,
-        TextTooLong,
-    )
-    from search.evaluating.evaluation import evaluate
-    from search.index import Index
-    from search.ranking.question import Question
-    from search.records.comparisons import Contrast, WhyNot
-    from search.records.evaluations import Evaluation
-    from search.records.explanations import Audit, Explanation
-    from search.records.hits import Cluster, Hit, Surroundings
-    from search.records.reports import Changes, CheckReport, Finding, Progress, RepairReport, Report, Status
-    from search.records.tokens import Token, TokenVectors
-    from search.texts import explain, similarity
+    from search.encoding import Encoder as Encoder
+    from search.encoding import Fingerprint as Fingerprint
+    from search.errors import FingerprintMismatch as FingerprintMismatch
+    from search.errors import IndexDamaged as IndexDamaged
+    from search.errors import IndexLocked as IndexLocked
+    from search.errors import IndexNotFound as IndexNotFound
+    from search.errors import IndexOutdated as IndexOutdated
+    from search.errors import InputError as InputError
+    from search.errors import ModelError as ModelError
+    from search.errors import OptionalDependency as OptionalDependency
+    from search.errors import ReadError as ReadError
+    from search.errors import SearchError as SearchError
+    from search.errors import TextTooLong as TextTooLong
+    from search.evaluating.evaluation import evaluate as evaluate
+    from search.index import Index as Index
+    from search.ranking.question import Question as Question
+    from search.records.comparisons import Contrast as Contrast
+    from search.records.comparisons import WhyNot as WhyNot
+    from search.records.evaluations import Evaluation as Evaluation
+    from search.records.explanations import Audit as Audit
+    from search.records.explanations import Explanation as Explanation
+    from search.records.hits import Cluster as Cluster
+    from search.records.hits import Hit as Hit
+    from search.records.hits import Surroundings as Surroundings
+    from search.records.reports import Changes as Changes
+    from search.records.reports import CheckReport as CheckReport
+    from search.records.reports import Finding as Finding
+    from search.records.reports import Progress as Progress
+    from search.records.reports import RepairReport as RepairReport
+    from search.records.reports import Report as Report
+    from search.records.reports import Status as Status
+    from search.records.tokens import Token as Token
+    from search.records.tokens import TokenVectors as TokenVectors
+    from search.texts import explain as explain
+    from search.texts import similarity as similarity
 
 _HOLDS = {
     "index": "Index",
@@ -75,43 +86,7 @@ _HOLDS = {
 _HOME = {name: f"search.{module}" for module, names in _HOLDS.items() for name in names.split()}
 
 __version__ = "0.1.0"
-__all__ = [
-    "Audit",
-    "Changes",
-    "CheckReport",
-    "Cluster",
-    "Contrast",
-    "Encoder",
-    "Evaluation",
-    "Explanation",
-    "Finding",
-    "Fingerprint",
-    "FingerprintMismatch",
-    "Hit",
-    "Index",
-    "IndexDamaged",
-    "IndexLocked",
-    "IndexNotFound",
-    "IndexOutdated",
-    "InputError",
-    "ModelError",
-    "OptionalDependency",
-    "Progress",
-    "Question",
-    "ReadError",
-    "RepairReport",
-    "Report",
-    "SearchError",
-    "Status",
-    "Surroundings",
-    "TextTooLong",
-    "Token",
-    "TokenVectors",
-    "WhyNot",
-    "evaluate",
-    "explain",
-    "similarity",
-]
+__all__ = [*_HOME]
 
 
 def __getattr__(name: str) -> Any:

@@ -29,15 +29,21 @@ part of a score: how a score is made up is told by `search.explain`.
 from importlib import import_module
 from typing import Any
 
-from search.bert.answering import answer
-from search.bert.checkpoint import FAMILIES
-from search.bert.classifying import label
-from search.bert.contexts import in_contexts
-from search.bert.inspecting import attention, inspect
-from search.bert.linear_head import LinearHead, explain_label, load_linear_head
-from search.bert.pretraining import fill, next_sentence, next_sentences
-from search.bert.tagging import tag
-from search.bert.tokenizing import compare_tokenizers, tokenize
+from search.bert.answering import answer as answer
+from search.bert.checkpoint import FAMILIES as FAMILIES
+from search.bert.classifying import label as label
+from search.bert.contexts import in_contexts as in_contexts
+from search.bert.inspecting import attention as attention
+from search.bert.inspecting import inspect as inspect
+from search.bert.linear_head import LinearHead as LinearHead
+from search.bert.linear_head import explain_label as explain_label
+from search.bert.linear_head import load_linear_head as load_linear_head
+from search.bert.pretraining import fill as fill
+from search.bert.pretraining import next_sentence as next_sentence
+from search.bert.pretraining import next_sentences as next_sentences
+from search.bert.tagging import tag as tag
+from search.bert.tokenizing import compare_tokenizers as compare_tokenizers
+from search.bert.tokenizing import tokenize as tokenize
 
 _LATER = {  # names whose home is a later stage, as they ask an index or train an encoder
     "TrainedHead": "annotating.label_training",
@@ -45,28 +51,6 @@ _LATER = {  # names whose home is a later stage, as they ask an index or train a
     "train": "training",
     "train_labels": "annotating.label_training",
 }
-
-__all__ = [
-    "FAMILIES",
-    "LinearHead",
-    "TrainedHead",
-    "answer",
-    "attention",
-    "compare_tokenizers",
-    "explain_label",
-    "fill",
-    "in_contexts",
-    "inspect",
-    "label",
-    "label_index",
-    "load_linear_head",
-    "next_sentence",
-    "next_sentences",
-    "tag",
-    "tokenize",
-    "train",
-    "train_labels",
-]
 
 
 def __getattr__(name: str) -> Any:
