@@ -76,16 +76,6 @@ class SelectionOptions:
     min_score: Annotated[
         float | None, typer.Option(metavar="S", help="Leave out what scores less.", rich_help_panel=SELECTION)
     ] = None
-    diversity: Annotated[
-        float,
-        typer.Option(
-            metavar="D",
-            min=0.0,
-            max=1.0,
-            help="Prefer hits that differ from those before: 0, not at all, to 1. Scores stay what they are.",
-            rich_help_panel=SELECTION,
-        ),
-    ] = 0.0
 
     @property
     def selection(self) -> options.SelectionOptions:
@@ -95,13 +85,12 @@ class SelectionOptions:
             "group": self.group,
             "offset": self.offset,
             "min_score": self.min_score,
-            "diversity": self.diversity,
         }
 
     @property
     def plain(self) -> bool:
         """Whether a rank means the same hit to commands that know no such options."""
-        return not (self.group or self.offset or self.diversity) and self.per_document == HITS_OF_A_DOCUMENT
+        return not (self.group or self.offset) and self.per_document == HITS_OF_A_DOCUMENT
 
 
 @dataclass(frozen=True)

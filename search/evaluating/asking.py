@@ -25,7 +25,7 @@ _FEW = 20  # queries; with fewer an interval is itself uncertain
 _TIMED = 200  # queries that are timed, at most
 _NAMED = 10
 _TAKEN = ("per_document",)
-_NUMBERS = ("weight", "reader_weight", "min_score", "diversity", "offset")
+_NUMBERS = ("weight", "reader_weight", "min_score", "offset")
 _SWITCHES = ("phrases", "group")
 
 

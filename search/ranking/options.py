@@ -1,13 +1,6 @@
 """What is asked for: how scores are made, which part of the ranking is shown, and of which passages.
 
-The selection changes which part of a ranking is shown and in which order; the scores stay what they are.
-*Diversity* is maximal marginal relevance (Carbonell and Goldstein 1998). Of the passages that are left, the one
-with the highest
-
-    (1 - D) * score / highest score  -  D * (highest cosine with a passage that was taken before)
-
-is taken next, where D is the diversity. 0 is the ranking as it is; at 1 the scores count no more after the first.
-The scores are divided by the highest one, as those of some modes are far smaller than cosines.
+The selection changes which part of a ranking is shown; the scores stay what they are.
 """
 
 from __future__ import annotations
@@ -23,7 +16,6 @@ from search.errors import InputError
 from search.ranking.fusion import Scored, in_order
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from search.records.hits import Hit
@@ -34,8 +26,6 @@ Mode = Literal["hybrid", "dense", "lexical", "rrf"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
-
-VARIED = 100  # best passages that diversity puts in another order; what is behind them stays there
 
 RERANKED = 30  # best passages that a reranker looks at, at least
 
@@ -105,8 +95,8 @@ class Ranking:
 class Selection:
     """Which part of a ranking is shown; make one with `Selection.of`.
 
-    In this order: what scores less than `min_score` is left out; the best passages are put in another order for
-    `diversity`; documents are limited, or grouped; `offset` hits are passed over and k are taken.
+    In this order: what scores less than `min_score` is left out; documents are limited, or grouped; `offset` hits are
+    passed over and k are taken.
 
     Attributes:
         k: how many hits; with `group` how many documents.
@@ -117,7 +107,6 @@ class Selection:
             30, as it looks at more passages for more hits.
         group: passages of one document stand together, documents in the order of their best passages.
         min_score: least score of a hit; None for any.
-        diversity: from 0, as they rank, to 1, as different as can be; see `search.ranking.options`.
     """
 
     k: int = 10
@@ -125,13 +114,12 @@ class Selection:
     per_document: int = 0
     group: bool = False
     min_score: float | None = None
-    diversity: float = 0.0
 
     @classmethod
     def of(cls, k: int = 10, **options: Unpack[SelectionOptions]) -> Selection:
         """
         Raises:
-            InputError: k < 1, offset or per_document below 0, or a diversity that is not in [0, 1].
+            InputError: k < 1, offset or per_document below 0, or a least score that is no number.
         """
         made = cls(k, **options)
         if k < 1:
@@ -142,11 +130,6 @@ class Selection:
             raise InputError(f"per_document is {made.per_document}; use 0 for no limit.")
         if made.min_score is not None and made.min_score != made.min_score:
             raise InputError("min_score is no number.")
-        if not 0 <= made.diversity <= 1:
-            raise InputError(
-                f"the diversity is {made.diversity}; it must be between 0 (as they rank) and 1 (as different as can "
-                "be)."
-            )
         return made
 
     @property
@@ -157,8 +140,7 @@ class Selection:
     @property
     def depth(self) -> int:
         """How much of the ranking to look at first."""
-        depth = 4 * self.last if self.per_document or self.group else self.last
-        return max(depth, VARIED) if self.diversity else depth
+        return 4 * self.last if self.per_document or self.group else self.last
 
     def pools(self) -> tuple[Selection, ...]:
         """What a reranker looks at: the best 30 passages, or so many as are wanted; and so many documents."""
@@ -171,24 +153,18 @@ def selected(
     whole: bool,
     wanted: Selection,
     document_of: Callable[[Sequence[int]], Mapping[int, object]],
-    vectors_of: Callable[[Sequence[int]], NDArray[np.float32]],
 ) -> list[list[Scored]] | None:
     """What is wanted of a ranking, from its beginning on: hits, each alone, or those of a document together.
 
     Args:
         best: the beginning of the ranking; `whole` if there is no more.
-        document_of, vectors_of: documents and embeddings of passages.
+        document_of: documents of passages.
 
     Returns:
         At most `wanted.last`; None where more of the ranking has to be looked at.
     """
     worth = [item for item in best if wanted.min_score is None or item.score >= wanted.min_score]
     whole = whole or len(worth) < len(best)  # what is behind scores even less
-    if wanted.diversity and worth:
-        first = worth[:VARIED]
-        vectors = vectors_of([item.passage for item in first])
-        order = diverse_order([item.score for item in first], vectors, wanted.diversity)
-        worth[:VARIED] = [first[i] for i in order]
     groups = [[item] for item in worth]
     if wanted.group:
         groups = _by_document(worth, document_of([item.passage for item in worth]))
@@ -219,39 +195,6 @@ def numbered(groups: Sequence[Sequence[Scored]], wanted: Selection) -> list[tupl
     shown = [group[: wanted.per_document or None] for group in groups]
     before = sum(map(len, shown[: wanted.offset]))
     return list(enumerate((item for group in shown[wanted.offset :] for item in group), before + 1))
-
-
-def diverse_order(scores: Sequence[float], vectors: NDArray[np.float32], diversity: float) -> list[int]:
-    """In which order passages are taken; of equal ones the first.
-
-    Args:
-        scores: n scores, best first.
-        vectors: (n, d) their embeddings, unit length.
-        diversity: D, in [0, 1].
-
-    Example:
-        >>> same, other = [1.0, 0.0], [0.0, 1.0]
-        >>> diverse_order([0.9, 0.8, 0.7], np.array([same, same, other], dtype=np.float32), 0.5)
-        [0, 2, 1]
-    """
-    if not scores:
-        return []
-    relevance = np.array(scores, dtype=np.float64)
-    if relevance[0] > 0:
-        relevance = relevance / relevance[0]
-    wide = vectors.astype(np.float64)
-    order = [0]
-    closest = wide @ wide[0]
-    left = np.ones(len(scores), dtype=bool)
-    left[0] = False
-    while left.any():
-        worth = np.where(left, (1 - diversity) * relevance - diversity * closest, -np.inf)
-        # Rounded, as equal vectors may get products that differ in the last digit.
-        chosen = int(np.argmax(np.round(worth, 9)))
-        order.append(chosen)
-        left[chosen] = False
-        closest = np.maximum(closest, wide @ wide[chosen])
-    return order
 
 
 def _within(

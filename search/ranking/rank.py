@@ -53,26 +53,17 @@ def ranked(
             while head is None:
                 best = fusion.top(depth)
                 whole = len(best) < depth
-                head = selected(best, whole, pool, snapshot.documents, snapshot.embeddings)
+                head = selected(best, whole, pool, snapshot.documents)
                 depth *= 4
             groups += head
         if reranker is None:
             return _hits(snapshot, fusion, groups, ranking, wanted)
         best = in_order({item.passage: item for group in groups for item in group}.values())
         stored = _stored(snapshot, best)
-        vectors = snapshot.embeddings(list(stored) if wanted.diversity else [])
         prepared = reranker.prepare(snapshot, list(stored.values()))
-    row_of = {id_: row for row, id_ in enumerate(stored)}
-    groups = (
-        selected(
-            reranker.rerank(best, list(stored.values()), prepared),
-            True,
-            wanted,
-            lambda _: {id_: passage.document for id_, passage in stored.items()},
-            lambda ids: vectors[[row_of[id_] for id_ in ids]],
-        )
-        or []
-    )
+    documents = {id_: passage.document for id_, passage in stored.items()}
+    reranked = reranker.rerank(best, list(stored.values()), prepared)
+    groups = selected(reranked, True, wanted, lambda _: documents) or []
     scale = Scale(None, ranking)
     return [
         as_hit(rank, stored[item.passage], item, ranking, scale) for rank, item in numbered(groups, wanted)

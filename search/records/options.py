@@ -36,7 +36,6 @@ class SelectionOptions(TypedDict, total=False):
     group: bool
     offset: int
     min_score: float | None
-    diversity: float
 
 
 class SimilarOptions(SelectionOptions, total=False):

@@ -48,7 +48,6 @@ def test_groups(run: Run, indexed: Path) -> None:
 def test_the_hint_means_the_first_of_the_list(run: Run, indexed: Path) -> None:
     for options in (
         ["--offset", "1"],
-        ["--diversity", "0.7", "--offset", "2"],
         ["--group", "--offset", "1"],
         ["--per-document", "1", "-k", "2"],
         ["--and", "water^2", "--like", "table.csv#1", "--unlike", "p1"],

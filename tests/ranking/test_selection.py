@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from search import Hit, Index, InputError
-from search.ranking.options import diverse_order
 
 MODES = ["hybrid", "dense", "lexical", "rrf"]
 TEXT = "word number 2 of b"
@@ -33,9 +31,7 @@ def ids(hits: list[Hit]) -> list[int]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "options", [{}, {"per_document": 2}, {"diversity": 0.4}, {"per_document": 3, "diversity": 0.7}]
-)
+@pytest.mark.parametrize("options", [{}, {"per_document": 2}])
 def test_a_page_is_a_slice_of_a_longer_list(crowded: Index, mode: str, options: dict[str, float]) -> None:
     longer = crowded.query(TEXT, k=17, mode=mode, **options)  # type: ignore[arg-type]
     assert [hit.rank for hit in longer] == list(range(1, 18))
@@ -92,53 +88,11 @@ def test_groups_keep_to_the_filter_and_the_least_score(crowded: Index) -> None:
     assert sorted(ids(found)) == sorted(hit.passage_id for hit in hits if hit.score >= least)
 
 
-def by_definition(scores: np.ndarray, vectors: np.ndarray, diversity: float) -> list[int]:
-    """Maximal marginal relevance as it stands in the paper, with loops."""
-    order: list[int] = []
-    while len(order) < len(scores):
-        worth = {}
-        for i in range(len(scores)):
-            if i in order:
-                continue
-            like = max((float(vectors[i] @ vectors[j]) for j in order), default=0.0)
-            worth[i] = round((1 - diversity) * scores[i] / scores[0] - diversity * like, 9)
-        order.append(max(worth, key=lambda i: (worth[i], -i)) if order else 0)
-    return order
-
-
-@pytest.mark.parametrize("diversity", [0.0, 0.2, 0.5, 0.8, 1.0])
-def test_diversity_is_maximal_marginal_relevance(diversity: float) -> None:
-    random = np.random.default_rng(3)
-    vectors = random.standard_normal((30, 6))
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    scores = np.sort(random.random(30))[::-1]
-    found = diverse_order(scores.tolist(), vectors.astype(np.float32), diversity)
-    assert found == by_definition(scores, vectors.astype(np.float32).astype(np.float64), diversity)
-    if diversity == 0:
-        assert found == list(range(30))
-    assert diverse_order([], np.empty((0, 6), dtype=np.float32), diversity) == []
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_diversity_changes_the_order_and_not_the_scores(crowded: Index, mode: str) -> None:
-    plain = {hit.passage_id: hit.score for hit in everything(crowded, mode)}
-    found = crowded.query(TEXT, k=30, mode=mode, diversity=0.6)
-    assert found[0].passage_id == next(iter(plain))
-    assert ids(found) != list(plain)[:30]
-    assert all(hit.score == plain[hit.passage_id] for hit in found)
-    with crowded._store.reading() as snapshot:
-        vectors = snapshot.embeddings(list(plain)[:100])
-    order = diverse_order(list(plain.values())[:100], vectors, 0.6)
-    assert ids(found) == [list(plain)[i] for i in order[:30]]
-    assert ids(crowded.query(TEXT, k=1000, mode=mode, diversity=0.6))[100:] == list(plain)[100:]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"offset": -1}, "offset is -1"),
-        ({"diversity": 1.5}, "diversity is 1.5"),
-        ({"diversity": float("nan")}, "diversity is nan"),
+        ({"min_score": float("nan")}, "min_score is no number"),
         ({"k": 0}, "k is 0"),
         ({"per_document": -2}, "per_document is -2"),
     ],
@@ -156,10 +110,6 @@ def test_a_rerank_keeps_to_the_selection(crowded: Index) -> None:
     above = crowded.query(TEXT, k=50, rerank="late", min_score=least)
     assert above
     assert all(hit.score >= least for hit in above)
-    plain = {hit.passage_id: hit.score for hit in crowded.query(TEXT, k=30, rerank="late")}
-    diverse = crowded.query(TEXT, k=30, rerank="late", diversity=0.6)
-    assert ids(diverse) != list(plain)
-    assert all(hit.score == pytest.approx(plain.get(hit.passage_id, hit.score)) for hit in diverse)
     grouped = crowded.query(TEXT, k=2, rerank="late", group=True, per_document=2)
     assert len({hit.document for hit in grouped}) == 2
     assert len(grouped) <= 4
