@@ -438,20 +438,19 @@ class Index:
 
         return near_copies(self._store, threshold, self._among(where))
 
-    def surroundings(self, hit: Hit, *, passages: int = 0, lines: int = 0) -> Surroundings:
-        """What stands around a hit in its document.
+    def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
+        """The lines of the source file around a hit, read now.
 
         Args:
-            passages: how many passages before it and behind it, from the index.
-            lines: how many lines of the source file before it and behind it, read now; a note says why there are
-                none where the file is not as it was indexed, or its lines are not those of the text.
+            lines: how many before it and behind it; a note says why there are none where the file is not as it was
+                indexed, or its lines are not those of the text.
 
         Raises:
             InputError: a number below 0.
         """
         from search.ranking.surroundings import surroundings
 
-        return surroundings(self._store, hit, passages, lines)
+        return surroundings(self._store, hit, lines)
 
     def ask(
         self,

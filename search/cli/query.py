@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -115,27 +113,8 @@ class HitsOutput(Output):
             help="Show N lines of the file before and behind each passage, too, if the file is as it was.",
         ),
     ] = 0
-    passages: Annotated[
-        int,
-        typer.Option(
-            "--around",
-            metavar="N",
-            min=0,
-            help="Show N passages before and behind each, too.",
-            rich_help_panel=PANEL,
-        ),
-    ] = 0
     as_jsonl: Annotated[
         bool, typer.Option("--jsonl", help="Print one JSON object a line.", rich_help_panel=PANEL)
-    ] = False
-    null: Annotated[
-        bool,
-        typer.Option(
-            "--null",
-            "-0",
-            help="--format paths with a NUL behind each path, for xargs -0.",
-            rich_help_panel=PANEL,
-        ),
     ] = False
 
     def format(self) -> Format:
@@ -144,23 +123,21 @@ class HitsOutput(Output):
         Raises:
             typer.BadParameter: several that exclude each other, or one that has no room for what is asked for.
         """
-        asked = {Format.json: self.as_json, Format.jsonl: self.as_jsonl, Format.paths: self.null}
+        asked = {Format.json: self.as_json, Format.jsonl: self.as_jsonl}
         meant = {form for form, given in asked.items() if given} | ({self.form} if self.form else set())
         if len(meant) > 1:
             names = ", ".join(sorted(form.value for form in meant))
             raise typer.BadParameter(f"hits are printed in one format, not in several ({names}).")
         form = meant.pop() if meant else Format.text
-        if (self.lines or self.passages) and form in (Format.csv, Format.md, Format.paths):
+        if self.lines and form in (Format.csv, Format.md, Format.paths):
             raise typer.BadParameter(
-                f"--around and --context are shown as text, json and jsonl, not as {form.value}: leave them out."
+                f"--context is shown as text, json and jsonl, not as {form.value}: leave it out."
             )
         return form
 
     def around(self, opened: Index, hits: Sequence[Hit]) -> list[Surroundings] | None:
         """What stands around each hit; None if it was not asked for."""
-        if not (self.passages or self.lines):
-            return None
-        return [opened.surroundings(hit, passages=self.passages, lines=self.lines) for hit in hits]
+        return [opened.surroundings(hit, lines=self.lines) for hit in hits] if self.lines else None
 
     def print(self, hits: Sequence[Hit], form: Format, around: Sequence[Surroundings] | None) -> None:
         """Hits in any format but text."""
@@ -175,11 +152,8 @@ class HitsOutput(Output):
             echo(csv.hits(hits))
         elif form is Format.md:
             echo(draw.markdown(hits))
-        elif self.null:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(b"".join(os.fsencode(path) + b"\0" for path in draw.paths(hits)))
         else:
-            echo(draw.path_lines(hits))
+            echo(draw.paths(hits))
 
 
 def query(
@@ -294,8 +268,8 @@ def similar(
     form = output.format()
     if explain and form not in (Format.text, Format.json):
         raise typer.BadParameter(f"--explain is for text and json, not for {form.value}: leave --format out.")
-    if explain and (output.passages or output.lines):
-        raise typer.BadParameter("--explain shows one hit alone: leave --around and --context out.")
+    if explain and output.lines:
+        raise typer.BadParameter("--explain shows one hit alone: leave --context out.")
     opened = index.open()
     meant = passage_or_path(what)
     hits = opened.similar(meant, selection.k, same_document=same_document, where=where, **selection.selection)

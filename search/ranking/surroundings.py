@@ -1,4 +1,4 @@
-"""What stands around a hit: its neighbours in the index, or lines of the file; and the lines of a span of it.
+"""What stands around a hit: lines of its file; and the lines of a span of it.
 
 The index keeps the lines of passages. What else is asked of lines is read from the file, if that is the one that was
 indexed.
@@ -16,66 +16,37 @@ from search.corpus.files import DOCUMENT_KINDS, kind_of
 from search.corpus.text import line_map
 from search.errors import InputError, ReadError, SearchError
 from search.records.documents import Document
-from search.records.hits import Hit, Neighbour, Surroundings
+from search.records.hits import Hit, Surroundings
 
 if TYPE_CHECKING:
     from search.corpus import Contents
-    from search.store.protocol import Snapshot, Store
+    from search.store.protocol import Store
 
 _RECORDS = ("csv", "jsonl")  # every span of a record stands where the record does
 _TEXTS = ("markdown", "rst", "code", "text")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def surroundings(store: Store, hit: Hit, passages: int = 0, lines: int = 0) -> Surroundings:
+def surroundings(store: Store, hit: Hit, lines: int) -> Surroundings:
     """See `Index.surroundings`."""
-    if passages < 0 or lines < 0:
-        raise InputError(f"{min(passages, lines)} is no number of passages or lines; use 0 for none.")
+    if lines < 0:
+        raise InputError(f"{lines} is no number of lines; use 0 for none.")
     with store.reading() as snapshot:
         stored, file = snapshot.stored([hit.passage_id]).get(hit.passage_id), snapshot.file_of(hit.passage_id)
-        if stored is None or file is None or stored.start != hit.start:
-            return Surroundings(note="the passage has left the index since it was found")
-        before, after = _neighbours(snapshot, hit, passages)
-    if not lines:
-        return Surroundings(before, after)
+    if stored is None or file is None or stored.start != hit.start:
+        return Surroundings(note="the passage has left the index since it was found")
     texts, note = _lines(hit, file.kind, file.sha256)
     first, last = hit.line_start, hit.line_end
     numbered = list(enumerate(texts, 1))
     return Surroundings(
-        before,
-        after,
-        tuple(numbered[max(0, first - 1 - lines) : first - 1]),
-        tuple(numbered[last : last + lines]),
-        note,
-    )
-
-
-def _neighbours(
-    snapshot: Snapshot, hit: Hit, count: int
-) -> tuple[tuple[Neighbour, ...], tuple[Neighbour, ...]]:
-    """The passages before and after one, each without what it has in common with it."""
-    before, after = snapshot.neighbours(hit.passage_id, count, count)
-    return (
-        tuple(
-            Neighbour(
-                near.id,
-                near.text[: max(0, min(near.end, hit.start) - near.start)],
-                near.line_start,
-                near.line_end,
-            )
-            for near in before
-        ),
-        tuple(
-            Neighbour(near.id, near.text[max(0, hit.end - near.start) :], near.line_start, near.line_end)
-            for near in after
-        ),
+        tuple(numbered[max(0, first - 1 - lines) : first - 1]), tuple(numbered[last : last + lines]), note
     )
 
 
 def _lines(hit: Hit, kind: str, sha256: str) -> tuple[list[str], str]:
     """The lines of a hit's file; or none, and why."""
     if kind in DOCUMENT_KINDS:
-        return [], f"{hit.document} is no text file, so it has no lines to show; use neighbouring passages"
+        return [], f"{hit.document} is no text file, so it has no lines to show"
     name = hit.document.rpartition("#")[0] if kind in _RECORDS else hit.document
     try:
         contents = _contents(name, hit.path)[1]

@@ -110,27 +110,14 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Neighbour:
-    """A passage beside another one of its document; `text` without what the two have in common."""
-
-    passage_id: int
-    text: str
-    line_start: int
-    line_end: int
-
-
-@dataclass(frozen=True)
 class Surroundings:
     """What stands around a passage in its document, in order.
 
     Attributes:
-        before, after: neighbouring passages of the index.
         lines_before, lines_after: lines of the source file, as (number, text).
-        note: why there are no lines; "" where there are, or none were asked for.
+        note: why there are no lines; "" where there are.
     """
 
-    before: tuple[Neighbour, ...] = ()
-    after: tuple[Neighbour, ...] = ()
     lines_before: tuple[tuple[int, str], ...] = ()
     lines_after: tuple[tuple[int, str], ...] = ()
     note: str = ""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from urllib.parse import quote
 
-from search.records.hits import Cluster, Hit, Neighbour, Surroundings
+from search.records.hits import Cluster, Hit, Surroundings
 from search.render.format import (
     counted,
     escape,
@@ -74,20 +74,13 @@ def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:
     )
     if title := headings(hit):
         canvas.line(title, style="bold", indent=4)
-    _draw_neighbours(canvas, beside.before)
     _draw_lines(canvas, beside.lines_before)
     canvas.line(snippet(hit), indent=4)
     _draw_lines(canvas, beside.lines_after)
-    _draw_neighbours(canvas, beside.after)
     for warning in (escape(beside.note), hub_warning(hit)):
         if warning:
             canvas.line(warning, style="yellow", indent=4)
     canvas.gap()
-
-
-def _draw_neighbours(canvas: Canvas, neighbours: Sequence[Neighbour]) -> None:
-    for neighbour in neighbours:
-        canvas.line(f"[p{neighbour.passage_id}] {one_line(neighbour.text)}", style="dim", indent=6)
 
 
 def _draw_lines(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> None:
@@ -115,14 +108,9 @@ def markdown(ranked: Sequence[Hit]) -> str:
     return "\n\n".join(entries)
 
 
-def paths(ranked: Sequence[Hit]) -> list[str]:
-    """The files of the hits, each once, best first; relative to the current folder where they lie beneath it."""
-    return list(dict.fromkeys(shown_path(hit.path) for hit in ranked))
-
-
-def path_lines(ranked: Sequence[Hit]) -> str:
-    """`paths`, one a line, harmless."""
-    return "\n".join(escape(path) for path in paths(ranked))
+def paths(ranked: Sequence[Hit]) -> str:
+    """The files of the hits, each once, one a line, best first; relative to the current folder if beneath it."""
+    return "\n".join(escape(path) for path in dict.fromkeys(shown_path(hit.path) for hit in ranked))
 
 
 def duplicates(

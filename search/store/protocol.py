@@ -251,12 +251,6 @@ class Snapshot(Protocol):
         """As `documents`, of all passages of the same documents, by increasing ids."""
         ...
 
-    def neighbours(
-        self, passage: int, before: int, after: int
-    ) -> tuple[list[StoredPassage], list[StoredPassage]]:
-        """At most so many passages next to one in its document, in the order of the text: before it, and after it."""
-        ...
-
     def place(self, what: str | Path) -> Place:
         """What a path means: a document, a record or a line, with the ids of its passages.
 

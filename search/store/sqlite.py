@@ -250,22 +250,6 @@ class SQLiteSnapshot:
         )
         return dict(rows.fetchall())
 
-    def neighbours(
-        self, passage: int, before: int, after: int
-    ) -> tuple[list[StoredPassage], list[StoredPassage]]:
-        ids = [
-            row[0]
-            for row in self.connection.execute(
-                """SELECT id FROM passages WHERE document = (SELECT document FROM passages WHERE id = ?)
-                   ORDER BY start, id""",
-                (passage,),
-            )
-        ]
-        at = ids.index(passage)
-        first, last = ids[max(0, at - before) : at], ids[at + 1 : at + 1 + after]
-        stored = self.stored(first + last)
-        return [stored[id_] for id_ in first], [stored[id_] for id_ in last]
-
     def texts(self) -> Iterator[tuple[str, str]]:
         return iter(self.connection.execute("SELECT context, text FROM passages ORDER BY id"))
 

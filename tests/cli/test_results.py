@@ -78,9 +78,8 @@ def test_several_parts(run: Run, indexed: Path) -> None:
 
 
 def test_what_stands_around(run: Run, indexed: Path) -> None:
-    out = run("query", KEY, "--around", 1, "--context", 2)[1]
+    out = run("query", KEY, "--context", 2)[1]
     assert re.search(r"^ +6- $|^ +6-$", out, re.MULTILINE)
-    assert re.search(r"^ +\[p\d+\] ", out, re.MULTILINE)
     found = hits(run, "query", KEY, "--context", 1)
     assert all(hit["surroundings"]["note"] == "" for hit in found)
     assert "surroundings" not in hits(run, "query", KEY)[0]
@@ -101,18 +100,16 @@ def test_formats(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> No
     names = list(dict.fromkeys(str(Path(hit["path"]).relative_to(indexed)) for hit in found))
     assert len(names) < len(found)
     assert run("query", KEY, "-f", "paths")[1].splitlines() == names
-    assert run("query", KEY, "-0")[1].split("\0") == [*names, ""]
     out = run("query", KEY, "-f", "md")[1]
     assert re.search(r"^\d\. \[Keys \\> Find\]\(keys\.md#L7-L9\) -?\d\.\d{3}$", out, re.MULTILINE)
     assert run("query", KEY, "-f", "csv", "--json")[0] == 2
-    assert run("query", KEY, "-f", "csv", "-0")[0] == 2
+    assert run("query", KEY, "--jsonl", "--json")[0] == 2
 
 
 def test_nothing_in_any_format(run: Run, indexed: Path) -> None:
     nothing = ("query", KEY, "--min-score", 5)
     assert run(*nothing, "--json")[1] == "[]\n"
     assert [run(*nothing, "-f", form)[1] for form in ("jsonl", "md", "paths")] == ["", "", ""]
-    assert run(*nothing, "-0")[1] == ""
     assert run(*nothing, "-f", "csv")[1].startswith("rank,score,")
 
 
@@ -154,8 +151,8 @@ def test_duplicates(run: Run, indexed: Path) -> None:
         (("--explain", "--json"), "--explain is for text, not for json"),
         (("--explain", "-f", "csv"), "--explain is for text, not for csv"),
         (
-            ("--around", 1, "-f", "paths"),
-            "--around and --context are shown as text, json and jsonl, not as paths",
+            ("--context", 1, "-f", "paths"),
+            "--context is shown as text, json and jsonl, not as paths",
         ),
         (("--context", 2, "-f", "md"), "not as md"),
     ],
@@ -173,5 +170,5 @@ def test_what_a_format_has_no_room_for_is_refused(
 
 def test_similar_explains_in_text_and_json_alone(run: Run, indexed: Path) -> None:
     assert run("similar", "keys.md", "--explain", 1, "--format", "csv")[0] == 2
-    assert run("similar", "keys.md", "--explain", 1, "--around", 1)[0] == 2
+    assert run("similar", "keys.md", "--explain", 1, "--context", 1)[0] == 2
     assert run("similar", "keys.md", "--explain", 1, "--json")[0] == 0

@@ -142,15 +142,13 @@ def test_documents_are_similar_by_the_mean_of_their_passages(index: Index) -> No
         assert index.explain_similar("long.md", hit.passage_id).score == pytest.approx(hit.score, abs=1e-6)
 
 
-def test_neighbours_and_lines(index: Index, notes: Path) -> None:
+def test_lines_around(index: Index, notes: Path) -> None:
     mine = passages_of(index, "long.md")
     hits = {hit.passage_id: hit for hit in index.query("the", k=100)}
     lines = (notes / "long.md").read_text().split("\n")
-    for at, id_ in enumerate(mine):
+    for id_ in mine:
         hit = hits[id_]
-        found = index.surroundings(hit, passages=2, lines=3)
-        assert [one.passage_id for one in found.before] == mine[max(0, at - 2) : at]
-        assert [one.passage_id for one in found.after] == mine[at + 1 : at + 3]
+        found = index.surroundings(hit, lines=3)
         first, last = hit.line_start, hit.line_end
         assert found.lines_before == tuple((n, lines[n - 1]) for n in range(max(1, first - 3), first))
         assert found.lines_after == tuple(
@@ -169,6 +167,6 @@ def test_neighbours_and_lines(index: Index, notes: Path) -> None:
 
 def test_records_of_a_table_have_lines_too(index: Index) -> None:
     hit = next(hit for hit in index.query("sound", k=100) if hit.document == "table.csv#2")
-    found = index.surroundings(hit, passages=1, lines=1)
+    found = index.surroundings(hit, lines=1)
     assert found.lines_before == ((2, "first,the first side of the door"),)
-    assert (found.before, found.after, found.note) == ((), (), "")
+    assert found.note == ""

@@ -4,7 +4,7 @@ import csv as standard_csv
 import io
 from dataclasses import replace
 
-from search.records.hits import Neighbour, Surroundings
+from search.records.hits import Surroundings
 from search.render import csv, hits
 from tests.render.test_render import HIT
 
@@ -40,8 +40,8 @@ def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
 
 
 def test_paths_come_once_in_order() -> None:
-    assert hits.paths([OTHER, HIT, OTHER]) == ["/notes/a b.pdf", "/notes/keys.md"]
-    assert hits.path_lines([replace(HIT, path="/notes/a\nb\x1b.md")]) == "/notes/a\nb\\x1b.md"
+    assert hits.paths([OTHER, HIT, OTHER]) == "/notes/a b.pdf\n/notes/keys.md"
+    assert hits.paths([replace(HIT, path="/notes/a\nb\x1b.md")]) == "/notes/a\nb\\x1b.md"
 
 
 def test_groups_have_their_document_above() -> None:
@@ -51,15 +51,9 @@ def test_groups_have_their_document_above() -> None:
 
 
 def test_surroundings_stand_in_order_and_are_harmless() -> None:
-    beside = Surroundings(
-        (Neighbour(11, "Before\x1b[2J", 1, 2),),
-        (Neighbour(13, "Behind", 6, 7),),
-        ((2, "line \x1b two"),),
-        ((6, "line six"),),
-        "and a note",
-    )
+    beside = Surroundings(((2, "line \x1b two"),), ((6, "line six"),), "and a note")
     shown = hits.hits([HIT], around=[beside])
     assert "\x1b" not in shown
-    marks = ["[p11] Before", "2- line", "Turn the lock.", "6- line six", "[p13] Behind", "and a note"]
+    marks = ["2- line", "Turn the lock.", "6- line six", "and a note"]
     places = [shown.index(mark) for mark in marks]
     assert places == sorted(places)
