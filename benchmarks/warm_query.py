@@ -31,7 +31,6 @@ MODES: dict[str, dict[str, Any]] = {
     "dense": {"mode": "dense"},
     "hybrid": {"mode": "hybrid"},
     "lexical": {"mode": "lexical"},
-    "rrf": {"mode": "rrf"},
     "hybrid, rerank late": {"rerank": "late"},
 }
 WITHOUT_VECTORS = 20

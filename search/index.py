@@ -253,7 +253,7 @@ class Index:
                 or unlike. See `search.ranking.question`.
             k: how many hits, at least 1; fewer come back only if the index holds fewer passages, or fewer with
                 a word of the text where only words count.
-            mode: "hybrid" (meaning and words, the default), "dense" (meaning), "lexical" (words) or "rrf".
+            mode: "hybrid" (meaning and words, the default), "dense" (meaning) or "lexical" (words).
             weight: what meaning counts in a hybrid score, in [0, 1]; 0.75 if it is not said.
             phrases: look for what stands in double quotes as one term. See `search.ranking.options.Ranking`.
             where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.ranking.where`. The best k of
@@ -491,7 +491,7 @@ class Index:
         from search.ranking.surroundings import SpanLines
 
         how = Reading(answers, reader_weight, no_answer_margin, max_answer)
-        how.check_scale(options.get("mode", "hybrid"), options.get("rerank"))
+        how.check_scale(options.get("rerank"))
         reader = load_head("answer", required(model), self._offline, device)
         hits = self.query(question, k, **options)
         return answer_from(question, hits, reader, how, SpanLines(self._store), progress)

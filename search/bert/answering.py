@@ -60,15 +60,14 @@ class Reading:
         if self.max_answer < 1:
             raise InputError(f"max_answer is {self.max_answer}, but an answer has at least 1 token.")
 
-    def check_scale(self, mode: str, rerank: str | None) -> None:
+    def check_scale(self, rerank: str | None) -> None:
         """
         Raises:
             InputError: retrieval scores are to be mixed in that have another scale than a probability.
         """
-        if self.weight < 1 and (mode == "rrf" or rerank not in (None, "", "late")):
-            what = "a score made of ranks" if mode == "rrf" else f"a score of '{rerank}'"
+        if self.weight < 1 and rerank not in (None, "", "late"):
             raise InputError(
-                f"{what} has another scale than a probability, so the two cannot be mixed. "
+                f"a score of '{rerank}' has another scale than a probability, so the two cannot be mixed. "
                 "Leave the reader's weight at 1, or rank in another way."
             )
 

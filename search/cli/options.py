@@ -134,7 +134,6 @@ class Mode(str, Enum):
     hybrid = "hybrid"
     dense = "dense"
     lexical = "lexical"
-    rrf = "rrf"
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ class RankingOptions:
         typer.Option(
             "--mode",
             "-m",
-            help="Rank by meaning and words (hybrid), meaning (dense), words (lexical), or both ranks (rrf).",
+            help="Rank by meaning and words (hybrid), meaning (dense), or words (lexical).",
         ),
     ] = Mode.hybrid
     where: WhereOption = None

@@ -1,4 +1,4 @@
-"""What a score is made of besides the token pairs: words, ranks, rerankers; and the score made anew."""
+"""What a score is made of besides the token pairs: words, rerankers; and the score made anew."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from search.store.protocol import Snapshot, Store
     from search.store.terms import Term as QueryTerm
-
-_RANKS = ("by meaning", "by words")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +87,10 @@ class AddendFinder:
             fusions[ranking] = Fusion(snapshot, self._query, ranking)
         fusion = fusions[ranking]
         (embedding,) = snapshot.embeddings([passage.id])
-        if ranking.mode == "rrf":
-            terms, score = _ranks(fusion, passage.id), fusion.score(passage.id).score
-        else:
-            terms = _terms(snapshot, fusion, ranking, passage)
-            (words,) = fusion.matches.parts(np.array([passage.id]))
-            meaning = float(embedding @ self._query.embedding)
-            score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
+        terms = _terms(snapshot, fusion, ranking, passage)
+        (words,) = fusion.matches.parts(np.array([passage.id]))
+        meaning = float(embedding @ self._query.embedding)
+        score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
         late = self._late if ranking.rerank == "late" else None
         return _Stored(passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None)
 
@@ -122,7 +117,7 @@ class AddendFinder:
 def _in_one_piece(hit: Hit) -> tuple[Term, ...]:
     """The words, and what late interaction said, of a passage that has left the index: no more can be told."""
     added = (1 - hit.weight) * (hit.lexical or 0.0)
-    terms: tuple[Term, ...] = (Term("all words together", added),) if added and hit.mode != "rrf" else ()
+    terms: tuple[Term, ...] = (Term("all words together", added),) if added else ()
     if hit.rerank == "late":
         again = Term("late interaction", LATE_SHARE * (hit.reranked or 0.0), kind="model")
         terms = (*_scaled(terms, 1 - LATE_SHARE), again)
@@ -141,15 +136,6 @@ def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: Stored
     return tuple(
         Term(term.text, (1 - ranking.weight) * value, term.start, term.end, at)
         for (term, value), at in zip(here, places, strict=True)
-    )
-
-
-def _ranks(fusion: Fusion, passage: int) -> tuple[Term, ...]:
-    ranks = fusion.score(passage).ranks or ()
-    return tuple(
-        Term(f"rank {rank:,} {name}", fusion.rank_addend(rank), kind="rank")
-        for name, rank in zip(_RANKS, ranks, strict=True)
-        if rank is not None
     )
 
 

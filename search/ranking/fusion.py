@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from search.ranking.options import Ranking
     from search.ranking.question import EncodedQuery
     from search.store.protocol import Ids, Snapshot
-
-RRF_K = 60  # Cormack, Clarke and Büttcher 2009
 
 _MORE = 100  # than asked for by meaning: the more, the fewer others can still be among the best
 _ROUNDING = 1e-9
@@ -36,7 +33,6 @@ class Scored:
     score: float
     cosine: float | None
     lexical: float | None
-    ranks: tuple[int | None, int | None] | None = None
     reranked: float | None = None
     before: int | None = None
 
@@ -65,8 +61,6 @@ class Fusion:
             among: of these, whatever the ranking is of.
         """
         among = self._among if among is None else among
-        if self._ranking.mode == "rrf":
-            return self._by_ranks(among)[:n]
         if not self._ranking.by_meaning:
             ids, lexical = self.matches.best(n, among)
             return self._best(n, ids, None, lexical)
@@ -85,9 +79,6 @@ class Fusion:
     def score(self, passage: int) -> Scored:
         """Of one passage that is in the index, whatever its rank."""
         ids = np.array([passage], dtype=np.int64)
-        if self._ranking.mode == "rrf":
-            ranked = self._by_ranks(ids)
-            return ranked[0] if ranked else Scored(passage, 0.0, None, None, (None, None))
         cosine = self._cosines(ids) if self._ranking.by_meaning else None
         lexical = self.matches.parts(ids) if self._ranking.by_words else None
         return self._best(1, ids, cosine, lexical)[0]
@@ -107,11 +98,6 @@ class Fusion:
             positions[id_] = len(ranked) + 1, self.score(id_)
         return positions
 
-    @staticmethod
-    def rank_addend(rank: int) -> float:
-        """What a rank adds to a score by ranks."""
-        return 1 / (RRF_K + rank)
-
     def _lifted(self, nearest: list[tuple[int, float]], n: int, among: Ids | None) -> list[Scored]:
         """The n best by both parts: of the nearest, and of what words can lift above them."""
         weight = self._ranking.weight
@@ -129,26 +115,6 @@ class Fusion:
             cosine = np.concatenate([cosine, self._cosines(others[new])])
             lexical = np.concatenate([lexical, words[new]])
         return self._best(n, ids, cosine, lexical)
-
-    def _by_ranks(self, among: Ids | None) -> list[Scored]:
-        """By the ranks among all passages, so that a filter changes no score."""
-        if among is None:
-            return self._all_by_ranks
-        wanted = set(among.tolist())
-        return [item for item in self._all_by_ranks if item.passage in wanted]
-
-    @cached_property
-    def _all_by_ranks(self) -> list[Scored]:
-        assert self._embedding is not None
-        total = max(1, self._snapshot.passage_count)
-        ids, parts = self.matches.best(total)
-        worded = dict(zip(ids.tolist(), enumerate(parts.tolist(), 1), strict=True))
-        scored = []
-        for meaning, (id_, cosine) in enumerate(self._snapshot.nearest(self._embedding, total), 1):
-            word, part = worded.get(id_, (None, None))
-            score = sum(self.rank_addend(rank) for rank in (meaning, word) if rank is not None)
-            scored.append(Scored(id_, score, cosine, part, (meaning, word)))
-        return in_order(scored)
 
     def _cosines(self, ids: Ids) -> NDArray[np.float64]:
         assert self._embedding is not None

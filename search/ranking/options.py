@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from search.records.options import SelectionOptions
     from search.store.protocol import Ids, Snapshot
 
-Mode = Literal["hybrid", "dense", "lexical", "rrf"]
+Mode = Literal["hybrid", "dense", "lexical"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
@@ -38,9 +38,7 @@ class Ranking:
         mode: "hybrid", `score = weight * cosine + (1 - weight) * lexical`, where lexical is the BM25 of the
             passage divided by the highest BM25 that any passage of the index has for the query. "dense": the
             cosine alone. "lexical": the word part alone, passages without any word of the query left out.
-            "rrf": reciprocal rank fusion, 1 / (60 + rank by meaning), and 1 / (60 + rank by words) for a
-            passage that has a word of the query.
-        weight: what the cosine counts, in [0, 1]; 0 for "rrf", where only ranks count.
+        weight: what the cosine counts, in [0, 1].
         phrases: what stands in double quotes is looked for word by word in this order, as one term.
         rerank: "late" to look at the best passages again by late interaction, the name of a cross-encoder to let it
             judge them (rerank.py), "" for neither.
@@ -71,7 +69,7 @@ class Ranking:
             raise InputError(
                 f"the weight is {weight}; it must be between 0 (words only) and 1 (meaning only)."
             )
-        fixed = {"dense": 1.0, "lexical": 0.0, "rrf": 0.0}
+        fixed = {"dense": 1.0, "lexical": 0.0}
         counts = fixed.get(mode, WEIGHT if weight is None else float(weight))
         return cls(mode, counts, phrases, rerank or "")
 
@@ -83,12 +81,12 @@ class Ranking:
     @property
     def by_meaning(self) -> bool:
         """Whether embeddings are compared."""
-        return self.mode == "rrf" or self.weight > 0
+        return self.weight > 0
 
     @property
     def by_words(self) -> bool:
         """Whether words are looked for."""
-        return self.mode == "rrf" or self.weight < 1
+        return self.weight < 1
 
 
 @dataclass(frozen=True)

@@ -135,8 +135,7 @@ class Scale:
 
     def __init__(self, baseline: Baseline | None, ranking: Ranking) -> None:
         self._baseline, self._ranking = baseline, ranking
-        unlike = ranking.mode == "rrf"  # the pairs were not scored so
-        self._scores = None if baseline is None or unlike else baseline.scores(ranking.weight)
+        self._scores = None if baseline is None else baseline.scores(ranking.weight)
         self.pairs = 0 if self._scores is None else len(self._scores)
 
     def percentile(self, score: float) -> float | None:
@@ -175,7 +174,6 @@ def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, sc
         page=passage.page,
         weight=ranking.weight,
         phrases=ranking.phrases,
-        ranks=item.ranks,
         rerank=ranking.rerank,
         reranked=item.reranked,
         rank_before=item.before,

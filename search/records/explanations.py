@@ -30,10 +30,10 @@ class Term:
     """An addend of the score that is no pair of tokens; what its part counts in the score is in it.
 
     Attributes:
-        term: a word of the query, or a phrase, as it was typed; for ranks ("rrf") what the rank is of.
-        start, end: where it stands in the query; 0, 0 for ranks.
+        term: a word of the query, or a phrase, as it was typed; of other kinds what it is.
+        start, end: where it stands in the query; 0, 0 for what is no word of it.
         places: where it stands in the passage.
-        kind: "term", "rank" for a rank, "model" for what a cross-encoder says, "like" for a part of
+        kind: "term", "model" for what a cross-encoder says, "like" for a part of
             the query that is not taken apart: a passage or document that hits shall be like, or unlike.
     """
 
@@ -42,7 +42,7 @@ class Term:
     start: int = 0
     end: int = 0
     places: tuple[Occurrence, ...] = ()
-    kind: Literal["term", "rank", "model", "like"] = "term"
+    kind: Literal["term", "model", "like"] = "term"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Share:
     Attributes:
         text: the word; for what is not a word, all of a kind together: "[CLS] and [SEP]", "punctuation",
             "the model's prompt".
-        kind: as for `Word`; "term" for addends of the word part, "rank" for one of a rank, "model"
+        kind: as for `Word`; "term" for addends of the word part, "model"
             for what a cross-encoder says, "late" for one of a rerank by late interaction, "like" for a part of the
             query.
         start, end: where the word or term stands in the query; 0, 0 for all other kinds.

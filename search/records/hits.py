@@ -18,13 +18,12 @@ class Hit:
         lexical: the word part, in [0, 1]: the passage's BM25 by the highest that any passage of the index has
             for the query; None when the ranking did not use it.
         mode: how `score` was made: "hybrid", `weight * cosine + (1 - weight) * lexical`; "dense", the cosine;
-            "lexical", the word part; "rrf", of the ranks.
-        weight: what the cosine counts: 1 for "dense", 0 for "lexical" and "rrf".
+            "lexical", the word part.
+        weight: what the cosine counts: 1 for "dense", 0 for "lexical".
         phrases: words in double quotes were looked for as one term.
         rerank: "late", or the name of a cross-encoder, where the best passages were looked at again; then
             `reranked` is what that said of the passage, and `rank_before` the rank without it. For "late" the score
             is half the one above and half `reranked`, for a cross-encoder it is `reranked`.
-        ranks: for "rrf", the ranks by meaning and by words, None where it has none.
         path: absolute path of the source file.
         document: the document's name within the indexed folder, with forward slashes;
             "table.csv#12" for record 12 of a file.
@@ -33,7 +32,7 @@ class Hit:
             the format has pages.
         page: 1-based page, slide or sheet on which the passage begins; None for a format without.
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
-            same mode and weight; None for "rrf", and for an index that has no sample or is too small for one.
+            same mode and weight; None for an index that has no sample or is too small for one.
         random_pairs: how many pairs `percentile` rests on.
         annotations: field -> value or values, of what models have said of the passage (`seewhy tag`, `seewhy label`).
         hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
@@ -60,7 +59,6 @@ class Hit:
     page: int | None = None
     weight: float = 1.0
     phrases: bool = False
-    ranks: tuple[int | None, int | None] | None = None
     rerank: str = ""
     reranked: float | None = None
     rank_before: int | None = None

@@ -263,8 +263,6 @@ def _terms(why: Explanation) -> str:
     """What addends there are besides the token pairs."""
     if any(term.kind == "model" for term in why.terms):
         return "another model"
-    if why.mode == "rrf":
-        return "of the ranks"
     kinds = [term.kind for term in why.terms]
     others, words = kinds.count("like"), len(kinds) - kinds.count("like")
     counts = [(others, "other part"), (words, "word")]

@@ -331,9 +331,8 @@ def test_the_score_is_a_sum_of_two_parts(index: search.Index, reader: str) -> No
         assert one.score == pytest.approx(0.3 / (1 + math.exp(-one.margin)) + 0.7 * one.hit.score)
     only = index.ask(QUESTION, reader_weight=0.0, **ask)
     assert only.answers[0].hit is not None and only.answers[0].hit.rank == 1
-    for mixed in ({"mode": "rrf"}, {"rerank": "some/cross-encoder"}):
-        with pytest.raises(InputError, match="another scale"):
-            index.ask(QUESTION, reader_weight=0.5, model=reader, **mixed)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="another scale"):
+        index.ask(QUESTION, reader_weight=0.5, model=reader, rerank="some/cross-encoder")
     with pytest.raises(InputError, match="from 0 to 1"):
         index.ask(QUESTION, reader_weight=1.5, model=reader)
     nowhere = index.ask(QUESTION, model=reader, where="path:gone.md")

@@ -96,7 +96,9 @@ def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path) ->
     assert "has no head for answer spans" in err and err.count("\n") == 1
     code, _, err = run("ask", "key " * 200, "--model", reader, "--mode", "lexical")
     assert code == 1 and "Shorten it" in err
-    code, _, err = run("ask", QUESTION, "--model", reader, "--reader-weight", 0.5, "--mode", "rrf")
+    code, _, err = run(
+        "ask", QUESTION, "--model", reader, "--reader-weight", 0.5, "--rerank", "some/cross-encoder"
+    )
     assert code == 1 and "another scale" in err
 
 

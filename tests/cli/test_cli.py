@@ -54,7 +54,7 @@ def test_explain(run: Run, indexed: Path) -> None:
 
 
 def test_modes(run: Run, indexed: Path) -> None:
-    for mode in ("hybrid", "dense", "lexical", "rrf"):
+    for mode in ("hybrid", "dense", "lexical"):
         hits = json.loads(run("query", "water and a sound", "--mode", mode, "--json")[1])
         assert {hit["mode"] for hit in hits} == {mode}
     assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
@@ -81,7 +81,7 @@ def test_filters(run: Run, indexed: Path) -> None:
     everything = json.loads(run("query", "find the key", "--json")[1])
     scores = {hit["document"]: hit["score"] for hit in everything}
     assert all(hit["score"] == pytest.approx(scores[hit["document"]], abs=1e-9) for hit in hits)
-    for mode in ("dense", "rrf"):
+    for mode in ("dense", "hybrid"):
         assert len(json.loads(run("query", "key", "-w", "not kind=csv", "-m", mode, "--json")[1])) == 3
     assert run("query", "find", "--where", "path:nowhere/**")[1] == "No hits: no passage passes the filter.\n"
     assert (

@@ -24,7 +24,7 @@ def test_nothing_asked_for_is_the_default() -> None:
 
 
 def test_a_setting_is_asked_once() -> None:
-    assert [one.name for one in settings_of(["dense", "rrf", "dense"], KEYWORDS)] == ["dense", "rrf"]
+    assert [one.name for one in settings_of(["dense", "lexical", "dense"], KEYWORDS)] == ["dense", "lexical"]
 
 
 @pytest.mark.parametrize(

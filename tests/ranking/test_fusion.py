@@ -70,7 +70,7 @@ def test_hybrid_is_exact(index: search.Index, more: int) -> None:
 
 
 def test_longer_lists_begin_with_the_shorter(index: search.Index) -> None:
-    for mode in ("hybrid", "dense", "lexical", "rrf"):
+    for mode in ("hybrid", "dense", "lexical"):
         long = [hit.passage_id for hit in index.query("rotate the key", k=50, mode=mode)]
         for k in (1, 7, 20):
             assert [hit.passage_id for hit in index.query("rotate the key", k=k, mode=mode)] == long[:k]
@@ -95,21 +95,8 @@ def test_lexical_finds_only_what_has_a_word(index: search.Index) -> None:
     assert {hit.lexical for hit in index.query("zebra")} == {0.0}
 
 
-def test_reciprocal_ranks(index: search.Index) -> None:
-    query = "rotate the door"
-    dense = {h.passage_id: h.rank for h in index.query(query, k=1000, mode="dense")}
-    words = {h.passage_id: h.rank for h in index.query(query, k=1000, mode="lexical")}
-    expected = {
-        id_: 1 / (60 + rank) + (1 / (60 + words[id_]) if id_ in words else 0) for id_, rank in dense.items()
-    }
-    hits = index.query(query, k=1000, mode="rrf")
-    assert {h.passage_id: h.score for h in hits} == pytest.approx(expected, abs=1e-12)
-    for hit in hits:
-        assert hit.ranks == (dense[hit.passage_id], words.get(hit.passage_id))
-
-
 def test_a_filter_changes_no_score(index: search.Index) -> None:
-    for mode in ("hybrid", "dense", "lexical", "rrf"):
+    for mode in ("hybrid", "dense", "lexical"):
         scores = {h.passage_id: h.score for h in index.query("open water", k=1000, mode=mode)}
         some = index.query("open water", k=1000, mode=mode, where="id<100")
         expected = {id_: score for id_, score in scores.items() if id_ <= 100}
@@ -121,7 +108,7 @@ def test_a_filter_changes_no_score(index: search.Index) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "best"}, "no mode 'best'. Choose one of: hybrid, dense, lexical, rrf"),
+        ({"mode": "best"}, "no mode 'best'. Choose one of: hybrid, dense, lexical"),
         ({"weight": 1.5}, "weight is 1.5"),
         ({"weight": float("nan")}, "weight is nan"),
         ({"mode": "dense", "weight": 0.5}, "belongs to the mode 'hybrid'"),

@@ -52,7 +52,7 @@ def by_hand(index: search.Index, encoder: Encoder, hit: search.Hit) -> float:
     return float(np.dot(weights, best) / np.sum(weights))
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical", "rrf"])
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
 def test_the_score_is_half_the_old_one_and_half_the_weighted_mean(
     index: search.Index, tiny: Encoder, mode: str
 ) -> None:
@@ -69,7 +69,7 @@ def test_the_score_is_half_the_old_one_and_half_the_weighted_mean(
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical", "rrf"])
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
 @pytest.mark.parametrize("stored", [False, True])
 def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: bool) -> None:
     index = search.Index.build(notes, model=str(tiny_model), token_vectors=stored)
@@ -81,8 +81,7 @@ def test_it_is_still_one_sum(notes: Path, tiny_model: Path, mode: str, stored: b
         assert why.late is not None and why.late.sum() == pytest.approx(LATE_SHARE * hit.reranked, abs=1e-9)
         assert np.count_nonzero(why.late, axis=1).max() == 1  # each token has one partner
         assert not why.late[[token.special for token in why.query_tokens]].any()
-        if mode != "rrf":
-            assert why.passage_added(why.words()).sum() == pytest.approx(hit.score, abs=1e-6)
+        assert why.passage_added(why.words()).sum() == pytest.approx(hit.score, abs=1e-6)
     found = index.contrast(QUERY, hits[0], hits[-1])
     assert found.gap == hits[0].score - hits[-1].score
     assert abs(found.residual) < 1e-6

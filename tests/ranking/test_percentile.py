@@ -79,11 +79,6 @@ def test_a_percentile_is_the_share_of_random_pairs_that_score_less(
     assert index.hit(ASKED, hits[3].passage_id, mode=mode, weight=weight).percentile == found[3]
 
 
-def test_scores_by_ranks_have_no_percentile(tmp_path: Path, tiny_model: Path) -> None:
-    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
-    assert {(hit.percentile, hit.random_pairs) for hit in index.query(ASKED, mode="rrf")} == {(None, 0)}
-
-
 def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

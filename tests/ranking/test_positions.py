@@ -27,7 +27,7 @@ def positions(
         return Fusion(snapshot, query, Ranking.of(mode)).positions(passages)
 
 
-@pytest.mark.parametrize("mode", ["dense", "hybrid", "rrf"])
+@pytest.mark.parametrize("mode", ["dense", "hybrid"])
 def test_positions_are_the_ranks_of_hits(index: search.Index, tiny: Encoder, mode: str) -> None:
     query = EncodedQuery(QUERY, tiny.encode([QUERY])[0])
     n = index.status().passages

@@ -44,7 +44,7 @@ def test_the_embedding_is_the_sum_of_the_parts(index: Index, tiny: Encoder) -> N
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "dense", "rrf"])
+@pytest.mark.parametrize("mode", ["hybrid", "dense"])
 def test_the_addends_sum_to_the_score(index: Index, mode: str) -> None:
     question = Question.of(
         "find the key", ("open door", 0.5), ("water", -0.25), like=["long.md"], unlike=[("keys.md:7", 0.3)]
@@ -55,7 +55,7 @@ def test_the_addends_sum_to_the_score(index: Index, mode: str) -> None:
         assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-5)
         assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-5)
         named = {term.term for term in why.terms if term.kind == "like"}
-        assert named == (set() if mode == "rrf" else {"like long.md", "unlike keys.md:7"})
+        assert named == {"like long.md", "unlike keys.md:7"}
         for word in why.words().query:
             if word.kind == "word":
                 assert why.query[word.start : word.end] == word.text

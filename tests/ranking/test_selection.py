@@ -6,7 +6,7 @@ import pytest
 
 from search import Hit, Index, InputError
 
-MODES = ["hybrid", "dense", "lexical", "rrf"]
+MODES = ["hybrid", "dense", "lexical"]
 TEXT = "word number 2 of b"
 
 

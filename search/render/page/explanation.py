@@ -152,7 +152,7 @@ def _addend(sign: str, number: str, name: str) -> str:
 
 def _others(why: Explanation) -> list[Share]:
     """The addends that are no token pairs."""
-    return [share for share in why.shares() if share.kind in ("term", "rank", "model", "like", "late")]
+    return [share for share in why.shares() if share.kind in ("term", "model", "like", "late")]
 
 
 def _table(side: _Side, shares: Sequence[Share], *, opened: bool) -> str:
