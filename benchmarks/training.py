@@ -25,7 +25,6 @@ def main() -> None:
     parser.add_argument("dev", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--precision", default="fp32")
     parser.add_argument(
         "--device", default=None, help="of PyTorch; the default takes a GPU where there is one"
     )
@@ -39,7 +38,6 @@ def main() -> None:
                 dev=args.dev,
                 epochs=args.epochs,
                 seed=seed,
-                precision=args.precision,
                 device=args.device,
                 offline=True,
                 progress=shown,

@@ -120,8 +120,8 @@ def _lines() -> Callable[[Progress], None]:
 
 
 def _counted(state: Progress) -> str:
-    if state.stage in ("training", "looking for negatives"):
-        return f"{'step ' if state.stage == 'training' else ''}{state.done:,} of {state.total:,}"
+    if state.stage == "training":
+        return f"step {state.done:,} of {state.total:,}"
     return f"{state.passages:,} passages"
 
 

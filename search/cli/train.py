@@ -13,7 +13,6 @@ import typer
 from search.cli.options import OfflineOption, checkpoint
 from search.cli.output import DrawnOutput, note
 from search.cli.progress import progress_bar
-from search.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,11 +23,6 @@ class LossName(str, Enum):
     cosent = "cosent"
     angle = "angle"
     cosine = "cosine"
-
-
-class PrecisionName(str, Enum):
-    fp32 = "fp32"
-    bf16 = "bf16"
 
 
 EXAMPLES, STEPS = "Examples", "Steps"
@@ -55,30 +49,10 @@ class ExampleOptions:
     loss: Annotated[LossName | None, typer.Option(help="Default: multiple-negatives; for scores cosine.")] = (
         None
     )
-    negatives: Annotated[
-        str | None,
-        typer.Option(
-            metavar="INDEX",
-            help="Take hard negatives from this index: passages near a query that are not its own.",
-            rich_help_panel=EXAMPLES,
-        ),
-    ] = None
-    negatives_per_pair: Annotated[
-        int | None,
-        typer.Option(min=1, help="With --negatives: how many. Default: 1.", rich_help_panel=EXAMPLES),
-    ] = None
 
-    def keywords(self, offline: bool) -> dict[str, Any]:
+    def keywords(self) -> dict[str, Any]:
         """As `search.bert.train` takes them."""
-        from search.index import Index
-
-        return {
-            "dev": self.dev,
-            "split": self.split,
-            "loss": self.loss.value if self.loss else None,
-            "negatives": Index.open(self.negatives, offline=offline) if self.negatives is not None else None,
-            "negatives_per_pair": self.negatives_per_pair or 1,
-        }
+        return {**vars(self), "loss": self.loss.value if self.loss else None}
 
 
 @dataclass(frozen=True)
@@ -91,26 +65,6 @@ class StepOptions:
     warmup: Annotated[
         float, typer.Option(help="The share of the steps in which it rises to that.", rich_help_panel=STEPS)
     ] = 0.1
-    checkpoint_steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="STEPS",
-            help="Steps between evaluations, each with a checkpoint. Default: four an epoch.",
-            rich_help_panel=STEPS,
-        ),
-    ] = None
-    patience: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Stop after so many evaluations without a better one. Default: never.",
-            rich_help_panel=STEPS,
-        ),
-    ] = None
-    precision: Annotated[
-        PrecisionName, typer.Option(help="fp32; bf16 on a GPU, which is quicker.", rich_help_panel=STEPS)
-    ] = PrecisionName.fp32
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random.", rich_help_panel=STEPS)] = 0
 
 
@@ -138,10 +92,8 @@ def train(
         ),
     ] = 0.1,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped.")
-    ] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Throw away a run that was stopped, and begin anew.")
+        bool,
+        typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped, if any."),
     ] = False,
     offline: OfflineOption = False,
     *,
@@ -154,26 +106,22 @@ def train(
     Held-out data is measured before and after. The result is a folder that `seewhy index --model` takes; a model
     card in it says what it was made of. --png draws the learning curve, --html a page with all figures.
     """
-    if examples.negatives_per_pair is not None and examples.negatives is None:
-        raise typer.BadParameter("--negatives-per-pair needs --negatives INDEX")
-    if resume and restart:
-        raise typer.BadParameter("--resume and --restart exclude each other")
     from search import training
     from search.render import json, page, picture
     from search.render import training as draw
 
-    with _stopped(out, restart, output.quiet), progress_bar(output.quiet) as progress:
-        run: dict[str, Any] = {
-            "model": model,
-            "dev_share": dev_share,
-            "resume": resume,
-            "restart": restart,
-            "offline": offline,
-            "progress": progress,
+    with _stopped(output.quiet), progress_bar(output.quiet) as progress:
+        report = training.train(
+            data,
+            out,
+            model=model,
+            dev_share=dev_share,
+            resume=resume,
+            offline=offline,
+            progress=progress,
             **vars(steps),
-            "precision": steps.precision.value,
-        }
-        report = training.train(data, out, **run, **examples.keywords(offline))
+            **examples.keywords(),
+        )
     output.result(
         text=lambda: draw.training(report, **output.style),
         data=lambda: json.document(report),
@@ -184,23 +132,12 @@ def train(
 
 
 @contextmanager
-def _stopped(out: Path, restart: bool, quiet: bool) -> Iterator[None]:
+def _stopped(quiet: bool) -> Iterator[None]:
     """Ctrl-C: say how to go on."""
     try:
         yield
     except KeyboardInterrupt:
-        note(f"seewhy: stopped. {_how_to_go_on(out, restart)}", quiet)
+        note(
+            "seewhy: stopped. The same command with --resume goes on from the last checkpoint, if any.", quiet
+        )
         raise
-
-
-def _how_to_go_on(out: Path, restart: bool) -> str:
-    from search.training.work import WorkFolder
-
-    try:
-        kept = WorkFolder(out).checkpoint() is not None
-    except InputError:
-        kept = False
-    if not kept:
-        return "Nothing was kept yet; run it again."
-    instead = ", without --restart," if restart else ""
-    return f"The same command with --resume{instead} goes on from the last checkpoint."

@@ -205,12 +205,12 @@ Objective = Literal["pairs", "triplets", "graded"]
 
 @dataclass(frozen=True)
 class TrainingFile:
-    """A file, an index or a folder that was read.
+    """A file that was read.
 
     Attributes:
-        role: "train", "dev", "negatives" or "passages".
+        role: "train" or "dev".
         path: as it was named; `name` without folders.
-        sha256: of the file's bytes; of an index or a folder, of the texts that were taken from it, in order.
+        sha256: of its bytes.
         rows: that were read, before any was left out.
     """
 
@@ -247,7 +247,7 @@ class TrainingReport:
         losses: the mean training loss since the point before.
         scores: the primary metric at step 0 and at every checkpoint, on what the checkpoint was chosen by: the held-out
             data, or a share of the training data if `counts` has "chosen_by".
-        steps: that were trained; `planned` there would have been without early stopping.
+        steps: that were trained.
         kept: the step whose weights were kept.
         resumed: the step that an earlier, interrupted run had come to; 0 for none.
         seconds: for the steps and their evaluations, of this run; `device` where they were computed.
@@ -271,17 +271,12 @@ class TrainingReport:
     losses: tuple[CurvePoint, ...]
     scores: tuple[CurvePoint, ...]
     steps: int
-    planned: int
     kept: int
     resumed: int
     seconds: float
     device: str
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @property
-    def stopped_early(self) -> bool:
-        return self.steps < self.planned
 
     @property
     def improved(self) -> bool:

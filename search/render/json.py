@@ -28,7 +28,7 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "ModelShape": ("parameters", "in_matrices", "tensors"),
     "Removal": ("random_mean", "random_spread", "as_much"),
     "TokenizedStretch": ("same",),
-    "TrainingReport": ("stopped_early", "improved"),
+    "TrainingReport": ("improved",),
     "WhyNot": ("rank", "gap", "matched_on"),
 }  # fmt: skip
 

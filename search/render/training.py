@@ -20,8 +20,8 @@ LEARNED = {
     "triplets": "queries, passages that answer them and passages that do not",
     "graded": "pairs of sentences with scores",
 }
-_SETTINGS = ("epochs", "batch_size", "lr", "warmup", "precision", "seed")
-_LEFT_OUT = ("duplicates", "also_held_out", "without_negative", "query_too_long", "cut")
+_SETTINGS = ("epochs", "batch_size", "lr", "warmup", "seed")
+_LEFT_OUT = ("duplicates", "also_held_out", "cut")
 
 
 def training(done: TrainingReport, *, width: int = 80, colour: bool = False) -> str:
@@ -91,9 +91,8 @@ def gap_cells(before: Estimate, after: Estimate, gap: Estimate) -> tuple[str, st
 
 
 def steps_line(done: TrainingReport) -> str:
-    """How many steps, which of them was kept, and why there were no more."""
-    early = f" of {done.planned:,}, stopped early" if done.stopped_early else ""
-    return f"{done.steps:,}{early}; the weights of step {done.kept:,} were kept"
+    """How many steps, and which of them was kept."""
+    return f"{done.steps:,}; the weights of step {done.kept:,} were kept"
 
 
 def step_ticks(last: int, parts: int) -> list[int]:

@@ -97,6 +97,16 @@ class Examples:
         """The different texts of some columns, by number."""
         return list(dict.fromkeys(row.texts[i] for row in self.rows for i in columns))
 
+    def table(self) -> dict[str, list[Any]]:
+        """The texts by column, and the scores if they are graded."""
+        columns = zip(*(row.texts for row in self.rows), strict=True)
+        table: dict[str, list[Any]] = {
+            name: list(texts) for name, texts in zip(self.columns, columns, strict=True)
+        }
+        if self.shape == "graded":
+            table["score"] = [row.score for row in self.rows]
+        return table
+
     def digest(self) -> str:
         """sha256 of the rows, in order."""
         digest = hashlib.sha256(self.shape.encode())

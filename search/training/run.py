@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from search.encoding import Encoder
-from search.encoding.encoder import Role
 from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError, OptionalDependency
-from search.evaluating.retrieval import too_long
-from search.records.evaluations import CurvePoint, Objective, TrainingFile, TrainingReport
+from search.records.evaluations import CurvePoint, TrainingReport
 from search.records.reports import Progress
+from search.training.examples import Examples
+from search.training.measures import Figures, Measure
 from search.training.work import WorkFolder
 
 if TYPE_CHECKING:
-    from search.training.measures import Figures
-    from search.training.trainer import Fitted, Learning
+    from search.training.trainer import Fitted
 
-PRECISIONS = ("fp32", "bf16")
-_FORMAT = 2  # of plan.json
 _LIBRARIES = ("seewhy", "sentence-transformers", "transformers", "torch", "accelerate", "datasets")
 _LEARNED = {
     "pairs": "pairs of a query and a passage that answers it",
@@ -71,7 +68,7 @@ On {held_out:,} examples that nothing was learned from, with 95 % bootstrap inte
 ## Training
 
 - objective: {objective}, loss: {loss}
-- steps: {steps:,} of {planned:,} planned; the weights are those of step {kept:,}
+- steps: {steps:,}; the weights are those of step {kept:,}
 {settings}
 - {seconds:.0f} s on {device}
 - {versions}
@@ -85,9 +82,6 @@ class Options(TypedDict, total=False):
     batch_size: int
     lr: float
     warmup: float
-    checkpoint_steps: int | None
-    patience: int | None
-    precision: str
     device: str | None
     seed: int
 
@@ -100,9 +94,6 @@ class Settings:
         epochs: how often every example is seen.
         batch_size: examples a step.
         lr: the highest learning rate; it rises over the first `warmup` of the steps and falls to 0 from there on.
-        checkpoint_steps: steps between evaluations, each with a checkpoint; None takes four an epoch.
-        patience: stop after so many evaluations without a better one; None never does.
-        precision: "fp32"; "bf16" on a GPU.
         device: of PyTorch; None takes a GPU where there is one.
     """
 
@@ -110,24 +101,21 @@ class Settings:
     batch_size: int = 16
     lr: float = 2e-5
     warmup: float = 0.1
-    checkpoint_steps: int | None = None
-    patience: int | None = None
-    precision: str = "fp32"
     device: str | None = None
     seed: int = 0
 
     def require_sensible(self) -> None:
         """
         Raises:
-            InputError: a value that makes no sense, or a device that there is not, or a precision that it lacks.
+            InputError: a value that makes no sense.
             OptionalDependency: what the trainer needs is not installed.
         """
         for package in ("accelerate", "datasets"):
             if find_spec(package) is None:
                 raise OptionalDependency(package, "training", "training a model")
-        for name in ("epochs", "batch_size", "checkpoint_steps", "patience"):
+        for name in ("epochs", "batch_size"):
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if value < 1:
                 raise InputError(f"{name} is {value}, but must be at least 1.")
         if not (math.isfinite(self.lr) and self.lr > 0):
             raise InputError(f"lr is {self.lr}, but must be more than 0.")
@@ -135,12 +123,6 @@ class Settings:
             raise InputError(f"warmup is {self.warmup}, but must be at least 0 and less than 1.")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed is {self.seed}, but must be a whole number from 0 to {2**32 - 1}.")
-        if self.precision not in PRECISIONS:
-            raise InputError(
-                f"precision '{self.precision}' is not known. Choose one of: {', '.join(PRECISIONS)}."
-            )
-        if self.precision == "bf16" and not self.on.startswith("cuda"):
-            raise InputError("bf16 is for a GPU, and there is none here. Leave --precision out.")
 
     @property
     def on(self) -> str:
@@ -149,79 +131,99 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """A loss of sentence-transformers.
+
+    Attributes:
+        kind: the name of its class.
+        graded: it learns scores. One that does not takes the other passages of a batch for wrong ones.
+    """
+
+    name: str
+    kind: str
+    graded: bool
+
+
+@dataclass(frozen=True)
 class Job:
     """All that a training is made of.
 
     Attributes:
         base: the model that is trained on.
-        data: digests and choices that decide about the result, by name.
-        choices: what was chosen besides the settings, by name.
-        learn: makes what is learned of the loaded model.
+        measure: the data that the figures are of; `chooser` that by which a checkpoint is chosen.
+        digests: of the data, by what it is for.
+        dev_share: of the examples that were held out.
+        prompts: of columns, put before their texts.
     """
 
     base: Encoder
     work: WorkFolder
     settings: Settings
-    objective: Objective
-    files: tuple[TrainingFile, ...]
+    examples: Examples
+    loss: Loss
+    measure: Measure
+    chooser: Measure
+    digests: Mapping[str, str]
+    dev_share: float
     counts: Mapping[str, int]
-    data: Mapping[str, Any]
-    choices: Mapping[str, Any]
-    learn: Callable[[Any], Learning]
+    prompts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    @property
+    def choices(self) -> dict[str, Any]:
+        """Everything that was chosen, by name."""
+        return {
+            **asdict(self.settings),
+            "loss": self.loss.name,
+            "dev_share": self.dev_share,
+            "max_tokens": self.base.max_tokens,
+            "pooling": self.base.pooling,
+            "device": self.settings.on,
+        }
 
-def run(
-    job: Job, *, resume: bool, restart: bool, progress: Callable[[Progress], None] | None = None
-) -> TrainingReport:
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What decides about the result."""
+        files = self.base.files
+        model = {"weights": files.weights_sha256, "tokenizer": files.tokenizer_sha256}
+        plan = {**model, "prompts": dict(self.prompts), **self.digests, **self.choices}
+        del plan["device"]
+        return plan
+
+
+def run(job: Job, *, resume: bool, progress: Callable[[Progress], None] | None = None) -> TrainingReport:
     """Measure, train, measure again, save.
 
     Raises:
-        InputError: an unfinished training is in the way, or there is none to resume.
+        InputError: an unfinished training is in the way, or another one is to be resumed.
         ModelError: the model cannot be trained, or went astray.
     """
     from search.encoding.loading import load_encoder
     from search.training.trainer import fit, save_model, seeded, silent
 
-    with job.work.held():
-        checkpoint = job.work.begin(_plan(job), resume=resume, restart=restart)
+    primary = job.measure.primary
+    with job.work.held(job.plan, resume) as checkpoint:
         with silent(), seeded(job.settings.seed):
             model = load_encoder(job.base.files).to(job.settings.on)
-            learning = job.learn(model)
-            before = learning.measure.figures(model)
-            first = learning.chooser.score(model)
+            before = job.measure.figures(model)
+            first = job.chooser.score(model)
             for value in (first, *(figure.mean for figure in before.metrics.values())):
-                require_number(value, learning.measure.primary)
+                require_number(value, primary)
             began = time.monotonic()
-            fitted = fit(
-                model, learning, job.settings, job.work.path, checkpoint=checkpoint, progress=progress
-            )
+            fitted = fit(model, job, checkpoint=checkpoint, progress=progress)
             seconds = time.monotonic() - began
-            after = learning.measure.figures(model)
+            after = job.measure.figures(model)
             if not all(math.isfinite(figure.mean) for figure in after.metrics.values()):
                 raise ModelError(
-                    f"{learning.measure.primary} of the trained model is no number: the training has gone astray. "
-                    "Begin anew with a lower learning rate: --lr, --restart"
+                    f"{primary} of the trained model is no number: the training has gone astray. "
+                    "Begin anew with a lower learning rate: --lr"
                 )
             saved = save_model(model, job.work.result)
         resumed = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
-        report = _report(job, learning, saved, before, after, first, fitted, resumed, seconds)
+        report = _report(job, saved, (before, after), first, fitted, resumed, seconds)
         (job.work.result / "README.md").write_text(card(report), encoding="utf-8")
         job.work.finish()
     return report
-
-
-def cut_texts(
-    base: Encoder, texts: Sequence[tuple[Role | None, Sequence[str]]], counts: dict[str, int]
-) -> list[str]:
-    """Count the texts of each role that are longer than the model reads, and say so."""
-    counts["texts"] = sum(len(each) for _, each in texts)
-    counts["cut"] = sum(too_long(base, each, role) for role, each in texts)
-    if not counts["cut"]:
-        return []
-    return [
-        f"{counts['cut']:,} of {counts['texts']:,} texts are longer than {base.max_tokens} tokens and are cut there"
-    ]
 
 
 def require_number(value: float, primary: str) -> None:
@@ -239,68 +241,39 @@ def require_number(value: float, primary: str) -> None:
     raise InputError(f"{primary} of the held-out data is no number, so nothing can be measured with it.")
 
 
-def _plan(job: Job) -> dict[str, Any]:
-    """What decides about the result."""
-    settings = asdict(job.settings)
-    del settings["device"]
-    return {
-        "format": _FORMAT,
-        "weights": job.base.files.weights_sha256,
-        "tokenizer": job.base.files.tokenizer_sha256,
-        "objective": job.objective,
-        "pooling": job.base.pooling,
-        "max_tokens": job.base.max_tokens,
-        "prompts": dict(job.base.description.prompts),
-        **job.data,
-        **job.choices,
-        **settings,
-    }
-
-
 def _report(
     job: Job,
-    learning: Learning,
     saved: Encoder,
-    before: Figures,
-    after: Figures,
+    figures: tuple[Figures, Figures],
     first: float,
     fitted: Fitted,
     resumed: int,
     seconds: float,
 ) -> TrainingReport:
-    settings = {
-        **asdict(job.settings),
-        **job.choices,
-        "max_tokens": job.base.max_tokens,
-        "pooling": job.base.pooling,
-        "device": job.settings.on,
-        "checkpoint_steps": fitted.between,
-    }
     report = TrainingReport(
         out=str(job.work.out),
         base=job.base.model,
         base_sha256=job.base.files.weights_sha256,
         sha256=saved.files.weights_sha256,
-        objective=job.objective,
-        loss=learning.name,
-        files=job.files,
+        objective=job.examples.shape,
+        loss=job.loss.kind,
+        files=job.examples.files,
         counts=job.counts,
-        settings=settings,
-        primary=learning.measure.primary,
-        before=before.metrics,
-        after=after.metrics,
-        difference=learning.measure.difference(before, after),
+        settings=job.choices,
+        primary=job.measure.primary,
+        before=figures[0].metrics,
+        after=figures[1].metrics,
+        difference=job.measure.difference(*figures),
         losses=fitted.losses,
         scores=(CurvePoint(0, first), *fitted.scores),
         steps=fitted.steps,
-        planned=fitted.planned,
         kept=fitted.kept,
         resumed=resumed,
         seconds=seconds,
         device=_device_name(job.settings.on),
         versions=_versions(),
     )
-    return replace(report, notes=(*job.notes, *learning.notes, *_remarks(report)))
+    return replace(report, notes=(*job.notes, *_remarks(report)))
 
 
 def _remarks(report: TrainingReport) -> list[str]:

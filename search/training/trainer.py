@@ -1,7 +1,7 @@
 """sentence-transformers' own trainer: what it is given, and what is read off it afterwards.
 
-Batches, steps, checkpoints, going on from one, the log that the curve is drawn from, early stopping and which
-checkpoint is the best are the trainer's. It imports PyTorch, so it is imported when a training begins.
+Batches, steps, checkpoints, going on from one, the log that the curve is drawn from, and which checkpoint is the best
+are the trainer's. It imports PyTorch, so it is imported when a training begins.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import random
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.base.evaluation import BaseEvaluator
-from transformers import EarlyStoppingCallback, PrinterCallback, TrainerCallback, TrainerState
+from sentence_transformers.sentence_transformer import losses
+from transformers import PrinterCallback, TrainerCallback, TrainerState
 
 from search.encoding import Encoder
 from search.encoding.loading import quiet
@@ -33,58 +34,28 @@ from search.errors import ModelError, SearchError
 from search.records.evaluations import CurvePoint
 from search.records.reports import Progress
 from search.training.measures import Measure, embeddings
-from search.training.run import Settings
+from search.training.run import Job
 
 _POINTS = 60  # of the curve of the loss
+_CHECKPOINTS = 4  # an epoch
 _SAMPLE = ["a short text", "another one, a little longer than the first"]
 _FARTHEST = 1e-4
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, EOFError, ImportError, SafetensorError)
 
 
 @dataclass(frozen=True)
-class Learning:
-    """What is learned, and from what.
-
-    Attributes:
-        loss: the module that computes it, of a model; `name` what it is called.
-        columns: texts by name, and "score" or none.
-        measure: for the figures; choose: for the choice of a checkpoint, None for the same.
-        prompts: of columns, put before their texts.
-        unique: no text twice in a batch.
-        notes: what has to be known of it, as sentences.
-    """
-
-    loss: torch.nn.Module
-    name: str
-    columns: Mapping[str, Sequence[Any]]
-    measure: Measure
-    choose: Measure | None = None
-    prompts: Mapping[str, str] = field(default_factory=dict)
-    unique: bool = False
-    notes: tuple[str, ...] = ()
-
-    @property
-    def chooser(self) -> Measure:
-        return self.choose or self.measure
-
-
-@dataclass(frozen=True)
 class Fitted:
-    """What came of the steps; the model holds the weights of the step `kept`, `between` lie between two checkpoints."""
+    """What came of the steps; the model holds the weights of the step `kept`."""
 
     losses: tuple[CurvePoint, ...]
     scores: tuple[CurvePoint, ...]
     steps: int
-    planned: int
     kept: int
-    between: int
 
 
 def fit(
     model: SentenceTransformer,
-    learning: Learning,
-    settings: Settings,
-    folder: Path,
+    job: Job,
     *,
     checkpoint: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -92,37 +63,30 @@ def fit(
     """Train, and leave the weights of the best checkpoint in the model.
 
     Args:
-        folder: where checkpoints go.
-        checkpoint: one of them to go on from.
+        checkpoint: the one to go on from.
 
     Raises:
         ModelError: the loss became NaN or infinity, or a checkpoint is damaged.
     """
-    dataset = datasets.Dataset.from_dict({name: list(values) for name, values in learning.columns.items()})
-    batches = math.ceil(len(dataset) / settings.batch_size)
-    planned, between = batches * settings.epochs, settings.checkpoint_steps or math.ceil(batches / 4)
     trainer = _Trainer(
         model=model,
-        args=_arguments(learning, settings, folder, planned, between),
-        train_dataset=dataset,
-        loss=learning.loss,
-        evaluator=_Evaluator(learning.chooser),
-        callbacks=[
-            _Watcher(progress),
-            *([EarlyStoppingCallback(settings.patience)] if settings.patience else []),
-        ],
+        args=_arguments(job),
+        train_dataset=datasets.Dataset.from_dict(job.examples.table()),
+        loss=getattr(losses, job.loss.kind)(model),
+        evaluator=_Evaluator(job.chooser),
+        callbacks=[_Watcher(progress)],
     )
     trainer.remove_callback(PrinterCallback)
     if checkpoint is None:
         trainer.train()
     else:
         with _readable(checkpoint):
-            _go_on(trainer, checkpoint)
+            trainer.train(resume_from_checkpoint=str(checkpoint))
     state = trainer.state
     if state.best_model_checkpoint is None:
         raise ModelError(
             "no checkpoint could be measured: what came out is no number at any of them. "
-            "Begin anew with a lower learning rate: --lr, --restart"
+            "Begin anew with a lower learning rate: --lr"
         )
     best = Path(state.best_model_checkpoint)
     with _readable(best):
@@ -132,26 +96,24 @@ def fit(
         losses=_curve(state, "loss"),
         scores=_curve(state, "eval_score"),
         steps=state.global_step,
-        planned=planned,
         kept=int(best.name.rpartition("-")[2]),
-        between=between,
     )
 
 
-def _arguments(
-    learning: Learning, settings: Settings, folder: Path, planned: int, between: int
-) -> SentenceTransformerTrainingArguments:
+def _arguments(job: Job) -> SentenceTransformerTrainingArguments:
+    settings = job.settings
+    batches = math.ceil(len(job.examples) / settings.batch_size)
+    steps, between = batches * settings.epochs, math.ceil(batches / _CHECKPOINTS)
     return SentenceTransformerTrainingArguments(
-        output_dir=str(folder),
+        output_dir=str(job.work.path),
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch_size,
         learning_rate=settings.lr,
-        warmup_steps=math.floor(settings.warmup * planned),  # of one step none: at its first the rate is 0
+        warmup_steps=math.floor(settings.warmup * steps),  # of one step none: at its first the rate is 0
         seed=settings.seed,
-        bf16=settings.precision == "bf16",
         use_cpu=settings.on == "cpu",
-        batch_sampler="no_duplicates" if learning.unique else "batch_sampler",
-        prompts=dict(learning.prompts) or None,
+        batch_sampler="batch_sampler" if job.loss.graded else "no_duplicates",
+        prompts=dict(job.prompts) or None,
         eval_strategy="steps",
         save_strategy="steps",
         eval_steps=between,
@@ -159,8 +121,7 @@ def _arguments(
         save_total_limit=2,
         metric_for_best_model="eval_score",
         greater_is_better=True,
-        restore_callback_states_from_checkpoint=True,
-        logging_steps=max(1, planned // _POINTS),
+        logging_steps=max(1, steps // _POINTS),
         logging_nan_inf_filter=False,
         report_to="none",
         disable_tqdm=True,
@@ -200,17 +161,8 @@ class _Watcher(TrainerCallback):
         if not math.isfinite(loss):
             raise ModelError(
                 f"the loss is {loss} at step {state.global_step}: the training has gone astray. "
-                "Begin anew with a lower learning rate: --lr, --restart"
+                "Begin anew with a lower learning rate: --lr"
             )
-
-
-def _go_on(trainer: SentenceTransformerTrainer, checkpoint: Path) -> None:
-    """Train from a checkpoint on, unless it was the last one."""
-    state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
-    if state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
-        trainer.state = state
-        return
-    trainer.train(resume_from_checkpoint=str(checkpoint))
 
 
 @contextmanager
@@ -221,7 +173,7 @@ def _readable(checkpoint: Path) -> Iterator[None]:
         if isinstance(error, SearchError):
             raise
         raise ModelError(
-            f"the checkpoint {checkpoint} cannot be read ({error}). Begin anew: --restart"
+            f"the checkpoint {checkpoint} cannot be read ({error}). Delete that folder, and go on: --resume"
         ) from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
 from search.encoding.encoder import Role
@@ -13,34 +13,16 @@ from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import prompt_for
 from search.errors import InputError
 from search.evaluating.asking import about_few
-from search.index import Index
+from search.evaluating.retrieval import too_long
 from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
 from search.training.examples import Examples, apart_from, held_out, read_examples
 from search.training.measures import Correlation, Measure, Ranking
-from search.training.negatives import NEAREST, with_negatives
-from search.training.run import Job, Options, Settings, cut_texts, run
+from search.training.run import Job, Loss, Options, Settings, run
 from search.training.work import WorkFolder
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from search.training.trainer import Learning
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A loss of sentence-transformers.
-
-    Attributes:
-        kind: the name of its class.
-        graded: it learns scores. One that does not takes the other passages of a batch for wrong ones.
-    """
-
-    name: str
-    kind: str
-    graded: bool
-
 
 # multiple-negatives  the passage of each query against those of the others in the batch, and its own negatives
 #                     (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE)
@@ -67,10 +49,7 @@ def train(
     dev_share: float = 0.1,
     split: str | None = None,
     loss: str | None = None,
-    negatives: Index | None = None,
-    negatives_per_pair: int = 1,
     resume: bool = False,
-    restart: bool = False,
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[Options],
@@ -92,16 +71,14 @@ def train(
             with, or with `dev` to choose alone. With `dev` it may be 0: then the choice is made by `dev`, too.
         split: which judgements of a BEIR folder.
         loss: a name in `LOSSES`; None takes what suits the shape.
-        negatives: an open index to take hard negatives from; see `search.training.negatives`.
-        negatives_per_pair: how many.
-        resume: go on from the last checkpoint of a run that was stopped; restart: throw that one away.
+        resume: go on from the last checkpoint of a run that was stopped, if there is one.
         offline: never call out to the Hugging Face hub.
         progress: called at every step.
         options: epochs, batch_size, lr and so on; see `search.training.run.Settings`.
 
     Raises:
         InputError: data that is malformed (with file and line) or too little, settings that make no sense, a folder
-            that holds something, or an unfinished training that neither `resume` nor `restart` is for.
+            that holds something, or an unfinished training that `resume` is not given for, or with other settings.
         ModelError: the model cannot be found, loaded or trained.
         OptionalDependency: the extra `training` is not installed.
     """
@@ -112,46 +89,34 @@ def train(
         raise InputError(
             f"dev_share is {dev_share}, but must be more than 0 and at most 0.5; with dev it may be 0."
         )
-    if negatives_per_pair < 1:
-        raise InputError(f"negatives_per_pair is {negatives_per_pair}, but must be at least 1.")
     base = Encoder(model or DEFAULT_MODEL, offline=offline, engine="torch", device="cpu")
     parts = _parts(Path(data).expanduser(), dev, dev_share, split, settings.seed)
-    chosen = loss_for(
-        parts.train, loss, negatives_per_pair if negatives is not None else 0, settings.batch_size
-    )
+    chosen = loss_for(parts.train, loss, settings.batch_size)
     _ = base.engine  # refuses what is no encoder, before anything long is done
-    if negatives is not None:
-        parts = _with_negatives(parts, negatives, negatives_per_pair, progress)
-    job = _training(parts, base, work, settings, chosen, dev_share)
-    return run(job, resume=resume, restart=restart, progress=progress)
+    return run(_job(parts, base, work, settings, chosen, dev_share), resume=resume, progress=progress)
 
 
-def loss_for(examples: Examples, asked: str | None = None, negatives: int = 0, batch_size: int = 2) -> Loss:
+def loss_for(examples: Examples, asked: str | None = None, batch_size: int = 2) -> Loss:
     """The loss that was asked for, or the one that suits the shape: "multiple-negatives", of graded rows "cosine".
 
     Of the two for scores, "cosine" did better on pairs held out of the STS benchmark's training data, from
     all-MiniLM-L6-v2 (benchmarks/README.md); "cosent" asks for the order of the scores alone, for scores whose distances
     mean nothing.
 
-    Args:
-        negatives: that each row will have besides its own.
-
     Raises:
         InputError: no such loss, or one that cannot be computed of these examples.
     """
     graded = examples.shape == "graded"
-    if graded and negatives:
-        raise InputError("graded sentences have no negatives. Leave --negatives out.")
-    negatives += len(examples.columns) - 2
     name = asked or ("cosine" if graded else "multiple-negatives")
     if name not in LOSSES:
         raise InputError(f"there is no loss '{name}'. Choose one of: {', '.join(LOSSES)}.")
     loss = LOSSES[name]
     if loss.graded != graded:
-        shape = "triplets" if negatives else examples.shape
         fitting = ", ".join(other.name for other in LOSSES.values() if other.graded == graded)
-        raise InputError(f"the loss '{name}' does not fit {shape} examples. Choose one of: {fitting}.")
-    if graded or negatives:
+        raise InputError(
+            f"the loss '{name}' does not fit {examples.shape} examples. Choose one of: {fitting}."
+        )
+    if examples.shape != "pairs":
         return loss
     if batch_size < 2:
         raise InputError(
@@ -170,14 +135,11 @@ class _Parts:
     """Examples to train on and to measure with, and how they came about.
 
     Attributes:
-        pool: what is trained on as it was read, whose passages are ranked beside the held-out ones, so that the
-            figures are of the same passages with mined negatives and without.
         choice: to choose a checkpoint by; None chooses by those that are measured with.
     """
 
     train: Examples
     dev: Examples
-    pool: Examples
     choice: Examples | None
     counts: dict[str, int]
     notes: tuple[str, ...]
@@ -195,7 +157,7 @@ def _parts(
     counts = {"read": every.read, "duplicates": every.duplicates}
     if dev is None:
         train, held = held_out(every, share, seed)
-        return _Parts(train, held, train, None, counts, every.notes)
+        return _Parts(train, held, None, counts, every.notes)
     held = read_examples(Path(dev).expanduser(), role="dev")
     if held.shape != every.shape:
         raise InputError(f"'{data}' holds {every.shape} and '{dev}' {held.shape}. Give two of one shape.")
@@ -208,52 +170,27 @@ def _parts(
         train, choice = held_out(train, share, seed)
         counts["chosen_by"] = len(choice)
     train = replace(train, files=(*every.files, *held.files))
-    return _Parts(train, held, train, choice, counts, (*every.notes, *held.notes))
+    return _Parts(train, held, choice, counts, (*every.notes, *held.notes))
 
 
-def _with_negatives(
-    parts: _Parts, index: Index, per_pair: int, progress: Callable[[Progress], None] | None
-) -> _Parts:
-    mined, passed = with_negatives(parts.train, index, per_pair, progress=progress)
-    mined.require_enough("what has negatives")
-    note = (
-        "negatives are the passages of the index nearest to a query that are not its own; "
-        f"{passed['passed_over_as_own']:,} were passed over as its own, {passed['passed_over_as_too_near']:,} because "
-        f"their cosine is more than {NEAREST:.0%} of that of the query's passage"
-    )
-    if without := passed["without_negative"]:
-        note += f"; {without:,} examples were left out for want of negatives"
-    if long := passed["query_too_long"]:
-        note += f"; {long:,} were left out because their query is too long to be asked"
-    counts = {**parts.counts, "negatives": len(mined) * per_pair, **passed}
-    return replace(parts, train=mined, counts=counts, notes=(*parts.notes, note))
-
-
-def _training(
-    parts: _Parts, base: Encoder, work: WorkFolder, settings: Settings, loss: Loss, share: float
-) -> Job:
+def _job(parts: _Parts, base: Encoder, work: WorkFolder, settings: Settings, loss: Loss, share: float) -> Job:
     train, dev, seed = parts.train, parts.dev, settings.seed
     counts = {**parts.counts, "train": len(train), "held_out": len(dev)}
     notes = list(parts.notes)
-    columns: dict[str, Sequence[Any]] = {
-        name: [row.texts[i] for row in train.rows] for i, name in enumerate(train.columns)
-    }
     prompts: dict[str, str] = {}
     measure: Measure
-    choose: Measure | None = None
+    chooser: Measure
     if train.shape == "graded":
-        columns["score"] = [row.score for row in train.rows]
-        measure = Correlation(dev, seed)
-        choose = Correlation(parts.choice, seed) if parts.choice else None
+        measure, chooser = (Correlation(each, seed) for each in (dev, parts.choice or dev))
         texts: list[tuple[Role | None, list[str]]] = [(None, train.texts(0, 1))]
         few = about_few(len(dev), "held-out pairs")
     else:
-        model_prompts = base.description.prompts
-        ranking = Ranking(dev, parts.pool, model_prompts, seed)
+        asked, answers = (prompt_for(role, base.description.prompts) for role in ("query", "document"))
+        ranking, chooser = (
+            Ranking(each, train, base.description.prompts, seed) for each in (dev, parts.choice or dev)
+        )
         measure = ranking
-        choose = Ranking(parts.choice, parts.pool, model_prompts, seed) if parts.choice else None
-        for i, name in enumerate(train.columns):
-            prompts[name] = prompt_for("document" if i else "query", model_prompts)
+        prompts = {name: answers if i else asked for i, name in enumerate(train.columns)}
         texts = [("query", train.texts(0)), ("document", train.texts(*range(1, len(train.columns))))]
         counts |= {"queries": ranking.queries, "ranked_passages": ranking.passages}
         notes.append(
@@ -261,36 +198,40 @@ def _training(
             "whole corpus"
         )
         few = about_few(ranking.queries, "held-out queries")
-    notes += cut_texts(base, texts, counts)
+    notes += _cut_texts(base, texts, counts)
     if not loss.graded and len(train.texts(*range(len(train.columns)))) < len(train) * len(train.columns):
         notes.append(
             "texts repeat, and none may stand twice in a batch: an example that is put off for that comes in a later "
             "batch, or, where the epoch ends before, in none"
         )
-    notes += few
-
-    def learn(model: Any) -> Learning:
-        from sentence_transformers.sentence_transformer import losses
-
-        from search.training.trainer import Learning
-
-        used = {name: prompt for name, prompt in prompts.items() if prompt}
-        module = getattr(losses, loss.kind)(model)
-        return Learning(module, loss.kind, columns, measure, choose, used, not loss.graded)
-
     return Job(
         base=base,
         work=work,
         settings=settings,
-        objective=train.shape,
-        files=train.files,
-        counts=counts,
-        data={
+        examples=train,
+        loss=loss,
+        measure=measure,
+        chooser=chooser,
+        digests={
             "train": train.digest(),
             "held-out data": dev.digest(),
             "choice": parts.choice.digest() if parts.choice else "",
         },
-        choices={"loss": loss.name, "dev_share": share},
-        learn=learn,
-        notes=tuple(notes),
+        dev_share=share,
+        counts=counts,
+        prompts={name: prompt for name, prompt in prompts.items() if prompt},
+        notes=(*notes, *few),
     )
+
+
+def _cut_texts(
+    base: Encoder, texts: Sequence[tuple[Role | None, Sequence[str]]], counts: dict[str, int]
+) -> list[str]:
+    """Count the texts of each role that are longer than the model reads, and say so."""
+    counts["texts"] = sum(len(each) for _, each in texts)
+    counts["cut"] = sum(too_long(base, each, role) for role, each in texts)
+    if not counts["cut"]:
+        return []
+    return [
+        f"{counts['cut']:,} of {counts['texts']:,} texts are longer than {base.max_tokens} tokens and are cut there"
+    ]

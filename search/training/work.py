@@ -1,9 +1,7 @@
 """The folder beside the result where a training keeps its checkpoints, so that it can go on after it was stopped.
 
 `.NAME.training/` holds `plan.json` (what the training is of), the trainer's `checkpoint-STEP/`, and at the end
-`result/`, which is moved into place whole. It is deleted then. Without a whole checkpoint it holds nothing that would
-be lost, and a new training takes its place. A lock of the operating system, `.NAME.training.lock`, keeps a second one
-out.
+`result/`, which is moved into place whole. It is deleted then.
 """
 
 from __future__ import annotations
@@ -49,68 +47,38 @@ class WorkFolder:
         self.result = self.path / _RESULT
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other processes from training into the same folder.
-
-        Raises:
-            InputError: one does.
-        """
-        from filelock import FileLock, Timeout
-
-        place = self.path.with_name(f"{self.path.name}.lock")
-        lock = FileLock(place, timeout=0)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise InputError(
-                f"another process is training into '{self.out}'. Wait for it, or name another folder."
-            ) from None
-        except OSError as error:
-            raise InputError(
-                f"nothing can be written beside '{self.out}' ({error.strerror or error}). Name another folder."
-            ) from None
-        try:
-            yield
-        finally:
-            lock.release()
-            with suppress(OSError):  # left behind it does no harm
-                place.unlink()
-
-    def begin(self, plan: Mapping[str, Any], *, resume: bool, restart: bool) -> Path | None:
-        """Make the folder, or go on in it.
+    def held(self, plan: Mapping[str, Any], resume: bool) -> Iterator[Path | None]:
+        """Have the folder while a training is in it; what failed before its first checkpoint leaves none.
 
         Args:
             plan: what decides about the result, JSON-compatible.
-            resume: go on with what is there; restart: throw it away.
+            resume: go on with what is there, if anything is.
 
-        Returns:
-            The last whole checkpoint, if it goes on.
+        Yields:
+            The last whole checkpoint, if it goes on from one.
 
         Raises:
-            InputError: there is an unfinished training and neither is asked for, there is none to resume, or its plan
-                differs; something else is in the place of the folder, or by now in that of the result.
+            InputError: there is an unfinished training that it shall not go on with, or that has another plan.
         """
-        self._require_free()
-        checkpoint = self.checkpoint()
-        if resume and checkpoint is None:
-            raise InputError(
-                f"there is no checkpoint of an unfinished training of '{self.out}'. Leave --resume out."
-            )
-        if checkpoint and not resume and not restart:
-            raise InputError(
-                f"an unfinished training lies in {quoted(self.path)}. "
-                "Go on with it: --resume. Throw it away: --restart"
-            )
-        if resume:
+        try:
+            self.path.mkdir()
+        except FileExistsError:
+            if not resume:
+                raise InputError(
+                    f"an unfinished training lies in {quoted(self.path)}. "
+                    "Go on with it: --resume. Or delete that folder, and begin anew."
+                ) from None
             self._require_same(plan)
-            shutil.rmtree(self.result, ignore_errors=True)
-            return checkpoint
-        self._clear()
-        self.path.mkdir()
-        (self.path / _PLAN).write_text(json.dumps(plan, indent=2), encoding="utf-8")
-        return None
+        else:
+            (self.path / _PLAN).write_text(json.dumps(plan, indent=2), encoding="utf-8")
+        shutil.rmtree(self.result, ignore_errors=True)
+        try:
+            yield self._checkpoint()
+        finally:
+            if not self.result.exists() and self._checkpoint() is None:
+                shutil.rmtree(self.path, ignore_errors=True)
 
-    def checkpoint(self) -> Path | None:
+    def _checkpoint(self) -> Path | None:
         """The last checkpoint that is whole: the trainer writes its state last."""
         whole = {}
         for place in self.path.glob("checkpoint-*"):
@@ -154,27 +122,20 @@ class WorkFolder:
             f"'{self.out}' {what}, and nothing is overwritten. Name a folder that is not there yet."
         )
 
-    def _clear(self) -> None:
-        """Delete what an earlier training left. What is none stays."""
-        if not self.path.exists() and not self.path.is_symlink():
-            return
-        is_folder = self.path.is_dir() and not self.path.is_symlink()
-        if not is_folder or not ((self.path / _PLAN).is_file() or not any(self.path.iterdir())):
-            raise InputError(
-                f"{quoted(self.path)} is in the way, and no training left it. Move it, or name another folder."
-            )
-        shutil.rmtree(self.path)
-
     def _require_same(self, plan: Mapping[str, Any]) -> None:
         try:
+            if self.path.is_symlink():
+                raise OSError("a link")
             earlier = json.loads((self.path / _PLAN).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise InputError(f"{self.path / _PLAN} cannot be read. Begin anew: --restart") from None
+            raise InputError(
+                f"{quoted(self.path)} is in the way: its {_PLAN} cannot be read. Move it, or name another folder."
+            ) from None
         now = json.loads(json.dumps(plan))
         differing = [name for name in sorted({*earlier, *now}) if earlier.get(name) != now.get(name)]
         if differing:
             told = "; ".join(f"{name} was {earlier.get(name)} and is {now.get(name)}" for name in differing)
             raise InputError(
                 f"the unfinished training is another one ({told}). "
-                "Go on with the same settings and data, or begin anew: --restart"
+                f"Go on with the same settings and data, or delete {quoted(self.path)} and begin anew."
             )
