@@ -194,10 +194,7 @@ def evaluate_ner(
         Path, typer.Argument(metavar="FILE", help="Words with their labels, in CoNLL format.")
     ],
     model: Annotated[
-        str | None, checkpoint("A checkpoint that finds entities, such as dslim/bert-base-NER.")
-    ] = None,
-    predicted: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Score the labels of this file instead of --model.")
+        str | None, checkpoint("A checkpoint that finds entities, such as dslim/bert-base-NER. Needed.")
     ] = None,
     map_: Annotated[
         list[str] | None,
@@ -222,14 +219,13 @@ def evaluate_ner(
     from search.evaluating.entities import as_conll, evaluate_entities
     from search.render import evaluation as draw
 
-    if (model is None) == (predicted is None):
-        raise typer.BadParameter("give either --model, a checkpoint that finds entities, or --predicted")
+    if not model:
+        raise typer.BadParameter("--model is needed: a checkpoint that finds entities")
     check_writable(predictions)
     with progress_bar(output.quiet) as progress:  # nothing is kept of one that is stopped
         evaluation = evaluate_entities(
             dataset,
             model=model,
-            predicted=predicted,
             mapping=_mapping(map_ or []),
             limit=limit,
             offline=offline,

@@ -1,4 +1,4 @@
-"""Entities: gold sentences against what a checkpoint, or a file of predictions, says of their words.
+"""Entities: gold sentences against what a checkpoint says of their words.
 
 Files are in CoNLL format: a word a line, its label last, an empty line behind each sentence, as in CoNLL-2003 (Tjong
 Kim Sang and De Meulder 2003), whose lines have more columns between the two, and WNUT-17. Words are taken as the file
@@ -40,18 +40,16 @@ Entity = tuple[str, int, int]  # type, first word, the one behind the last
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words and their labels; `line` is the first word's in the file, from 1."""
+    """Words and their labels."""
 
     words: tuple[str, ...]
     labels: tuple[str, ...]
-    line: int
 
 
 def evaluate_entities(
     dataset: str | Path,
     *,
-    model: str | None = None,
-    predicted: str | Path | None = None,
+    model: str,
     mapping: Mapping[str, str] | None = None,
     limit: int | None = None,
     seed: int = 0,
@@ -63,40 +61,28 @@ def evaluate_entities(
 
     Args:
         dataset: a file in CoNLL format.
-        model: a checkpoint with a head for classes of tokens; or, instead:
-        predicted: a file of the same words with predicted labels.
-        mapping: types of the predictions -> those of the gold file, {"PER": "person"}; "O" leaves one out.
+        model: a checkpoint with a head for classes of tokens.
+        mapping: types of the checkpoint -> those of the gold file, {"PER": "person"}; "O" leaves one out.
         limit: how many sentences, spread evenly over the file; None for all.
         seed: of the resampling.
         offline, device: as for `search.bert.tag`.
         progress: called after every batch of sentences.
 
     Raises:
-        InputError: a file is malformed (with its line), the predictions are of other words, or no type of the
-            predictions is one of the gold file's.
+        InputError: the file is malformed (with its line), or no type of the checkpoint is one of the file's.
         ModelError: the model cannot be loaded, or has no head for classes of tokens.
         OptionalDependency: the extra `entities` is not installed.
     """
-    if (model is None) == (predicted is None):
-        raise InputError("give either a model that finds the entities, or a file of predictions.")
     if find_spec("seqeval") is None:
         raise OptionalDependency("seqeval", "entities", "scoring entities")
     started = time.monotonic()
     path = Path(dataset).expanduser()
     sentences = spread(read_conll(path), limit, "sentence")
     renamed = dict(mapping or {})
-    notes: list[str] = []
-    if predicted is not None:
-        name = str(predicted)
-        labels = _predicted_labels(Path(predicted).expanduser(), path, limit, sentences)
-        known = {kind for sentence in labels for kind, _, _ in chunks(sentence)}
-        _require_mapping(known, sentences, renamed, name)
-    else:
-        tagger = load_tagger(model, "ner", offline, device)
-        name = tagger.head.name
-        known = {parsed(label)[1] for label in tagger.head.labels} - {""}
-        _require_mapping(known, sentences, renamed, name)
-        labels, notes = _tagged(tagger, sentences, progress)
+    tagger = load_tagger(model, "ner", offline, device)
+    known = {parsed(label)[1] for label in tagger.head.labels} - {""}
+    _require_mapping(known, sentences, renamed, tagger.head.name)
+    labels, notes = _tagged(tagger, sentences, progress)
     gold = [list(chunks(sentence.labels)) for sentence in sentences]
     found = [_mapped(chunks(sentence), renamed) for sentence in labels]
     lengths = [len(sentence.words) for sentence in sentences]
@@ -104,7 +90,7 @@ def evaluate_entities(
     return EntityEvaluation(
         dataset=path.stem,
         source=str(path),
-        model=name,
+        model=tagger.head.name,
         sentences=len(sentences),
         words=sum(lengths),
         micro=micro,
@@ -135,7 +121,7 @@ def read_conll(path: Path) -> list[Sentence]:
         elif rows:
             words, labels = zip(*rows, strict=True)
             if words != (_DOCUMENT,):
-                sentences.append(Sentence(words, labels, number - len(rows)))
+                sentences.append(Sentence(words, labels))
             rows = []
     if not sentences:
         raise InputError(f"'{path}' holds no sentence. Give a file with a word and its label on each line.")
@@ -160,23 +146,6 @@ def _word_and_label(line: str, path: Path, number: int) -> tuple[str, str]:
 def as_conll(sentences: Iterable[Sequence[tuple[str, str]]]) -> str:
     """Words with their labels as such a file: a tab between the two, an empty line behind each sentence."""
     return "".join("".join(f"{word}\t{label}\n" for word, label in sentence) + "\n" for sentence in sentences)
-
-
-def _predicted_labels(
-    path: Path, gold: Path, limit: int | None, sentences: Sequence[Sentence]
-) -> list[tuple[str, ...]]:
-    """The labels of a file that has the words of the gold one.
-
-    Raises:
-        InputError: it has others; the message names the line.
-    """
-    predicted = spread(read_conll(path), limit, "sentence")
-    for mine, theirs in zip(predicted, sentences, strict=False):
-        if mine.words != theirs.words:
-            raise InputError(f"{path}:{mine.line}: this sentence is not the one in {gold}:{theirs.line}.")
-    if len(predicted) != len(sentences):
-        raise InputError(f"'{path}' has {len(predicted):,} sentences and '{gold}' has {len(sentences):,}.")
-    return [sentence.labels for sentence in predicted]
 
 
 def _tagged(
@@ -219,7 +188,7 @@ def _require_mapping(
 ) -> None:
     """
     Raises:
-        InputError: a mapping names a type that there is not, or no type of the predictions is one of the file's.
+        InputError: a mapping names a type that there is not, or no type of the checkpoint is one of the file's.
     """
     gold = {kind for sentence in sentences for kind, _, _ in chunks(sentence.labels)}
     has, there = ", ".join(sorted(known)) or "none", ", ".join(sorted(gold)) or "none"
@@ -305,7 +274,7 @@ def _figure(name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _about(types: Sequence[EntityFigures], known: set[str], sentences: int) -> list[str]:
     """What has to be known to read the figures."""
-    notes = [] if types else ["neither file has an entity; the figures mean nothing"]
+    notes = [] if types else ["there is no entity in the file, and none was found; the figures mean nothing"]
     if strange := [f"{figures.name} ({figures.predicted:,})" for figures in types if not figures.gold]:
         notes.append(
             "the gold file has no entity of a type that was predicted, so all of it is wrong: "

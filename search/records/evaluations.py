@@ -171,7 +171,7 @@ class EntityEvaluation:
 
     Attributes:
         dataset, source: name and path of the gold file.
-        model: the checkpoint, or the file that the predictions came from.
+        model: the checkpoint.
         sentences, words: that were looked at.
         micro: over all entities, whatever their type.
         macro_f1: the mean of the types' F1.
