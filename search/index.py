@@ -517,7 +517,7 @@ class Index:
             ModelError: the model cannot be found or loaded, or has no head for classes of tokens.
             IndexLocked: another process is writing to the index.
         """
-        from search.annotating.tag_index import tag_index
+        from search.annotating.passages import tag_index
 
         return tag_index(self.path, model, offline=self._offline, **options)
 
@@ -533,14 +533,14 @@ class Index:
         Args:
             model: a checkpoint that was trained to classify texts.
             head: instead, a head that was trained with `search.bert.train_labels`, or its folder.
-            name, replace, device, progress: as for `search.annotating.label_index`, which says more.
+            name, replace, device, progress: as for `search.annotating.passages`, which says more.
 
         Raises:
             HeadMismatch: the head was trained on other embeddings.
             InputError: labels of that name were given by another model or head, or the name is taken.
             IndexLocked: another process is writing to the index.
         """
-        from search.annotating.label_index import label_index
+        from search.annotating.passages import label_index
 
         return label_index(self.path, model=model, head=head, offline=self._offline, **options)
 

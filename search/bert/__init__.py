@@ -47,7 +47,7 @@ from search.bert.tokenizing import tokenize as tokenize
 
 _LATER = {  # names whose home is a later stage, as they ask an index or train an encoder
     "TrainedHead": "annotating.label_training",
-    "label_index": "annotating.label_index",
+    "label_index": "annotating.passages",
     "train": "training",
     "train_labels": "annotating.label_training",
 }

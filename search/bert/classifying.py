@@ -76,10 +76,7 @@ def _by_linear_head(texts: list[str], head: LinearHead | str | Path, offline: bo
     made = head.fingerprint
     encoder = encoder_of(head, offline=offline, engine=engine)
     probabilities = head.probabilities(encoder.encode(texts, role="document"))
-    found = tuple(
-        labelled(text, row, head.classes, exclusive=True)
-        for text, row in zip(texts, probabilities, strict=True)
-    )
+    found = tuple(labelled(text, row, head.classes) for text, row in zip(texts, probabilities, strict=True))
     return Labelling(head.name, made.model, made.pooling, head.classes, True, found)
 
 
@@ -88,7 +85,7 @@ def labelled(
     probabilities: NDArray[np.float64],
     classes: Sequence[str],
     *,
-    exclusive: bool,
+    exclusive: bool = True,
     windows: int = 1,
 ) -> LabelledText:
     """A text with its (c,) probabilities as a record."""

@@ -1,0 +1,308 @@
+"""What task heads say of the passages of an index, kept as annotations that filters find: entities, labels.
+
+A checkpoint reads the passages' own text, without their headings; a linear head the embeddings that the index holds,
+with NumPy alone. Only what was not read before is read, so a run after an update is short, and one that was killed goes
+on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from search.bert.classifying import Classifier, labelled
+from search.bert.heads import from_anywhere, load_head
+from search.bert.linear_head import LinearHead, load_linear_head
+from search.bert.tagging import OVERLAP, Tagger, field_of, load_tagger, mentions
+from search.encoding import Fingerprint
+from search.errors import InputError, quoted
+from search.records.documents import Annotation, Mention
+from search.records.predictions import FieldCount, LabelledIndex, LabelledText, TagReport, TagTask
+from search.records.reports import Progress
+from search.store.annotating import Annotating, annotating, annotators_of
+from search.store.annotations import CALLED, COMMAND
+from search.store.database import read_meta
+from search.store.layout import DATABASE, find_index
+from search.store.sqlite import SQLiteStore
+
+_RULES = 1  # of tags; raised when the same checkpoint would make other annotations
+_AT_ONCE = 64  # passages that one transaction stores
+_FREQUENT = 5
+
+
+def tag_index(
+    index: Path,
+    model: str | None,
+    *,
+    task: TagTask = "ner",
+    name: str | None = None,
+    prefix: str = "",
+    replace: bool = False,
+    offline: bool = False,
+    device: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> TagReport:
+    """Tag the passages of an index that have no annotations of this making yet; see `Index.tag`."""
+    started = time.monotonic()
+    annotators_of(index)  # of no index, or an older one, say so before a model is loaded
+    tagger = load_tagger(model, task, offline, device)
+    head, name = tagger.head, name or task
+    labels = {label: _field(label, task, prefix) for label in head.labels}
+    fields = list(dict.fromkeys(filter(None, labels.values())))
+    made_with = {
+        "task": task,
+        **head.made_with,
+        "prefix": prefix,
+        "overlap": OVERLAP,
+        "rules": _RULES,
+        COMMAND: _command(str(model), task, name, prefix),
+    }
+    with annotating(index, name, made_with, fields, replace=replace) as run:
+        done, windowed = _put(run, _tagged(tagger, run, task, prefix), "tagging", progress)
+    notes = []
+    if run.replaced:
+        was = run.replaced.made_with.get(CALLED, "something else")
+        notes.append(
+            f"the annotations of {run.replaced.annotated:,} passages that '{was}' made were replaced"
+        )
+    if all(label.upper().startswith("LABEL_") for label in head.labels):
+        notes.append("the checkpoint does not say what its classes are; the fields have their numbers")
+    return TagReport(
+        index=str(index),
+        name=name,
+        task=task,
+        model=head.name,
+        fields=counted(index, name, fields),
+        tagged=done,
+        annotated=next(one.annotated for one in annotators_of(index) if one.name == name),
+        passages=run.total,
+        windowed=windowed,
+        labels=labels,
+        seconds=time.monotonic() - started,
+        notes=tuple(notes),
+    )
+
+
+def counted(index: Path, name: str, fields: Sequence[str]) -> tuple[FieldCount, ...]:
+    """What the annotations of a name hold, field by field, the field with the most mentions first."""
+    spelled: dict[str, dict[str, Counter[str]]] = {field: defaultdict(Counter) for field in fields}
+    passages: Counter[str] = Counter()
+    with SQLiteStore(index).reading() as snapshot:
+        for annotation in snapshot.annotations_by(name):
+            passages.update({span.field for span in annotation.spans})
+            for span in annotation.spans:
+                value = _value(span.text)
+                spelled[span.field][value.casefold()][value] += 1
+    found = []
+    for field, values in spelled.items():
+        frequent = sorted((-sum(forms.values()), _usual(forms)) for forms in values.values())[:_FREQUENT]
+        found.append(
+            FieldCount(
+                field,
+                sum(sum(forms.values()) for forms in values.values()),
+                len(values),
+                passages[field],
+                tuple((value, -count) for count, value in frequent),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: -one.mentions))
+
+
+def _usual(forms: Counter[str]) -> str:
+    """The most frequent spelling, of several the first in order."""
+    return min(forms, key=lambda form: (-forms[form], form))
+
+
+def _put(
+    run: Annotating,
+    batches: Iterable[Sequence[tuple[Annotation, int]]],
+    stage: str,
+    progress: Callable[[Progress], None] | None,
+) -> tuple[int, int]:
+    """Store annotations, each with the number of windows that its passage was read in.
+
+    Returns:
+        How many there were, and how many of them were of several windows.
+    """
+    done = windowed = 0
+    for batch in batches:
+        run.put([annotation for annotation, _ in batch])
+        done += len(batch)
+        windowed += sum(windows > 1 for _, windows in batch)
+        if progress:
+            progress(Progress(stage, done, len(run.todo), passages=done))
+    return done, windowed
+
+
+def _tagged(
+    tagger: Tagger, run: Annotating, task: TagTask, prefix: str
+) -> Iterator[list[tuple[Annotation, int]]]:
+    for batch in run.batches(_AT_ONCE):
+        found = []
+        for passage, read in zip(batch, tagger.read([one.text for one in batch]), strict=True):
+            spans = tuple(
+                Mention(f"{prefix}{one.field}", one.text, one.start, one.end, round(one.score, 6))
+                for one in mentions(passage.text, read.words, task, passage.start)
+            )
+            found.append((Annotation(passage.id, _texts(spans), spans), read.windows))
+        yield found
+
+
+def _texts(spans: Sequence[Mention]) -> dict[str, Any]:
+    """field -> the different texts, in the order in which they first stand in the passage."""
+    found: dict[str, dict[str, str]] = {}
+    for span in spans:
+        value = _value(span.text)
+        found.setdefault(span.field, {}).setdefault(value.casefold(), value)
+    return {field: list(values.values()) for field, values in found.items()}
+
+
+def _value(text: str) -> str:
+    """An entity as it is filtered by: on one line, whatever the passage's lines."""
+    return " ".join(text.split())
+
+
+def _field(label: str, task: TagTask, prefix: str) -> str:
+    field = field_of(label, task)
+    return f"{prefix}{field}" if field else ""
+
+
+def _command(model: str, task: TagTask, name: str, prefix: str) -> str:
+    """What goes on with the annotations."""
+    options = f" --name {quoted(name)}" if name != task else ""
+    options += f" --prefix {quoted(prefix)}" if prefix else ""
+    return f"seewhy tag --task {task} --model {from_anywhere(model)}{options}"
+
+
+@dataclass(frozen=True)
+class _Labeller:
+    """What labels passages.
+
+    Attributes:
+        field: what its labels are called, unless another name is asked for.
+        labels: of all passages that have none.
+    """
+
+    field: str
+    name: str
+    classes: tuple[str, ...]
+    exclusive: bool
+    made_with: dict[str, Any]
+    labels: Callable[[Annotating], Iterator[Sequence[tuple[int, LabelledText]]]]
+
+
+def label_index(
+    index: str | Path | None = None,
+    *,
+    model: str | None = None,
+    head: LinearHead | str | Path | None = None,
+    name: str | None = None,
+    replace: bool = False,
+    offline: bool = False,
+    device: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> LabelledIndex:
+    """Label every passage of an index that has no label yet, and keep the labels in the index.
+
+    Filters find them as `name` (the label; several where classes do not exclude each other) and `name`_score (the
+    highest probability).
+
+    Args:
+        index: a folder, path or name, as for `Index.open`.
+        model: a checkpoint that was trained to classify texts.
+        head: instead, a head that was trained with `train_labels`, or its folder.
+        name: of the field; None takes the head's name, "label" for a checkpoint.
+        replace: drop labels of that name that another model or head has given, all of them.
+
+    Raises:
+        HeadMismatch: the head was trained on other embeddings than the index holds.
+        InputError: labels of that name were given by another model or head; or the name is taken.
+        IndexLocked: another process is writing to the index.
+        ModelError: as for `label`.
+    """
+    if (model is None) == (head is None):
+        raise InputError("name a checkpoint or a head that is to label, and only one of them.")
+    place = find_index(index)
+    fingerprint = Fingerprint.from_dict(read_meta(place / DATABASE)["fingerprint"])
+    labeller = _by_head(head, fingerprint) if head else _by_checkpoint(str(model), offline, device)
+    name = name or labeller.field
+    made_with = dict(labeller.made_with)
+    if made_with[COMMAND] and name != labeller.field:
+        made_with[COMMAND] += f" --name {quoted(name)}"
+    fields = [name, f"{name}_score"]
+    with annotating(place, name, made_with, fields, replace=replace) as run:
+        batches = (
+            [(Annotation(id_, _values(name, one)), one.windows) for id_, one in batch]
+            for batch in labeller.labels(run)
+        )
+        done, windowed = _put(run, batches, "labelling", progress)
+    return LabelledIndex(
+        index=str(place),
+        name=name,
+        classifier=labeller.name,
+        classes=labeller.classes,
+        exclusive=labeller.exclusive,
+        passages=run.total,
+        labelled=done,
+        before=run.total - done,
+        counts=_counts(place, name, labeller),
+        windowed=windowed,
+        notes=(f"labels of {run.replaced.annotated:,} passages were replaced",) if run.replaced else (),
+    )
+
+
+def _values(name: str, found: LabelledText) -> dict[str, Any]:
+    label: str | list[str] = found.label if len(found.labels) == 1 else list(found.labels)
+    values = {name: label} if found.labels else {}
+    return {**values, f"{name}_score": round(found.score, 6)}
+
+
+def _by_head(head: LinearHead | str | Path, fingerprint: Fingerprint) -> _Labeller:
+    loaded = head if isinstance(head, LinearHead) else load_linear_head(head)
+    loaded.require_fits(fingerprint, "the index")
+    folder = None if isinstance(head, LinearHead) else Path(head).resolve()
+    made_with = {
+        "kind": "linear head",
+        CALLED: loaded.name,
+        "sha256": loaded.sha256,
+        "command": f"seewhy label apply --head {quoted(folder)}" if folder else "",
+    }
+
+    def labels(run: Annotating) -> Iterator[list[tuple[int, LabelledText]]]:
+        for ids, vectors in run.embedding_blocks():
+            found = [labelled("", row, loaded.classes) for row in loaded.probabilities(vectors)]
+            yield list(zip(ids.tolist(), found, strict=True))
+
+    return _Labeller(loaded.name, loaded.name, loaded.classes, True, made_with, labels)
+
+
+def _by_checkpoint(model: str, offline: bool, device: str | None) -> _Labeller:
+    checkpoint = load_head("label", model, offline, device)
+    classifier = Classifier(checkpoint)
+    made_with = {
+        "kind": "checkpoint",
+        **checkpoint.made_with,
+        "exclusive": classifier.exclusive,
+        "command": f"seewhy label apply --model {from_anywhere(model)}",
+    }
+
+    def labels(run: Annotating) -> Iterator[list[tuple[int, LabelledText]]]:
+        for passages in run.batches(_AT_ONCE):
+            found = classifier([passage.text for passage in passages])
+            yield [(passage.id, one) for passage, one in zip(passages, found, strict=True)]
+
+    return _Labeller("label", classifier.name, classifier.classes, classifier.exclusive, made_with, labels)
+
+
+def _counts(place: Path, name: str, labeller: _Labeller) -> dict[str, int]:
+    """label -> passages that have it."""
+    counts: Counter[str] = Counter()
+    with SQLiteStore(place).reading() as snapshot:
+        for annotation in snapshot.annotations_by(name):
+            value = annotation.values.get(name, "")
+            counts.update(value if isinstance(value, list) else [value])
+    return {label: counts[label] for label in (*labeller.classes, *([] if labeller.exclusive else [""]))}
