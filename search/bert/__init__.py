@@ -16,7 +16,7 @@ checkpoint.py  the model, as transformers and PyTorch compute it    tokenizing.p
 inspecting.py  inspect, attention                                   contexts.py     one word in several contexts
 heads.py       checkpoints with a task head                         linear_head.py  a trained head; explain_label
 pretraining.py fill; next_sentence
-answering.py   answer; answer_spans.py the best spans by logits     classifying.py  label
+answering.py   answer                                               classifying.py  label
 tagging.py     tag; what the names of classes mean
 
 ../training/    train

@@ -7,6 +7,9 @@ the question with each of them, long ones in windows, and all spans are ranked t
     probability = 1 / (1 + exp(-margin))                             of the span against "no answer"
     score       = weight * probability + (1 - weight) * retrieval score
 
+The head gives each token a number for "the answer begins here" and one for "it ends here"; a span's logits are those of
+its first and its last token (Devlin et al. 2019, section 4.2).
+
 The null score is the sum of the two logits of [CLS], to which SQuAD 2.0 (Rajpurkar et al. 2018) lets a model point
 where a passage holds no answer. The mixture is that of BERTserini (Yang et al. 2019), over a probability instead of a
 logit, as that has a scale.
@@ -15,19 +18,20 @@ logit, as that has a scale.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.bert.answer_spans import best_spans, merged, tidy
 from search.bert.heads import Head, load_head
-from search.bert.tokenizing import check_text
+from search.bert.tokenizing import check_text, without_space
 from search.corpus.text import line_map
 from search.errors import InputError, ModelError
 from search.records.hits import Hit
-from search.records.predictions import Answer, Answers, ReadWindow
+from search.records.predictions import Answer, AnswerPlace, Answers, ReadWindow
 from search.records.reports import Progress
 
 if TYPE_CHECKING:
@@ -38,7 +42,7 @@ READERS = "deepset/roberta-base-squad2, or bert-large-uncased-whole-word-masking
 _OVERLAP = 64
 
 # (hit, start, end in the document) -> first line, last line, page; and what has to be said of them.
-Placing = Callable[[Hit, int, int], tuple[int, int, int | None, str]]
+Placing = Callable[[Hit | None, int, int], tuple[int, int, int | None, str]]
 
 
 @dataclass(frozen=True)
@@ -100,21 +104,20 @@ def answer(
             worked with.
         ModelError: the model cannot be found or loaded, or has no head for answer spans.
     """
-    how = Reading(answers, 1.0, no_answer_margin, max_answer)
     check_text(text)
     reader = load_head("answer", required(model), offline, device)
     lines = line_map(text)
 
-    def placed(one: Answer) -> Answer:
-        first, last = lines.span(one.start, one.end)
-        return replace(one, line_start=first, line_end=last)
+    def place(_: Hit | None, start: int, end: int) -> tuple[int, int, None, str]:
+        return (*lines.span(start, end), None, "")
 
-    return ranked(question, reader, read(reader, question, [text], how, progress), how, placed)
+    how = Reading(answers, 1.0, no_answer_margin, max_answer)
+    return answer_from(question, [text], reader, how, place, progress)
 
 
 def answer_from(
     question: str,
-    hits: Sequence[Hit],
+    passages: Sequence[Hit | str],
     reader: Head,
     how: Reading,
     place: Placing,
@@ -124,84 +127,25 @@ def answer_from(
 
     Args:
         place: tells the lines and the page of a span of a hit's document.
-    """
-    notes: dict[str, None] = {}
-
-    def placed(one: Answer) -> Answer:
-        hit = one.hit
-        assert hit is not None
-        first, last, page, note = place(hit, one.start, one.end)
-        if note:
-            notes[note] = None
-        return replace(one, line_start=first, line_end=last, page=page)
-
-    return ranked(question, reader, read(reader, question, hits, how, progress), how, placed, notes)
-
-
-@dataclass(frozen=True)
-class Read:
-    """The candidates of each passage, and how many windows were read."""
-
-    candidates: tuple[tuple[Answer, ...], ...]
-    windows: int
-
-
-def ranked(
-    question: str,
-    reader: Head,
-    found: Read,
-    how: Reading,
-    placed: Callable[[Answer], Answer],
-    notes: Iterable[str] = (),
-) -> Answers:
-    """Candidates of all passages -> the answers that were asked for, with what was merged into each.
-
-    Args:
-        placed: fills in lines and page; called for what is shown.
-        notes: looked at when all is placed.
-    """
-    enough = [[one for one in passage if one.margin >= how.no_answer_margin] for passage in found.candidates]
-    answers = merged([one for passage in enough for one in passage], how.answers, placed)
-    every = [one for passage in found.candidates for one in passage]
-    best = max(every, key=lambda one: one.margin, default=None)
-    return Answers(
-        question=question,
-        model=reader.name,
-        device=reader.device,
-        answers=answers.shown,
-        nearest=placed(best) if best is not None and not answers.shown else None,
-        more=answers.more,
-        passages=len(found.candidates),
-        windows=found.windows,
-        unanswered=sum(not passage for passage in enough),
-        no_answer_margin=how.no_answer_margin,
-        max_answer=how.max_answer,
-        weight=how.weight,
-        notes=tuple(notes),
-    )
-
-
-def read(
-    reader: Head,
-    question: str,
-    passages: Sequence[Hit | str],
-    how: Reading,
-    progress: Callable[[Progress], None] | None = None,
-) -> Read:
-    """The candidates of every window of every passage: its best span, and all others that reach the margin.
-
-    Spans of one window share no token. Lines are not filled in yet.
 
     Raises:
         InputError: the question is empty or too long.
         ModelError: the model's output is of no use.
     """
+    notes: dict[str, None] = {}
+
+    def placed(one: Answer) -> Answer:
+        first, last, page, note = place(one.hit, one.start, one.end)
+        if note:
+            notes[note] = None
+        return replace(one, line_start=first, line_end=last, page=page)
+
     check_text(question, "the question")
     made = [(passage, _windows(reader, question, _text(passage), how)) for passage in passages]
     inputs = [one for _, windows in made for one in windows]
     logits = reader.run(inputs)
-    candidates: list[tuple[Answer, ...]] = []
-    done = 0
+    found: list[Answer] = []
+    unanswered = done = 0
     for passage, windows in made:
         mine: list[Answer] = []
         for number, window in enumerate(windows, 1):
@@ -209,8 +153,25 @@ def read(
             done += 1
             if progress:
                 progress(Progress("reading", done, len(inputs), passages=len(passages)))
-        candidates.append(tuple(mine))
-    return Read(tuple(candidates), len(inputs))
+        unanswered += all(one.margin < how.no_answer_margin for one in mine)
+        found += mine
+    answers = merged([one for one in found if one.margin >= how.no_answer_margin], how.answers, placed)
+    best = max(found, key=lambda one: one.margin, default=None)
+    return Answers(
+        question=question,
+        model=reader.name,
+        device=reader.device,
+        answers=answers.shown,
+        nearest=placed(best) if best is not None and not answers.shown else None,
+        more=answers.more,
+        passages=len(passages),
+        windows=len(inputs),
+        unanswered=unanswered,
+        no_answer_margin=how.no_answer_margin,
+        max_answer=how.max_answer,
+        weight=how.weight,
+        notes=tuple(notes),
+    )
 
 
 def required(model: str | None) -> str:
@@ -306,3 +267,143 @@ def _of_window(
             )
         )
     return found
+
+
+@dataclass(frozen=True)
+class TokenSpan:
+    """Tokens `first` to `last`, both included, and the sum of their two logits."""
+
+    first: int
+    last: int
+    score: float
+
+
+def best_spans(
+    start: NDArray[np.float32],
+    end: NDArray[np.float32],
+    allowed: NDArray[np.bool_],
+    *,
+    longest: int,
+    least: float,
+) -> list[TokenSpan]:
+    """The best span, and every other one that scores `least` and shares no token with a better one; best first.
+
+    Exact: all spans are looked at. Of equal scores the shorter goes first, then the earlier.
+
+    Args:
+        start, end: (t,) logits.
+        allowed: (t,) where a span may begin and end: tokens of the passage that hold a character.
+        longest: most tokens of a span, at least 1.
+        least: least score of a second and any further span.
+
+    Returns:
+        Nothing if nothing is allowed.
+
+    Example:
+        >>> best_spans(np.array([0, 3, 1]), np.array([0, 1, 2]), np.array([False, True, True]), longest=2, least=9)
+        [TokenSpan(first=1, last=2, score=5.0)]
+    """
+    scores = _scores(start, end, allowed, longest)
+    found: list[TokenSpan] = []
+    while scores.size:
+        extra, first = np.unravel_index(int(np.argmax(scores)), scores.shape)
+        score = float(scores[extra, first])
+        if score == -np.inf or (found and score < least):
+            break
+        one = TokenSpan(int(first), int(first + extra), score)
+        found.append(one)
+        for row in range(len(scores)):  # spans of row + 1 tokens that share one with it
+            scores[row, max(0, one.first - row) : one.last + 1] = -np.inf
+    return found
+
+
+def _scores(
+    start: NDArray[np.float32], end: NDArray[np.float32], allowed: NDArray[np.bool_], longest: int
+) -> NDArray[np.float64]:
+    """(rows, t): in row r and column i the score of the span of r + 1 tokens that begins at i; -inf for none."""
+    tokens = len(start)
+    rows = min(longest, tokens)
+    found = np.full((rows, tokens), -np.inf)
+    begins = np.where(allowed, start.astype(np.float64), -np.inf)
+    ends = np.where(allowed, end.astype(np.float64), -np.inf)
+    for row in range(rows):
+        found[row, : tokens - row] = begins[: tokens - row] + ends[row:]
+    return found
+
+
+def tidy(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span [start, end) without white space at its ends, and with the marks of its first and last letter.
+
+    A tokenizer may count the space before a word to its token, and drop the accent that follows a letter as a
+    character of its own.
+
+    Example:
+        >>> tidy("a cafe\\u0301 here", 1, 6)
+        (2, 7)
+    """
+    start, end = without_space(text, start, end)
+    while 0 < start < end and _is_mark(text[start]) and not text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and _is_mark(text[end]):
+        end += 1
+    return start, end
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The best answers, and how many more there are."""
+
+    shown: tuple[Answer, ...]
+    more: int
+
+
+def merged(found: Sequence[Answer], most: int, placed: Callable[[Answer], Answer]) -> Merged:
+    """Rank candidates by their scores, equal ones by margin; merge each into a better one that it repeats.
+
+    It repeats one if it is the same span (read in another window, or in a passage that overlaps), if it shares
+    characters with its span or with a place where its text stands once more, or if it is the same text elsewhere,
+    whatever its case and white space.
+
+    Args:
+        most: how many come back; the others are counted.
+        placed: fills in lines and page of those that come back, and of what was merged into them.
+    """
+    order = sorted(found, key=lambda one: (-one.score, -one.margin, one.document, one.start, one.end))
+    different: dict[tuple[str, str, int, int], Answer] = {}
+    for one in order:
+        different.setdefault(_span(one), one)
+    readings = Counter(map(_span, found))
+    groups: dict[str, list[Answer]] = {}  # by text
+    places: list[tuple[Answer, list[Answer]]] = []
+    for one in different.values():
+        same = " ".join(one.text.casefold().split())
+        sharing = [group for place, group in places if _share(place, one)]
+        if sharing:
+            max(sharing, key=lambda group: (group[0].score, group[0].margin)).append(one)
+        else:
+            group = groups.setdefault(same, [])
+            group.append(one)
+            places.append((one, group))
+    shown = []
+    for rank, (best, *others) in enumerate(list(groups.values())[:most], 1):
+        also = tuple(_place(placed(one)) for one in others)
+        shown.append(replace(placed(best), rank=rank, readings=readings[_span(best)], also=also))
+    return Merged(tuple(shown), len(groups) - len(shown))
+
+
+def _span(one: Answer) -> tuple[str, str, int, int]:
+    return one.path, one.document, one.start, one.end
+
+
+def _share(one: Answer, other: Answer) -> bool:
+    """Whether two answers have characters of a document in common."""
+    same = (one.path, one.document) == (other.path, other.document)
+    return same and one.start < other.end and one.end > other.start
+
+
+def _place(one: Answer) -> AnswerPlace:
+    return AnswerPlace(**{field.name: getattr(one, field.name) for field in fields(AnswerPlace)})

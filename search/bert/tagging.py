@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.bert.answer_spans import without_space
 from search.bert.heads import Head, load_head, softmax
-from search.bert.tokenizing import check_text
+from search.bert.tokenizing import check_text, without_space
 from search.errors import InputError
 from search.records.documents import Mention
 from search.records.predictions import Tagged, TaggedWord, TagTask

@@ -39,6 +39,15 @@ def check_text(text: str, name: str = "the text", *, may_be_empty: bool = False)
         raise InputError(f"{name} holds bytes that are no valid text. Take them out.") from None
 
 
+def without_space(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span [start, end) without white space at its ends."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
 def tokenize(
     text: str, text2: str | None = None, *, model: str = DEFAULT_MODEL, offline: bool = False
 ) -> Tokenization:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import search
 from search.bert import answer
-from search.bert.answer_spans import merged
+from search.bert.answering import merged
 from search.bert.heads import load_head
 from search.errors import InputError, ModelError
 from search.records.hits import Hit

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.bert.answer_spans import TokenSpan, best_spans, tidy
+from search.bert.answering import TokenSpan, best_spans, tidy
 
 
 def every_span(
