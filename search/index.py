@@ -23,7 +23,7 @@ from search.store.sqlite import SQLiteStore
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from search.bert.linear_head import LinearHead
+    from search.bert.labelling import LinearHead
     from search.explaining.explainer import Explainer
     from search.ranking.rerank import Reranker
     from search.records.comparisons import Contrast, Faithfulness, WhyNot
@@ -487,7 +487,7 @@ class Index:
             ModelError: the reader cannot be found or loaded, or has no head for answer spans.
         """
         from search.bert.answering import Reading, answer_from, required
-        from search.bert.heads import load_head
+        from search.bert.checkpoint import load_head
         from search.ranking.surroundings import SpanLines
 
         how = Reading(answers, reader_weight, no_answer_margin, max_answer)

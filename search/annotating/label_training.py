@@ -29,8 +29,8 @@ from search.annotating.labelled_examples import (
     macro_f1,
     same_kind,
 )
-from search.bert.heads import softmax
-from search.bert.linear_head import LinearHead
+from search.bert.checkpoint import softmax
+from search.bert.labelling import LinearHead
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from search.bert.classifying import Classifier, labelled
-from search.bert.heads import from_anywhere, load_head
-from search.bert.linear_head import LinearHead, load_linear_head
+from search.bert.checkpoint import from_anywhere, load_head
+from search.bert.labelling import Classifier, LinearHead, labelled, load_linear_head
 from search.bert.tagging import OVERLAP, Tagger, field_of, load_tagger, mentions
 from search.encoding import Fingerprint
 from search.errors import InputError, quoted

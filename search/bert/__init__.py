@@ -12,11 +12,12 @@
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index): of its passages
     train_labels(examples)    a linear head on frozen embeddings, judged; explain_label(text, head): its addends
 
-checkpoint.py  the model, as transformers and PyTorch compute it    tokenizing.py   text -> tokens and words
-inspecting.py  inspect, attention                                   contexts.py     one word in several contexts
-heads.py       checkpoints with a task head                         linear_head.py  a trained head; explain_label
+tokenizing.py  text -> tokens and words
+checkpoint.py  the model, as transformers and PyTorch compute it, also with a task head
+inspecting.py  inspect, attention, in_contexts
 pretraining.py fill; next_sentence
-answering.py   answer                                               classifying.py  label
+answering.py   answer
+labelling.py   label, by a checkpoint or a trained linear head; explain_label
 tagging.py     tag; what the names of classes mean
 
 ../training/    train
@@ -31,13 +32,13 @@ from typing import Any
 
 from search.bert.answering import answer as answer
 from search.bert.checkpoint import FAMILIES as FAMILIES
-from search.bert.classifying import label as label
-from search.bert.contexts import in_contexts as in_contexts
 from search.bert.inspecting import attention as attention
+from search.bert.inspecting import in_contexts as in_contexts
 from search.bert.inspecting import inspect as inspect
-from search.bert.linear_head import LinearHead as LinearHead
-from search.bert.linear_head import explain_label as explain_label
-from search.bert.linear_head import load_linear_head as load_linear_head
+from search.bert.labelling import LinearHead as LinearHead
+from search.bert.labelling import explain_label as explain_label
+from search.bert.labelling import label as label
+from search.bert.labelling import load_linear_head as load_linear_head
 from search.bert.pretraining import fill as fill
 from search.bert.pretraining import next_sentence as next_sentence
 from search.bert.pretraining import next_sentences as next_sentences

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.bert.heads import Head, load_head
+from search.bert.checkpoint import Head, load_head
 from search.bert.tokenizing import check_text, without_space
 from search.corpus.text import line_map
 from search.errors import InputError, ModelError

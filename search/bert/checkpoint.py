@@ -1,25 +1,45 @@
-"""A model as transformers and PyTorch compute it, with everything inside within reach.
+"""A model as transformers and PyTorch compute it: with everything inside within reach, or with a task head.
 
-On the CPU and in float32, whatever the machine has: one text is read at a time, and what is shown must be
-exact. Attention is computed the plain way ("eager"), as quicker ways never form the weights.
+A `Checkpoint` is taken apart. It computes on the CPU and in float32, whatever the machine has: one text is read at a
+time, and what is shown must be exact. Attention is computed the plain way ("eager"), as quicker ways never form the
+weights.
+
+A `Head` is loaded by transformers' own class for its task:
+
+    fill    masked words       AutoModelForMaskedLM
+    next    next sentence      AutoModelForNextSentencePrediction
+    answer  answer spans       AutoModelForQuestionAnswering
+    tag     one class a token  AutoModelForTokenClassification
+    label   one class a text   AutoModelForSequenceClassification
+
+A checkpoint whose file holds no weights for the head is refused: transformers would make them up.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
 
 from search.bert.tokenizing import tokenized
+from search.encoding.engine import padded
 from search.encoding.loading import load_transformer, require_whole, token_limit
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
-from search.encoding.tokenizer import load_tokenizer
-from search.errors import ModelError
+from search.encoding.tokenizer import Encoded, load_tokenizer
+from search.encoding.torch_engine import usable_device
+from search.errors import InputError, ModelError, quoted
 from search.records.inspections import Tokenization
+from search.store.annotations import CALLED
 
 if TYPE_CHECKING:
     import tokenizers
+    from numpy.typing import NDArray
+
 
 FAMILIES = ("albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
 """Values of `model_type` in config.json whose embedding layer is known here, part by part."""
@@ -76,7 +96,7 @@ class Checkpoint:
             "input_ids": [token.id for token in made.tokens],
             "attention_mask": [token.attended for token in made.tokens],
         }
-        if self.takes_segments:
+        if self.segment_rows:
             inputs["token_type_ids"] = self.segments(made)
         with torch.inference_mode():
             return self.model(
@@ -86,17 +106,13 @@ class Checkpoint:
             )
 
     @property
-    def takes_segments(self) -> bool:
-        """The model has a table of segments, and can be told which row to take."""
-        return (
-            getattr(self.model.embeddings, "token_type_embeddings", None) is not None
-            and "token_type_ids" in inspect.signature(self.model.forward).parameters
-        )
+    def segment_rows(self) -> int:
+        """How many rows the table of segments has; 0 where there is none."""
+        return _segment_rows(self.model)
 
     def segments(self, made: Tokenization) -> list[int]:
         """Rows of the segment table; RoBERTa's has only one."""
-        rows = self.model.embeddings.token_type_embeddings.num_embeddings
-        return [min(token.segment, rows - 1) for token in made.tokens]
+        return [min(token.segment, self.segment_rows - 1) for token in made.tokens]
 
     def positions(self, made: Tokenization) -> list[int]:
         """Rows of the position table: from 0, or from the padding's id on in RoBERTa and its descendants."""
@@ -131,6 +147,13 @@ def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpo
     return Checkpoint(files, tokenizer, model, kind, no_pooler)
 
 
+def _segment_rows(model: Any) -> int:
+    """How many segments a transformers model tells apart, 0 where it takes none."""
+    if "token_type_ids" not in inspect.signature(model.forward).parameters:
+        return 0
+    return int(getattr(model.config, "type_vocab_size", 2) or 1)
+
+
 def _check_family(files: ModelFiles, kind: str) -> None:
     relative = files.config.get("position_embedding_type") not in (None, "absolute")
     if kind in FAMILIES and not relative:
@@ -140,3 +163,209 @@ def _check_family(files: ModelFiles, kind: str) -> None:
         f"'{files.name}' is a model of {why}, which cannot be taken apart here. "
         f"Models of these types can: {', '.join(FAMILIES)}."
     )
+
+
+Task = Literal["fill", "next", "answer", "tag", "label"]
+
+
+class _Kind(NamedTuple):
+    """What a task is called, transformers' class for it, and a published checkpoint that was trained for it."""
+
+    named: str
+    loads: str
+    trained: str
+
+
+_KINDS: dict[Task, _Kind] = {
+    "fill": _Kind("masked words", "AutoModelForMaskedLM", "bert-base-uncased"),
+    "next": _Kind("the next sentence", "AutoModelForNextSentencePrediction", "bert-base-uncased"),
+    "answer": _Kind("answer spans", "AutoModelForQuestionAnswering", "deepset/roberta-base-squad2"),
+    "tag": _Kind("classes of tokens", "AutoModelForTokenClassification", "dslim/bert-base-NER"),
+    "label": _Kind(
+        "classes of texts",
+        "AutoModelForSequenceClassification",
+        "distilbert-base-uncased-finetuned-sst-2-english",
+    ),
+}
+_BATCH_TOKENS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """A loaded checkpoint with its head; make one with `load_head`.
+
+    Attributes:
+        model: the transformers model, in eval mode.
+        labels: the names of its classes, by number, for "tag" and "label"; () for the others.
+        max_tokens: most tokens of one input, special ones included.
+        device: where it computes.
+    """
+
+    task: Task
+    files: ModelFiles
+    tokenizer: tokenizers.Tokenizer
+    model: Any
+    labels: tuple[str, ...]
+    max_tokens: int
+    device: str
+
+    @property
+    def name(self) -> str:
+        return self.files.name
+
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """What is recorded of it where it annotates: weights, tokenizer, computation, classes; its name for people."""
+        return {
+            CALLED: self.name,
+            "weights": self.files.weights_sha256,
+            "tokenizer": self.files.tokenizer_sha256,
+            "config": self.files.config_sha256,
+            "classes": list(self.labels),
+        }
+
+    def encoded(self, text: str, second: str | None = None) -> tokenizers.Encoding:
+        """The tokens of an input that fits the model; nothing is cut.
+
+        Raises:
+            InputError: it does not fit.
+        """
+        encoding = self.tokenizer.encode(text) if second is None else self.tokenizer.encode(text, second)
+        if len(encoding.ids) > self.max_tokens:
+            what = "the text has" if second is None else "the two texts together have"
+            raise InputError(
+                f"{what} {len(encoding.ids):,} tokens, special tokens included, and '{self.name}' reads "
+                f"{self.max_tokens:,}. Nothing is cut here: shorten it."
+            )
+        return encoding
+
+    def windows(self, text: str, *, first: str | None = None, overlap: int = 64) -> list[tokenizers.Encoding]:
+        """A text of any length as inputs that fit the model, each overlapping the one before.
+
+        Offsets are those in `text`; together the windows hold every token of it.
+
+        Args:
+            first: what stands before the text in every window, as a question before a passage; its tokens have the
+                sequence id 0, those of the text 1.
+            overlap: how many tokens of the text two windows share; less where the model reads few tokens.
+
+        Raises:
+            InputError: `first` leaves no room for the text.
+        """
+        whole = self.tokenizer.encode(text, add_special_tokens=False)
+        before = None if first is None else self.tokenizer.encode(first, add_special_tokens=False)
+        room = self.max_tokens - self.tokenizer.num_special_tokens_to_add(before is not None)
+        room -= len(before.ids) if before else 0
+        if room < 2:
+            raise InputError(
+                f"'{first}' leaves no room for a text: '{self.name}' reads {self.max_tokens:,} tokens. "
+                "Shorten it."
+            )
+        whole.truncate(room, stride=min(overlap, room // 2))
+        parts = [whole, *whole.overflowing]
+        if before is None:
+            return [self.tokenizer.post_process(part) for part in parts]
+        return [self.tokenizer.post_process(before, part) for part in parts]
+
+    def run(self, inputs: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
+        """What the head says of each input, in order, without padding.
+
+        Yields:
+            "logits": (t, classes) for "tag", (t, vocabulary) for "fill", (classes,) for "label" and "next";
+            "start_logits" and "end_logits", (t,), for "answer".
+        """
+        start = 0
+        while start < len(inputs):
+            end, longest = start, 0
+            while end < len(inputs):
+                longest = max(longest, len(inputs[end].ids))
+                if end > start and longest * (end + 1 - start) > _BATCH_TOKENS:
+                    break
+                end += 1
+            yield from self._run(inputs[start:end])
+            start = end
+
+    def require_known(self, number: int) -> None:
+        """
+        Raises:
+            ModelError: the model has no row for an entry of the tokenizer.
+        """
+        rows = int(self.model.get_input_embeddings().num_embeddings)
+        if number >= rows:
+            raise ModelError(
+                f"the tokenizer of '{self.name}' has the entry '{self.tokenizer.id_to_token(number)}' with the number "
+                f"{number:,}, and the model knows {rows:,} entries. The two do not belong together: mend the "
+                "checkpoint."
+            )
+
+    def _run(self, batch: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
+        import torch
+
+        self.require_known(max(max(one.ids) for one in batch))
+        pad = int(self.files.config.get("pad_token_id") or 0)
+        ids, types, mask = padded([Encoded(one.ids, one.type_ids) for one in batch], pad)
+        given = {"input_ids": ids, "attention_mask": mask}
+        if segments := _segment_rows(self.model):
+            given["token_type_ids"] = np.minimum(types, segments - 1)
+        with torch.inference_mode():
+            output = self.model(
+                **{name: torch.from_numpy(rows).to(self.device) for name, rows in given.items()}
+            )
+        names = ("start_logits", "end_logits") if self.task == "answer" else ("logits",)
+        logits = {name: getattr(output, name).float().cpu().numpy() for name in names}
+        by_token = self.task in ("fill", "tag", "answer")
+        for row, one in enumerate(batch):
+            yield {name: of[row, : len(one.ids)] if by_token else of[row] for name, of in logits.items()}
+
+
+@lru_cache(maxsize=1)
+def load_head(task: Task, name: str, offline: bool = False, device: str | None = None) -> Head:
+    """The checkpoint of a name or a folder, with its head; that of the last call is kept.
+
+    Args:
+        device: "cpu", "cuda", ...; None takes a GPU where there is one.
+
+    Raises:
+        InputError: there is no such device here.
+        ModelError: it cannot be found or loaded, transformers has no such head for its kind of model, or its file
+            holds no weights for the head.
+    """
+    files = find_model(name, offline=offline)
+    device = usable_device(device)
+    tokenizer = load_tokenizer(files.folder, files.name)
+    kind = _KINDS[task]
+    way = f"Name a checkpoint that was trained for it ({kind.loads}), such as {kind.trained}."
+    try:
+        model, missing = load_transformer(files, kind.loads)
+    except ModelError as error:
+        if "Unrecognized configuration class" not in str(error.__cause__):
+            raise
+        what = files.config.get("model_type")
+        raise ModelError(
+            f"'{files.name}' is a model of type '{what}', which has no head for {kind.named}. {way}"
+        ) from None
+    if missing:
+        listed = f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}"
+        raise ModelError(
+            f"'{files.name}' has no head for {kind.named}: its file holds no weights for {listed}. {way}"
+        )
+    names = model.config.id2label if task in ("tag", "label") else {}
+    labels = tuple(str(names[number]) for number in range(len(names)))
+    return Head(task, files, tokenizer, model.to(device), labels, token_limit(files, model), device)
+
+
+def from_anywhere(model: str) -> str:
+    """A model as it is written in a command that may be run in another folder."""
+    folder = Path(model).expanduser()
+    return quoted(folder.resolve()) if (folder / "config.json").is_file() else quoted(model)
+
+
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, c) -> (n, c) probabilities; no overflow however large the logits are."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of classes that do not exclude each other; no overflow however large the logits are."""
+    return np.asarray(np.exp(-np.logaddexp(0, -logits)))

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.bert.contexts import occurrences
-from search.bert.heads import Head, load_head, softmax
+from search.bert.checkpoint import Head, load_head, softmax
+from search.bert.inspecting import occurrences
 from search.bert.tokenizing import check_text, unknown_id
 from search.encoding.models import optional_json
 from search.errors import InputError, ModelError

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.bert.heads import Head, load_head, softmax
+from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.tokenizing import check_text, without_space
 from search.errors import InputError
 from search.records.documents import Mention

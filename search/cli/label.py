@@ -69,7 +69,7 @@ def label_train(
     if index.index and encoder:
         raise typer.BadParameter("an index has its own encoder: leave --encoder or --index out")
     from search.annotating.label_training import train_labels
-    from search.bert.linear_head import check_no_head
+    from search.bert.labelling import check_no_head
     from search.evaluating.labelled import read_examples
     from search.render import json
     from search.render import training as draw
@@ -142,7 +142,7 @@ def label_apply(
     from search.render import predictions as draw
 
     if text:
-        from search.bert.classifying import label as labels_of
+        from search.bert.labelling import label as labels_of
 
         given = labels_of(
             text, model=model, head=head, offline=engine.offline, engine=engine.engine, device=device
@@ -167,7 +167,7 @@ def label_explain(
     """Say what each word of a text adds to each label of a head."""
     if head is None:
         raise typer.BadParameter("--head is needed: a folder that `seewhy label train --out` has made")
-    from search.bert.linear_head import explain_label, load_linear_head
+    from search.bert.labelling import explain_label, load_linear_head
     from search.render import json
     from search.render import predictions as draw
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import search
 from search.bert import answer
 from search.bert.answering import merged
-from search.bert.heads import load_head
+from search.bert.checkpoint import load_head
 from search.errors import InputError, ModelError
 from search.records.hits import Hit
 from search.records.predictions import Answer, Answers, ReadWindow

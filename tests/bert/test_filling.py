@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from search.bert import fill, next_sentence
-from search.bert.heads import load_head
+from search.bert.checkpoint import load_head
 from search.encoding import Encoder
 from search.errors import InputError, ModelError
 from tests.bert.conftest import named_checkpoint, save_tiny, save_tiny_head

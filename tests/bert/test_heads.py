@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.bert.heads import load_head
+from search.bert.checkpoint import load_head
 from search.errors import InputError, ModelError
 from tests.bert.conftest import save_tiny, save_tiny_head
 

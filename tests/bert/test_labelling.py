@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from search.bert import explain_label, label
-from search.bert.linear_head import LinearHead
+from search.bert.labelling import LinearHead
 from search.encoding import Encoder
 from search.errors import HeadMismatch, InputError, ModelError
 from tests.bert.conftest import save_tiny, save_tiny_head
@@ -71,7 +71,7 @@ def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
     folder = save_tiny_head(tmp_path, "label", labels=MOODS)
     found = label([LONG, TEXTS[0]], model=str(folder), device="cpu")
     assert (found.texts[0].windows, found.texts[1].windows) == (6, 1)
-    from search.bert.heads import load_head
+    from search.bert.checkpoint import load_head
 
     tokenizer = load_head("label", str(folder), device="cpu").tokenizer
     ids = tokenizer.encode(LONG, add_special_tokens=False).ids

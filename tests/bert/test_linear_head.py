@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.bert.heads import softmax
-from search.bert.linear_head import LinearHead, load_linear_head
+from search.bert.checkpoint import softmax
+from search.bert.labelling import LinearHead, load_linear_head
 from search.encoding import Encoder
 from search.errors import FingerprintMismatch, HeadMismatch, InputError
 
