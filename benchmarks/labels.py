@@ -24,7 +24,7 @@ from machine import headline
 
 import search
 from search.bert import train_labels
-from search.evaluating.labelled import read_examples
+from search.evaluating.formats import read_examples
 from search.records.evaluations import Estimate
 from search.records.predictions import Example
 

@@ -22,7 +22,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ READERS = "deepset/roberta-base-squad2, or bert-large-uncased-whole-word-masking
 _OVERLAP = 64
 
 # (hit, start, end in the document) -> first line, last line, page; and what has to be said of them.
-Placing = Callable[[Hit | None, int, int], tuple[int, int, int | None, str]]
+Placing = Callable[[Any, int, int], tuple[int, int, int | None, str]]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def answer(
     reader = load_head("answer", required(model), offline, device)
     lines = line_map(text)
 
-    def place(_: Hit | None, start: int, end: int) -> tuple[int, int, None, str]:
+    def place(_: None, start: int, end: int) -> tuple[int, int, None, str]:
         return (*lines.span(start, end), None, "")
 
     how = Reading(answers, 1.0, no_answer_margin, max_answer)
@@ -126,7 +126,7 @@ def answer_from(
     """The spans of passages that answer a question, all ranked together; see `search.Index.ask`.
 
     Args:
-        place: tells the lines and the page of a span of a hit's document.
+        place: tells the lines and the page of a span of a hit's document, or of a text, whose hit is None.
 
     Raises:
         InputError: the question is empty or too long.

@@ -70,7 +70,7 @@ def label_train(
         raise typer.BadParameter("an index has its own encoder: leave --encoder or --index out")
     from search.annotating.label_training import train_labels
     from search.bert.labelling import check_no_head
-    from search.evaluating.labelled import read_examples
+    from search.evaluating.formats import read_examples
     from search.render import json
     from search.render import training as draw
 

@@ -8,13 +8,14 @@ SQuAD    JSON (Rajpurkar et al. 2016), version 1.1 or 2.0: to find the paragraph
          to answer it; the documents are the paragraphs, each under the title of its article
 paths    CSV or TSV with query, path and perhaps relevance: judgements about an index of one's own
 STS      CSV or TSV with sentence1, sentence2 and score
+labels   CSV or TSV with a column for the label, and one for what has it: a text, or a passage id or path of an index
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +36,19 @@ from search.evaluating.dataset import (
     lines,
     malformed,
     name_in,
+    named_rows,
     objects,
     rows,
     table,
     text_in,
 )
 from search.records.evaluations import Task
+from search.records.predictions import Example
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
 _CORPORA, _QUESTIONS = "corpora", "questions.jsonl"
 _PAIR = ("sentence1", "sentence2", "score")
+_EXAMPLES = ("text", "passage", "path")
 _FEWEST = 3  # pairs; a correlation of two points is always 1
 _FORMATS = (
     "Known are: a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/); a folder with corpora/ and "
@@ -72,7 +76,7 @@ def read_dataset(source: Path, *, task: Task | None = None, split: str = "test")
         return _spans(source)
     if source.is_dir():
         return read_beir(source, split)
-    return read_squad(source) if _is_json(source) else _judged_paths(source)
+    return read_questions(source, answered=False).paragraphs if _is_json(source) else _judged_paths(source)
 
 
 def _task_of(source: Path) -> Task:
@@ -255,57 +259,55 @@ def _span(path: Path, line: int, document: str, text: str, reference: Any) -> Sp
     return Span(document, start, end)
 
 
-def read_squad(path: Path) -> Retrieval:
-    """For each question the paragraph that it was asked about; a paragraph that is there twice is one.
+def read_questions(path: Path, *, answered: bool = True) -> Answering:
+    """Questions, each with its paragraph and its answers; a paragraph that is there twice is one.
+
+    A question has no answer where it is marked `is_impossible`, as in SQuAD 2.0, or where its list of answers is empty.
+
+    Args:
+        answered: False leaves the answers unread.
 
     Raises:
-        InputError: it is no such file; the message says where in it.
+        InputError: it is no such file; an answer without a text, or answers to a question that is marked. The message
+            says where.
     """
-    entries: dict[str, Entry] = {}
     names: dict[Entry, str] = {}
-    queries: dict[str, Query] = {}
-    judgements: dict[str, dict[str, int]] = {}
+    questions: dict[str, AnsweredQuestion] = {}
+    misplaced = 0
     for place, title, paragraph in _paragraphs(path):
-        entry = Entry(title.replace("_", " "), _text(path, place, paragraph, "context"))
-        name = names.setdefault(entry, str(len(names) + 1))
-        entries[name] = entry
+        context = _text(path, place, paragraph, "context")
+        name = names.setdefault(Entry(title.replace("_", " "), context), str(len(names) + 1))
         for number, question in enumerate(_list(path, place, paragraph, "qas")):
             where = f"{place}.qas[{number}]"
             id_ = _text(path, where, question, "id")
-            if id_ in queries:
+            if id_ in questions:
                 raise _no_squad(path, where, f"the question '{id_}' is there a second time")
-            queries[id_] = Query(id_, _text(path, where, question, "question"))
-            judgements[id_] = {name: 1}
-    if not queries:
+            answers = tuple(_answers(path, where, question)) if answered else ()
+            misplaced += sum(context[at : at + len(text)] != text for text, at in answers)
+            texts = tuple(text for text, _ in answers)
+            questions[id_] = AnsweredQuestion(id_, _text(path, where, question, "question"), name, texts)
+    if not questions:
         raise InputError(f"{path} holds no question.")
-    return Retrieval(path.stem, path, "", tuple(queries.values()), judgements, entries)
+    paragraphs = Retrieval(
+        name=path.stem,
+        source=path,
+        split="",
+        queries=tuple(Query(one.id, one.text) for one in questions.values()),
+        judgements={one.id: {one.paragraph: 1} for one in questions.values()},
+        entries={name: entry for entry, name in names.items()},
+    )
+    return Answering(path.stem, path, tuple(questions.values()), paragraphs, misplaced)
 
 
-def read_questions(path: Path) -> Answering:
-    """The same file with its answers.
-
-    A question has none where it is marked `is_impossible`, as in SQuAD 2.0, or where its list of answers is empty.
-
-    Raises:
-        InputError: as for `read_squad`; an answer without a text, or answers to a question that is marked.
-    """
-    paragraphs = read_squad(path)
-    questions, misplaced = [], 0
-    for place, _, paragraph in _paragraphs(path):
-        for number, question in enumerate(paragraph["qas"]):
-            where = f"{place}.qas[{number}]"
-            answers = _list(path, where, question, "answers")
-            texts = [_text(path, f"{where}.answers[{i}]", answer, "text") for i, answer in enumerate(answers)]
-            if texts and question.get("is_impossible") is True:
-                raise _no_squad(path, where, "the question is marked is_impossible, and has answers")
-            for answer, text in zip(answers, texts, strict=True):
-                at = answer.get("answer_start")
-                if not isinstance(at, int) or isinstance(at, bool) or at < 0:
-                    raise _no_squad(path, where, '"answer_start" must be there and be an offset')
-                misplaced += paragraph["context"][at : at + len(text)] != text
-            name = next(iter(paragraphs.judgements[question["id"]]))
-            questions.append(AnsweredQuestion(question["id"], question["question"], name, tuple(texts)))
-    return Answering(path.stem, path, tuple(questions), paragraphs, misplaced)
+def _answers(path: Path, where: str, question: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """The texts of a question's answers, and where they begin."""
+    for number, answer in enumerate(_list(path, where, question, "answers")):
+        if question.get("is_impossible") is True:
+            raise _no_squad(path, where, "the question is marked is_impossible, and has answers")
+        text, at = _text(path, f"{where}.answers[{number}]", answer, "text"), answer.get("answer_start")
+        if not isinstance(at, int) or isinstance(at, bool) or at < 0:
+            raise _no_squad(path, where, '"answer_start" must be there and be an offset')
+        yield text, at
 
 
 def _paragraphs(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -342,3 +344,51 @@ def _text(path: Path, place: str, record: Any, key: str) -> str:
 
 def _no_squad(path: Path, place: str, what: str) -> InputError:
     return InputError(f"{path}: {place}: {what}. The format is that of SQuAD.")
+
+
+def read_examples(
+    path: Path, *, text_column: str | None = None, label_column: str = "label"
+) -> list[Example]:
+    """The rows of a file as labelled examples, in their order. Nothing is skipped but blank lines.
+
+    Args:
+        text_column: None takes "text"; where there is none, "passage" (ids) or "path".
+        label_column: columns are found in any case of letters.
+
+    Raises:
+        InputError: the file cannot be read, a column is missing, or a row has another number of fields, no label, no
+            text, or a passage that is no number. Messages name the line.
+    """
+    line, names, found = named_rows(path)
+    needed = "'text' (or 'passage' or 'path')" if text_column is None else f"'{text_column}'"
+    wanted = (text_column,) if text_column else _EXAMPLES
+    what = _column(path, line, names, wanted, f"{needed} for the text", "--text-column")
+    label = _column(path, line, names, (label_column,), f"'{label_column}' for the label", "--label-column")
+    if what == label:
+        raise InputError(f"'{what}' cannot be both the text and the label. Name two columns.")
+    examples = []
+    for line, cells in found:
+        for name in (what, label):
+            if not cells[name].strip():
+                raise malformed(path, line, f"the column '{name}' is empty. Fill it, or take the row out.")
+        cell, kind = cells[what], "text" if text_column else what
+        given: dict[str, Any] = {kind: cell if kind == "text" else cell.strip()}
+        if kind == "passage":
+            try:
+                given = {kind: int(cell.strip().removeprefix("p"))}
+            except ValueError:
+                why = f"'{cell}' is no id of a passage; use a number as hits have it."
+                raise malformed(path, line, why) from None
+        examples.append(Example(cells[label].strip(), line=line, **given))
+    if not examples:
+        raise malformed(path, line, "there are no rows below the first line.")
+    return examples
+
+
+def _column(path: Path, line: int, names: list[str], wanted: Sequence[str], needed: str, option: str) -> str:
+    """The first of the wanted columns that is there."""
+    for name in wanted:
+        if (column := name.strip().casefold()) in names:
+            return column
+    there = ", ".join(f"'{name}'" for name in names if name) or "none"
+    raise malformed(path, line, f"no column {needed}; there is {there}. Name the column with {option}.")

@@ -34,7 +34,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def head(examples: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A head on embeddings of the tiny model."""
     from search.bert import train_labels
-    from search.evaluating.labelled import read_examples
+    from search.evaluating.formats import read_examples
 
     trained = train_labels(read_examples(examples), model=str(tiny_model), name="topic", folds=2, repeats=1)
     return trained.head.save(tmp_path_factory.mktemp("heads") / "topic")

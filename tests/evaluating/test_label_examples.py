@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from search.errors import InputError
-from search.evaluating.labelled import read_examples
+from search.evaluating.formats import read_examples
 from search.records.predictions import Example
 
 
