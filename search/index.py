@@ -564,23 +564,17 @@ class Index:
         return remove_annotator(self.path, name)
 
     def check(
-        self,
-        *,
-        sources: bool = True,
-        verify: bool = False,
-        queries: int = 20,
-        progress: Callable[[Progress], None] | None = None,
+        self, *, verify: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> CheckReport:
         """Whether the index is what was written, and up to date; see `search.indexing.check`.
 
         Args:
-            sources: compare the files of the folder with the index; with `verify` by their content.
-            queries: how many queries to compare with brute force.
+            verify: compare the files of the folder by their content, not only by size and time stamp.
             progress: called often with how far the work is.
         """
         from search.indexing.check import check
 
-        return check(self.path, sources=sources, verify=verify, queries=queries, progress=progress)
+        return check(self.path, verify=verify, progress=progress)
 
     def repair(
         self, *, dry_run: bool = False, progress: Callable[[Progress], None] | None = None

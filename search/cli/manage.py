@@ -43,15 +43,12 @@ def list_indexes(output: Output) -> None:
 def check(
     output: Output,
     index: IndexOption = None,
-    sources: Annotated[
-        bool, typer.Option("--sources/--no-sources", help="Compare the files of the folder with the index.")
-    ] = True,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read these files to compare them, not only size and time stamp.")
+        bool,
+        typer.Option(
+            "--verify", help="Read the folder's files to compare them, not only size and time stamp."
+        ),
     ] = False,
-    queries: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many queries to compare with brute force.")
-    ] = 20,
 ) -> None:
     """Say whether an index is sound and up to date.
 
@@ -65,7 +62,7 @@ def check(
 
     place = find_index(index)
     with progress_bar(output.quiet) as progress:
-        report = look(place, sources=sources, verify=verify, queries=queries, progress=progress)
+        report = look(place, verify=verify, progress=progress)
     if output.as_json or not output.quiet or not report.ok:
         output.show(text=lambda: reports.check(report, **output.style), data=lambda: json.document(report))
     if not report.ok:

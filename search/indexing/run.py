@@ -95,7 +95,10 @@ class Run:
         self.writer.renew_lexicon()
         renew_vectors(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, self.encoder)
-        self._renew_token_vectors()
+        if self.source.token_vectors:
+            renew_token_vectors(self.writer, self.encoder, self.progress)
+        else:
+            self.writer.drop_token_vectors()
         facts = {"updated": time.strftime("%Y-%m-%d %H:%M:%S"), "complete": True}
         if self.counts.encoded:
             facts["engine"] = self.encoder.runs_on
@@ -168,16 +171,6 @@ class Run:
             self.counts.unchanged += work.outcome == "unchanged"
         self._tell("reading")
 
-    def _renew_token_vectors(self) -> None:
-        """Encode the tokens of the passages that have no token vectors, where the index is to have them."""
-        if not self.source.token_vectors:
-            self.writer.drop_token_vectors()
-            return
-        for rows, done, total in token_vectors.missing(self.connection, self.encoder):
-            self.writer.put_token_vectors(rows)
-            if self.progress:
-                self.progress(Progress("token vectors of", done, total, passages=done))
-
     def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
         if self.progress:
             self.progress(
@@ -232,6 +225,16 @@ def renew_vectors(writer: Writer, index: Path, dimension: int, always: bool = Fa
             return
     generation = next_generation(index, ann.generation if ann else 0)
     writer.name_vectors(write_file(writer.connection, dimension, index, generation))
+
+
+def renew_token_vectors(
+    writer: Writer, encoder: Encoder, progress: Callable[[Progress], None] | None
+) -> None:
+    """Encode the tokens of the passages that have no token vectors."""
+    for rows, done, total in token_vectors.missing(writer.connection, encoder):
+        writer.put_token_vectors(rows)
+        if progress:
+            progress(Progress("token vectors of", done, total, passages=done))
 
 
 def _prompt_tokens(encoder: Encoder) -> int:

@@ -153,10 +153,10 @@ Severity = Literal["ok", "stale", "damaged"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of one check, or one of several things that it found.
+    """The outcome of one check.
 
     Attributes:
-        check: its name, one of those in `search.store.health.kinds.CHECKS`.
+        check: its name, one of those in `search.store.health.CHECKS`.
         severity: "ok"; "stale": the index is sound, but not up to date or not tidy; "damaged": it is not
             what was written, and answers may be refused or wrong.
         count: how many things are wrong; 0 when all is well.

@@ -16,7 +16,7 @@
     writer.py       writing: one batch of documents, one transaction; lock.py one writer at a time
     files.py        the names in the folder of an index: links are refused, own names alone deleted
     checksums.py    a checksum for every row
-    health/         rows and what is derived of them, examined and mended
+    health.py       what is wrong with an index: its rows, and what is derived of them (derived.py); mend.py repairs
 
 The format is described byte by byte in indexes/README.md.
 """

@@ -262,13 +262,19 @@ def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
     )
 
 
-def count_anew(connection: sqlite3.Connection) -> None:
-    """Write down how many passages there are and the highest number that any was given, within a transaction."""
+def counted(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many passages there are, and the highest number that is known to have been given to any."""
     (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
     (last,) = connection.execute(
         """SELECT max(n) FROM (SELECT 0 AS n UNION ALL SELECT max(id) FROM passages
            UNION ALL SELECT max(passage) FROM tombstones UNION ALL SELECT watermark FROM ann)"""
     ).fetchone()
+    return passages, last
+
+
+def count_anew(connection: sqlite3.Connection) -> None:
+    """Write down what is counted, within a transaction."""
+    passages, last = counted(connection)
     with suppress(IndexDamaged):
         last = max(last, one_meta(connection, "last_passage"))
     put_meta(connection, {"passages": passages, "last_passage": last})

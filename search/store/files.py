@@ -69,16 +69,18 @@ def leftovers(index: Path, named: str) -> list[Path]:
     return found + [path for path in _faiss_files(index) if path.name != Path(named).name]
 
 
-def delete_leftovers(index: Path, named: str) -> None:
-    """Delete what lies about, but for the name of a writer, which is that of the one who asks.
+def delete_leftovers(index: Path, named: str) -> list[Path]:
+    """Delete what lies about, but for the name of a writer, which is that of the one who asks; returns what it was.
 
     A reader that holds a FAISS file has it in memory.
     """
     require_own_names(index)
-    for path in _faiss_files(index):
-        if path.name != Path(named).name:
+    found = [path for path in leftovers(index, named) if path.name != HOLDER]
+    for path in found:
+        if path.name != WORK:
             path.unlink(missing_ok=True)
     delete_work(index)
+    return found
 
 
 def delete_work(index: Path) -> None:

@@ -31,14 +31,18 @@ def test_damage_is_exit_code_1_and_repair_makes_it_0(run: Run, place: Path) -> N
     code, out, _ = run("query", "key")
     code, out, err = run("check")
     assert (code, err) == (1, "")
-    for expected in ("the row of a passage is damaged", "p1 of deep/time.txt", "seewhy repair --index notes"):
+    for expected in (
+        "documents are not as they were written",
+        "p1 of deep/time.txt (its row)",
+        "seewhy repair --index notes",
+    ):
         assert expected in out
     code, out, _ = run("check", "--json")
     found = json.loads(out)
     assert (code, found["ok"]) == (1, False)
     by_check = {finding["check"]: finding for finding in found["findings"]}
-    assert by_check["passages"]["severity"] == by_check["vectors"]["severity"] == "damaged"
-    assert by_check["passages"]["examples"] == ["p1 of deep/time.txt"]
+    assert by_check["documents"]["severity"] == by_check["vectors"]["severity"] == "damaged"
+    assert by_check["documents"]["examples"] == ["p1 of deep/time.txt (its row)"]
 
     code, out, _ = run("repair", "--dry-run")
     assert code == 1
@@ -55,7 +59,7 @@ def test_stale_is_exit_code_0(run: Run, indexed: Path, place: Path) -> None:
     code, out, _ = run("check")
     assert code == 0
     assert f"seewhy index {indexed}" in " ".join(out.split())
-    assert run("check", "--no-sources", "-q") == (0, "", "")
+    assert run("check", "-q") == (0, "", "")
 
 
 def test_an_index_that_no_other_command_opens(run: Run, place: Path) -> None:
@@ -63,8 +67,8 @@ def test_an_index_that_no_other_command_opens(run: Run, place: Path) -> None:
     assert run("status")[0] == 1
     code, out, err = run("check", "--index", "notes")
     assert (code, err) == (1, "")
-    assert "SQLite cannot read index.db" in out
-    assert "not checked: format" in out
+    assert "SQLite cannot read it" in out
+    assert "not checked: settings" in out
     code, out, err = run("repair", "--index", "notes")
     assert (code, out) == (1, "")
     assert "seewhy index FOLDER --index notes --rebuild" in err

@@ -178,7 +178,7 @@ def _answers(place: Path, *, another_sample: bool = False) -> Finding:
 
 def _is_said_of_the_words(place: Path) -> bool:
     """Whether a check finds the words damaged, which a query does not look through, and meaning alone is right."""
-    damaged = {f.check for f in check(place / "index", sources=False).findings if f.severity == "damaged"}
+    damaged = {f.check for f in check(place / "index").findings if f.severity == "damaged"}
     if "words" not in damaged:
         return False
     by_meaning = [_places(place / name) for name in ("index", "whole")]

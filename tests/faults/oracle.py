@@ -215,7 +215,7 @@ def _damage(index: Path) -> list[str]:
 
 def _checked(reader: Index, notes: bool) -> list[str]:
     """What `check` finds; files that changed since are no damage, nor is a FAISS file that was noted."""
-    report = reader.check(sources=False, queries=3)
+    report = reader.check()
     damage = [finding for finding in report.findings if finding.severity == "damaged"]
     return [f"check: {finding}" for finding in damage if notes or finding.check != "vectors"]
 

@@ -151,7 +151,7 @@ def test_a_damaged_row_is_not_used(notes: Path, tiny_model: Path) -> None:
     connection.commit()
     after = {hit.passage_id: hit.score for hit in index.query(QUERY, rerank="late")}
     assert after == pytest.approx(before, abs=5e-3)
-    report = index.check(sources=False)
+    report = index.check()
     assert [f.count for f in report.findings if f.check == "token vectors"] == [5]
     assert index.repair().check.ok
     assert count(index) == (5, 5)

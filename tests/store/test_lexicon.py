@@ -187,7 +187,7 @@ def test_a_damaged_table_is_found_and_made_anew(index: search.Index, table: str,
     before = index.query("find the key in the water", k=100)
     flipped(index.path, table, column)
     again = search.Index.open(index.path)
-    assert [f.check for f in again.check(sources=False).findings if f.severity == "damaged"] == ["words"]
+    assert [f.check for f in again.check().findings if f.severity == "damaged"] == ["words"]
     assert again.repair().check.ok
     assert again.query("find the key in the water", k=100) == before
     assert again.notes == ()
@@ -250,7 +250,7 @@ def test_ten_thousand_hostile_queries(index: search.Index) -> None:
         if query.strip():
             hits = index.query(query, mode="lexical", phrases=rng.random() < 0.5)
             assert all(hit.score > 0 for hit in hits)
-    assert index.check(sources=False).ok
+    assert index.check().ok
 
 
 def test_words_cover_letters_and_digits() -> None:
