@@ -14,6 +14,10 @@ import pytest
 
 from search.encoding import Encoder
 
+# Of PyTorch and FAISS, here and in the processes that tests start. Tests run side by side, one a core; threads that
+# wait for each other took more than twice the processor time.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code, stdout, stderr
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -190,6 +190,7 @@ def kills_at_steps(
     most: int | None = None,
     scenarios: Iterable[str] = SCENARIOS,
     statements: bool = False,
+    near: str = "",
     enough: int = ENOUGH,
     name: str = "",
 ) -> Outcome:
@@ -197,6 +198,7 @@ def kills_at_steps(
 
     Args:
         most: kill at so many of the steps only, spread over all of them; None for every one.
+        near: only at the first step whose name contains this.
         statements: also before and after each statement that changes the database.
         enough: stop after so many failures.
         name: of a defect to plant in the child.
@@ -209,11 +211,12 @@ def kills_at_steps(
             with defect(name):
                 names = count_steps(made, statements=statements)
             outcome.figures[f"steps of {title}"] = len(names)
-            moments = [(at, when) for at in range(1, len(names) + 1) for when in ("before", "after")]
+            chosen = [near] if near else range(1, len(names) + 1)
+            moments = [(at, when) for at in chosen for when in ("before", "after")]
             for at, when in some(moments, most, Random(seed)):
                 told: dict[str, Any] = {"at": at, "when": when, "statements": statements, "defect": name}
                 found = _kill_at(made, workers, outcome, **told)
-                where = f"{title}, {when} step {at} ({names[at - 1]})"
+                where = f"{title}, {when} step {at}" + ("" if near else f" ({names[at - 1]})")
                 outcome.failures += [f"{where}: {what}" for what in found]
                 if len(outcome.failures) >= enough:
                     return outcome

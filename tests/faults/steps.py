@@ -128,11 +128,13 @@ def _writes(mode: str = "r", *args: Any, **options: Any) -> bool:
     return not mode.startswith("r") or "+" in mode
 
 
-def die_at(at: int, when: str) -> Fault:
-    """Kill this process before or after step number `at`. Nothing of Python runs after that."""
+def die_at(at: int | str, when: str) -> Fault:
+    """Kill this process before or after step number `at`, or the first whose name contains it. Nothing of Python runs
+    after that.
+    """
 
     def fault(number: int, moment: str, name: str, path: str) -> None:
-        if (number, moment) == (at, when):
+        if moment == when and (at in name if isinstance(at, str) else number == at):
             # On Windows, which has no SIGKILL, os.kill ends a process just as abruptly.
             os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 

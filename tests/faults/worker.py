@@ -72,7 +72,9 @@ def loop(folder: Path, index: Path, log: Log, seed: int) -> None:
         log.write(done=True)
 
 
-def step(folder: Path, index: Path, log: Log, at: int, when: str, rebuild: bool, statements: bool) -> None:
+def step(
+    folder: Path, index: Path, log: Log, at: int | str, when: str, rebuild: bool, statements: bool
+) -> None:
     counted = steps.Steps(index, steps.die_at(at, when), statements=statements)
     with reported(log, at_once=not rebuild), counted.patched():
         oracle.run(folder, index, rebuild=rebuild)
