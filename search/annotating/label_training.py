@@ -264,21 +264,11 @@ def _kept(
     x = vectors.astype(np.float64)
     with _threads(x):
         weights, intercepts, iterations = fitted(x, found.truth, report.c)
-    judged = {name: getattr(report, name) for name in ("folds", "repeats", "seed", "majority_accuracy")}
-    judged |= {
-        "accuracy": asdict(report.accuracy),
-        "macro_f1": asdict(report.macro_f1),
-        "calibration_error": report.calibration.error,
-        "by_class": [asdict(figures) for figures in report.by_class],
-        "confusion": report.confusion.tolist(),
-    }
     trained = {
         "source": training.source,
-        "examples": report.examples,
-        "c": report.c,
         "iterations": iterations,
         "converged": iterations < _MOST_ITERATIONS,
-        "cross_validation": judged,
+        "cross_validation": {**asdict(report), "confusion": report.confusion.tolist()},
         "notes": list(training.notes),
     }
     return LinearHead(training.name, report.classes, weights, intercepts, encoder.fingerprint, trained)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +14,6 @@ from search.cli.progress import progress_bar, stopped_gently
 
 if TYPE_CHECKING:
     from search.records.evaluations import Evaluation
-
-
-class TaskName(str, Enum):
-    retrieval = "retrieval"
-    spans = "spans"
-    sts = "sts"
 
 
 Modes = Annotated[
@@ -61,9 +54,6 @@ def evaluate(
     ] = None,
     k: TopK = 10,
     split: Annotated[str, typer.Option(help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")] = "test",
-    task: Annotated[
-        TaskName | None, typer.Option(help="Only to make sure. Default: what the data is.")
-    ] = None,
     per_query: PerQuery = None,
     whole: Annotated[
         bool,
@@ -108,7 +98,6 @@ def evaluate(
             settings=compare or mode or (),
             index=index,
             split=split,
-            task=task.value if task else None,
             k=k,
             whole_documents=whole,
             allow_missing=allow_missing,

@@ -23,7 +23,7 @@ from search.evaluating.retrieval import (
     written_corpus,
 )
 from search.index import Index
-from search.records.evaluations import Evaluation, Setting, Task
+from search.records.evaluations import Evaluation, Setting
 from search.records.options import QueryOptions, RerankOptions
 from search.records.predictions import Answers
 from search.records.reports import Progress
@@ -37,7 +37,6 @@ def evaluate(
     model: str | None = None,
     pooling: str | None = None,
     split: str = "test",
-    task: Task | None = None,
     k: int = 10,
     whole_documents: bool = False,
     allow_missing: bool = False,
@@ -63,7 +62,6 @@ def evaluate(
         index: for a file of query and path which index, as for `Index.open`; for a collection where to keep its own.
         model, pooling: of a new index; None takes the default.
         split: which judgements of a folder in BEIR layout: qrels/SPLIT.tsv.
-        task: only to make sure; None takes what the data is.
         k: how many documents or passages most figures look at; they carry it in their name ("ndcg@10").
         whole_documents: rank title and text as one, cut at what the model reads, as published figures have it, instead
             of passages. Needs no index.
@@ -73,18 +71,13 @@ def evaluate(
         offline, engine, progress: as for `Index.build`.
 
     Raises:
-        InputError: data that is malformed (with file and line) or of another task, nothing judged, an empty index,
+        InputError: data that is malformed (with file and line), nothing judged, an empty index,
             relevant documents that it does not hold, a query that cannot be asked, or no answer to any of them.
     """
     if k < 1:
         raise InputError(f"k is {k}, but at least 1 hit must be looked at.")
-    if task == "qa":
-        raise InputError(
-            "questions with gold answers need a reader: "
-            "use search.evaluating.evaluation.evaluate_answers(dataset, model=...)."
-        )
     plan = Plan(k, seed, progress)
-    data = read_dataset(Path(dataset).expanduser(), task=task, split=split)
+    data = read_dataset(Path(dataset).expanduser(), split=split)
     own = isinstance(data, Retrieval) and not data.entries
     if whole_documents and (own or not isinstance(data, Retrieval)):
         raise InputError("whole documents can only be ranked of a folder in BEIR layout or of SQuAD's JSON.")

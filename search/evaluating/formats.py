@@ -57,19 +57,16 @@ _FORMATS = (
 )
 
 
-def read_dataset(source: Path, *, task: Task | None = None, split: str = "test") -> Dataset:
+def read_dataset(source: Path, *, split: str = "test") -> Dataset:
     """Read judged data.
 
     Args:
-        task: only to make sure; None takes what the format says.
         split: which judgements of a folder in BEIR layout.
 
     Raises:
-        InputError: nothing known, something malformed, or data for another task.
+        InputError: nothing known, or something malformed.
     """
     found = _task_of(source)
-    if task is not None and task != found:
-        raise InputError(f"'{source}' is data for the task '{found}', not for '{task}'. Leave out --task.")
     if found == "sts":
         return _sentence_pairs(source)
     if found == "spans":

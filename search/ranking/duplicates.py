@@ -6,20 +6,23 @@ every file is one row. Memory: the embeddings twice, and blocks of pairs of a fi
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.errors import InputError
 from search.records.hits import Cluster, Copy
+from search.store.protocol import StoredPassage
 from search.store.vectors import pairs_near
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.ranking.rank import Among
-    from search.store.protocol import Store, StoredPassage
+    from search.store.protocol import Store
 
+_PLACE = [field.name for field in fields(Copy) if field.name in StoredPassage.__annotations__]
 _AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared
 
 
@@ -123,26 +126,12 @@ def _cluster(
     nearest = _nearest(vectors[there])
     first_with: dict[str, int] = {}
     copies = []
-    for place, cosine in zip(there, nearest, strict=True):
-        passage = stored[ids[place]]
+    for row, cosine in zip(there, nearest, strict=True):
+        passage = stored[ids[row]]
         first = first_with.setdefault(passage.text, passage.id)
-        copies.append(
-            Copy(
-                passage_id=passage.id,
-                path=passage.path,
-                document=passage.document,
-                title=passage.title,
-                heading=passage.heading,
-                text=passage.text,
-                start=passage.start,
-                end=passage.end,
-                line_start=passage.line_start,
-                line_end=passage.line_end,
-                page=passage.page,
-                cosine=cosine,
-                same_text_as=None if first == passage.id else first,
-            )
-        )
+        place = {name: getattr(passage, name) for name in _PLACE}
+        same = None if first == passage.id else first
+        copies.append(Copy(passage_id=passage.id, cosine=cosine, same_text_as=same, **place))
     return Cluster(tuple(copies), len(first_with) == 1, min(nearest))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,13 +13,16 @@ from search.errors import IndexDamaged
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.options import completed, numbered, selected
 from search.records.hits import Hit
+from search.store.protocol import StoredPassage
 
 if TYPE_CHECKING:
     from search.ranking.options import Ranking, Selection
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
     from search.store.calibration import Baseline
-    from search.store.protocol import Ids, Snapshot, Store, StoredPassage
+    from search.store.protocol import Ids, Snapshot, Store
+
+_OF_PASSAGE = [field.name for field in fields(StoredPassage) if field.name != "id"]
 
 Among: TypeAlias = "Callable[[Snapshot], Ids | None]"
 """Tells the ids of the passages to choose from; None for all."""
@@ -153,25 +156,14 @@ class Scale:
 
 def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, scale: Scale) -> Hit:
     """A stored passage with its score."""
+    as_stored = {name: getattr(passage, name) for name in _OF_PASSAGE}
     return Hit(
         rank=rank,
         score=item.score,
         cosine=item.cosine,
         lexical=item.lexical,
         mode=ranking.mode,
-        path=passage.path,
-        document=passage.document,
-        title=passage.title,
-        heading=passage.heading,
-        text=passage.text,
-        start=passage.start,
-        end=passage.end,
-        line_start=passage.line_start,
-        line_end=passage.line_end,
         passage_id=passage.id,
-        metadata=passage.metadata,
-        context=passage.context,
-        page=passage.page,
         weight=ranking.weight,
         phrases=ranking.phrases,
         rerank=ranking.rerank,
@@ -180,5 +172,5 @@ def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, sc
         percentile=scale.percentile(item.score),
         random_pairs=scale.pairs,
         hub=scale.hub(passage.id),
-        annotations=passage.annotations,
+        **as_stored,
     )

@@ -18,7 +18,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -154,27 +154,28 @@ class CrossEncoder:
         name: on the Hugging Face hub, NAME@REVISION to pin one, or a folder.
 
     Raises:
-        ModelError: it cannot be found, or is no cross-encoder with one output.
+        ModelError: it cannot be found.
     """
 
     def __init__(self, name: str, offline: bool) -> None:
         self.name = name
         folder = Path(name).expanduser()
         self._folder = folder if folder.is_dir() else from_hub(name, offline)
-        self._model: Any = None
         self._lock = threading.Lock()
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """How well each second text answers the first, from 0 to 1.
 
         Raises:
-            ModelError: the model gave no finite number.
+            ModelError: it is no cross-encoder with one output, or gave no finite number.
         """
         if not pairs:
             return []
         from torch.nn import Sigmoid
 
-        predicted = self._loaded().predict(list(pairs), activation_fn=Sigmoid(), show_progress_bar=False)
+        with self._lock:
+            model = self._model
+        predicted = model.predict(list(pairs), activation_fn=Sigmoid(), show_progress_bar=False)
         scores = [float(score) for score in predicted]
         if not all(map(math.isfinite, scores)):
             raise ModelError(
@@ -195,16 +196,11 @@ class CrossEncoder:
                 "scores two texts. Use one such as cross-encoder/ms-marco-MiniLM-L6-v2, or --rerank late."
             )
 
-    def _loaded(self) -> Any:
-        with self._lock:
-            if self._model is None:
-                self._require_a_head()
-                self._model = self._load()
-            return self._model
-
-    def _load(self) -> Any:
+    @cached_property
+    def _model(self) -> Any:
         from sentence_transformers import CrossEncoder as Loaded
 
+        self._require_a_head()
         try:
             model = Loaded(
                 str(self._folder),

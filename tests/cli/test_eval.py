@@ -90,7 +90,7 @@ def test_query_by_query(run: Run, beir: Path, tiny_model: Path, tmp_path: Path) 
 
 
 def test_spans(run: Run, gold: Path, tiny_model: Path) -> None:
-    code, out, _ = run("eval", gold, "--model", tiny_model, "--task", "spans", "-k", 2)
+    code, out, _ = run("eval", gold, "--model", tiny_model, "-k", 2)
     assert code == 0
     assert "2 queries, 3 gold spans; 2 documents" in out
     assert [line.split()[0] for line in out.splitlines() if "@2" in line[:12]] == [
@@ -142,8 +142,6 @@ def test_whole_documents(run: Run, beir: Path, tiny_model: Path) -> None:
             1,
             "has no judgements 'qrels/dev.tsv'; there are: test. Choose one with --split",
         ),
-        (["--task", "sts"], 1, "data for the task 'retrieval', not for 'sts'"),
-        (["--task", "nonsense"], 2, "'nonsense' is not one of"),
         (["-k", "0"], 2, "--top-k"),
         (["--whole-documents", "--mode", "dense"], 1, "Leave out settings and index"),
     ],

@@ -19,7 +19,7 @@ from search.bert import answer
 from search.errors import InputError
 from search.evaluating.answering import GOLD, answer_values, evaluate_reader, normalized
 from search.evaluating.asking import Plan
-from search.evaluating.evaluation import evaluate, evaluate_answers
+from search.evaluating.evaluation import evaluate_answers
 from search.evaluating.formats import read_questions
 from search.records.predictions import Answer, Answers, ReadWindow
 from tests.bert.conftest import save_tiny_head
@@ -216,8 +216,6 @@ def test_a_tiny_reader_alone_and_over_an_index(tmp_path: Path, tiny_model: Path)
     ):
         with pytest.raises(InputError, match=message):
             evaluate_answers(path, **{"model": reader, **wrong})  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="evaluate_answers"):
-        evaluate(path, task="qa", model=reader)
 
 
 def test_the_gold_answers_of_xquad_stand_where_it_says() -> None:
