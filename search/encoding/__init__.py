@@ -3,9 +3,9 @@
 models.py       a name, also on the hub, or a folder -> the files of a model and their hashes
 loading.py      those files -> a model in PyTorch, by sentence-transformers or transformers
 description.py  what sentence-transformers says of an encoder: pooling, prompts, limits
-cache.py        models that are converted for OpenVINO, with their descriptions; convert.py makes them
+cache.py        models that are converted for OpenVINO, with their descriptions
 tokenizer.py    text -> WordPiece tokens with character offsets
-engine.py       batches -> hidden states of every layer, by openvino_engine.py or torch_engine.py
+engine.py       batches -> hidden states of every layer, by openvino_engine.py, which converts, or torch_engine.py
 pooling.py      hidden states -> one vector for each text, and what each token adds to it
 fingerprint.py  what must be equal for two embeddings to be comparable
 encoder.py      all of these together: the public `Encoder`

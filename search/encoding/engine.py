@@ -177,12 +177,10 @@ def open_engine(
 
 
 def _openvino(known: KnownModel) -> Engine:
-    from search.encoding.openvino_engine import OpenVINOEngine
+    from search.encoding.openvino_engine import OpenVINOEngine, convert
 
     converted = cached_model(*known.files.hashes)
     if converted is None:
-        from search.encoding.convert import convert
-
         converted = add(known, lambda folder: convert(known, folder))
     return OpenVINOEngine(converted.files.folder, converted)
 

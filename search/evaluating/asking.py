@@ -24,6 +24,7 @@ T = TypeVar("T")
 _FEW = 20  # queries; with fewer an interval is itself uncertain
 _TIMED = 200  # queries that are timed, at most
 _NAMED = 10
+QUERIES = "query has", "queries have"
 _TAKEN = ("per_document",)
 _NUMBERS = ("weight", "reader_weight", "min_score", "offset")
 _SWITCHES = ("phrases", "group")
@@ -74,7 +75,8 @@ def measure(
     Raises:
         InputError: a query cannot be asked, or none has an answer.
     """
-    measured, notes = [], []
+    measured: list[Measured] = []
+    notes: list[str] = []
     for way in ways:
         name = way.setting.name
         judged = [
@@ -84,9 +86,7 @@ def measure(
         without = [query.id for query in judged if not query.found]
         if len(without) == len(queries):
             raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
-        if without:
-            end = f"no hit in '{name}', and so 0"
-            notes.append(named(without, f"query has {end}", f"queries have {end}"))
+        notes += named(without, *QUERIES, f"no hit in '{name}', and so 0")
         metrics = {metric: mean_of(values_of(judged, metric), seed=plan.seed) for metric in judged[0].values}
         measured.append(Measured(way.setting, metrics, tuple(judged), _latency(way.ask, queries, plan.k)))
     notes += about_few(len(queries), "queries")
@@ -144,10 +144,11 @@ def about_few(number: int, what: str) -> list[str]:
     return [f"with only {number} {what} the intervals are rough"] if number < _FEW else []
 
 
-def named(names: Sequence[str], one: str, many: str) -> str:
-    """How many there are, what is to be said of them, and which: "2 queries have no hit: 3, 7"."""
+def named(names: Sequence[str], one: str, many: str, what: str) -> list[str]:
+    """How many there are, what is to be said of them, and which: "2 queries have no hit: 3, 7"; nothing of none."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{len(names):,} {one if len(names) == 1 else many}: {', '.join(names[:_NAMED])}{more}"
+    which = f"{', '.join(names[:_NAMED])}{more}"
+    return [f"{len(names):,} {one if len(names) == 1 else many} {what}: {which}"] if names else []
 
 
 def settings_of(asked: Sequence[str | Setting], keywords: Iterable[str]) -> tuple[Setting, ...]:

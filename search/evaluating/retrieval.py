@@ -26,7 +26,7 @@ from search.encoding.encoder import Role
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import encode_ids
 from search.errors import InputError, quoted
-from search.evaluating.asking import Found, Plan, Way, about_few, measure, named
+from search.evaluating.asking import QUERIES, Found, Plan, Way, about_few, measure, named
 from search.evaluating.dataset import Query, Retrieval, SentencePairs, Span, Spans, malformed
 from search.evaluating.formats import CORPUS
 from search.evaluating.metrics import DEPTH, ranking_values, span_values
@@ -172,22 +172,15 @@ def _ranked_documents(ask: Callable[..., Sequence[Hit]], depth: int, name: Calla
 
 def about_judgements(data: Retrieval) -> list[str]:
     """What has to be said of queries that count for nothing, and of documents that nothing can find."""
-    notes = []
-    if data.unjudged:
-        end = "no judgement; left out"
-        notes.append(named(data.unjudged, f"query has {end}", f"queries have {end}"))
+    notes = named(data.unjudged, *QUERIES, "no judgement; left out")
     hopeless = [query.id for query in data.queries if max(data.judgements[query.id].values()) < 1]
     if len(hopeless) == len(data.queries):
         raise InputError("no query has a relevant document, so every figure would be 0.")
-    if hopeless:
-        end = "no relevant document, and so 0, as in trec_eval"
-        notes.append(named(hopeless, f"query has {end}", f"queries have {end}"))
+    notes += named(hopeless, *QUERIES, "no relevant document, and so 0, as in trec_eval")
     relevant = _relevant(data.judgements)
     empty = [name for name, entry in data.entries.items() if name in relevant and not entry.whole]
-    if empty:
-        end = "no text and cannot be found"
-        notes.append(named(empty, f"relevant document holds {end}", f"relevant documents hold {end}"))
-    return notes
+    holding = "relevant document holds", "relevant documents hold"
+    return notes + named(empty, *holding, "no text and cannot be found")
 
 
 def about_missing(held: set[str], judgements: Judgements, index: Path, allowed: bool) -> list[str]:

@@ -172,7 +172,7 @@ def test_what_openvino_cannot_do_falls_back_to_torch(
     def fails(*args: Any) -> None:
         raise ModelError("no")
 
-    monkeypatch.setattr("search.encoding.convert.convert", fails)
+    monkeypatch.setattr("search.encoding.openvino_engine.convert", fails)
     assert Encoder(str(folder)).engine.name == "torch"
     with pytest.raises(ModelError, match="no"):
         Encoder(str(folder), engine="openvino").encode(["key"])
@@ -181,21 +181,21 @@ def test_what_openvino_cannot_do_falls_back_to_torch(
 def test_conversion_catches_a_model_that_computes_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from search.encoding import convert
+    from search.encoding import openvino_engine as of_openvino
     from search.encoding.torch_engine import TorchEngine
 
     folder = save_tiny_bert(tmp_path / "model", seed=7)
     other = save_tiny_bert(tmp_path / "other", seed=8)
     encoder, another = Encoder(str(folder)), Encoder(str(other))
     (tmp_path / "out").mkdir()
-    check = convert._check
+    check = of_openvino._check
 
     def against_another(engine: TorchEngine, *args: Any) -> None:
         check(TorchEngine(KnownModel(another.files, another.description), "cpu"), *args)
 
-    monkeypatch.setattr(convert, "_check", against_another)
+    monkeypatch.setattr(of_openvino, "_check", against_another)
     with pytest.raises(ModelError, match="computes something else"):
-        convert.convert(KnownModel(encoder.files, encoder.description), tmp_path / "out")
+        of_openvino.convert(KnownModel(encoder.files, encoder.description), tmp_path / "out")
 
 
 def test_threads_share_one_engine(tiny: Encoder) -> None:

@@ -23,7 +23,7 @@ def tries(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(known.files.name)
         raise ModelError(f"'{known.files.name}' cannot be converted for OpenVINO: no such operation")
 
-    monkeypatch.setattr("search.encoding.convert.convert", fails)
+    monkeypatch.setattr("search.encoding.openvino_engine.convert", fails)
     return made
 
 
