@@ -9,7 +9,7 @@
     patterns.py   .gitignore and its relatives
     decode.py     bytes -> characters                 text.py       lines, headings -> sections, values of metadata
     markdown.py  rst.py  html.py                      one document a file
-    table.py  jsonl.py                                one document a record
+    table.py                                          one document a record: CSV, TSV, JSON Lines
     pdf.py  docx.py  pptx.py  xlsx.py  epub.py        what the extra `documents` reads, in a child process
     reader.py     that process, from outside          child.py      the same, from inside
     archive.py    zip and XML from strangers          writing.py    a text as it is put together

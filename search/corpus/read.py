@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from search.corpus import html, jsonl, markdown, reasons, rst, table
+from search.corpus import html, markdown, reasons, rst, table
 from search.corpus.decode import Decoded, decode
 from search.corpus.files import (
     DOCUMENT_KINDS,
@@ -69,8 +69,8 @@ def documents(
         return
     decoded = decode(file.path, contents.raw)
     if kind in ("csv", "jsonl"):
-        parser = table if kind == "csv" else jsonl
-        yield from _some(file.path, parser.documents(file.path, decoded, text_field, title_field))
+        records = table.documents(file.path, kind, decoded, text_field, title_field)
+        yield from _some(file.path, records)
     else:
         document = _PARSERS.get(kind, _plain)(file.path, decoded)
         if not any(document.text[part.start : part.end].strip() for part in document.sections):

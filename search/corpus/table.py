@@ -1,12 +1,13 @@
-"""CSV and TSV: the first row names the columns, each further row is one document.
+"""Tables and JSON Lines: one document a record.
 
-Which column is the text and which the title is told here for JSONL, too.
+Of CSV and TSV the first row names the columns. Of JSON Lines each line holds an object, or a bare string: its text.
 """
 
 from __future__ import annotations
 
 import csv
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +26,8 @@ _TEXTS = (
 )
 _TITLES = "title name subject headline heading"
 
-# Rows that are looked at to find the column with the most text.
-LOOKED_AT = 100
+# Records that are looked at to find the column with the most text.
+_LOOKED_AT = 100
 
 # Columns that an error lists, and characters of each name: a file may have thousands, of any length.
 _NAMED = 30
@@ -34,25 +35,26 @@ _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
-class Columns:
+class _Columns:
     """The names of the columns that hold the text and the title; None for no title."""
 
     text: str
     title: str | None
 
-    def document(
-        self, path: str, kind: str, encoding: str, number: int, lines: tuple[int, int], row: Mapping[str, Any]
-    ) -> Document | None:
+    def document(self, path: str, kind: str, encoding: str, number: int, record: _Record) -> Document | None:
         """The document that a record is; None if it holds no text.
+
+        Values that are neither text nor title are metadata.
 
         Args:
             number: of the record, from 1.
-            lines: its first and last line in the file.
-            row: its values; those that are neither text nor title are metadata.
 
         Raises:
-            ValueError, RecursionError: there are too many of them, or they are nested too deeply.
+            ValueError, RecursionError: the record is damaged, holds too many values, or nests them too deeply.
         """
+        if record.problem:
+            raise ValueError(record.problem)
+        row = {self.text: record.values} if isinstance(record.values, str) else record.values
         title = one_line(_plain(row.get(self.title))) if self.title else ""
         text = _plain(row.get(self.text))
         if not text.strip():
@@ -64,7 +66,7 @@ class Columns:
             kind=kind,
             text=text,
             title=title or file_stem(path),
-            lines=LineMap((0, len(text)), lines, whole=True),
+            lines=LineMap((0, len(text)), (record.first, record.last), whole=True),
             sections=(Section(0, len(text)),),
             record=number,
             metadata=json_values({name: row[name] for name in row if name not in (self.text, self.title)}),
@@ -72,13 +74,83 @@ class Columns:
         )
 
 
-def chosen(
+@dataclass(frozen=True)
+class _Record:
+    """A record of the file: its values by name, or what is wrong with it; its first and last line, 1-based."""
+
+    values: Any
+    first: int
+    last: int
+    problem: str = ""
+
+
+def documents(
+    path: str, kind: str, decoded: Decoded, text_field: str | None, title_field: str | None
+) -> Iterator[Document | Skipped]:
+    """The records of the file, numbered from 1; blank rows and lines are none.
+
+    Args:
+        kind: "csv" or "jsonl".
+
+    Raises:
+        ReadError: "damaged" if the header is, "no such column".
+    """
+    wanted = (text_field, title_field)
+    read, nothing = (_tabular, "in column") if kind == "csv" else (_json_lines, "under")
+    columns, records = read(path, kept_lines(decoded.text), wanted)
+    for number, record in enumerate(records, 1):
+        name, at = f"{path}#{number}", f"line {record.first}"
+        try:
+            document = columns.document(path, kind, decoded.encoding, number, record)
+        except (ValueError, RecursionError) as error:
+            yield Skipped(name, reasons.DAMAGED, f"{at}: {error}")
+        else:
+            yield document or Skipped(
+                name, reasons.EMPTY, f"{at}: nothing {nothing} '{_shown(columns.text)}'"
+            )
+
+
+def _json_lines(
+    path: str, lines: list[str], wanted: tuple[str | None, str | None]
+) -> tuple[_Columns, Iterator[_Record]]:
+    """The keys to use, from the first objects, or from all if a key that was asked for is late; and the records."""
+    rows: list[Mapping[str, Any]] = []
+    names: dict[str, None] = {}
+    for record in _parsed(lines):
+        if len(rows) >= _LOOKED_AT and names.keys() >= {*wanted} - {None}:
+            break
+        if isinstance(record.values, Mapping) and not record.problem:
+            rows.append(record.values)
+            names.update(dict.fromkeys(record.values))
+    columns = _chosen(path, list(names), rows[:_LOOKED_AT], *wanted) if names else _Columns("text", None)
+    return columns, _parsed(lines)
+
+
+def _parsed(lines: list[str]) -> Iterator[_Record]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        value, problem = None, ""
+        try:
+            value = json.loads(line.rstrip("\r\n"))
+            if not isinstance(value, (dict, str)):
+                problem = f"neither an object nor a string, but {type(value).__name__}"
+        except RecursionError:
+            problem = "nested too deeply"
+        except json.JSONDecodeError as error:
+            problem = f"no JSON: {error.msg} at column {error.colno}"
+        except ValueError as error:  # a number of more digits than Python converts
+            problem = str(error)
+        yield _Record({} if problem else value, number, number, problem)
+
+
+def _chosen(
     path: str,
     names: Sequence[str],
     rows: Sequence[Mapping[str, Any]],
     text_field: str | None,
     title_field: str | None,
-) -> Columns:
+) -> _Columns:
     """The columns to use: those asked for, else well-known names, else (for text) the fullest one.
 
     Args:
@@ -92,16 +164,16 @@ def chosen(
     """
     for option, name in (("text_field", text_field), ("title_field", title_field)):
         if name is not None and name not in names:
-            listed = ", ".join(f"'{shown(known)}'" for known in names[:_NAMED])
+            listed = ", ".join(f"'{_shown(known)}'" for known in names[:_NAMED])
             more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-            detail = f"{option} '{shown(name)}' is not one of {listed}{more}"
+            detail = f"{option} '{_shown(name)}' is not one of {listed}{more}"
             raise ReadError(path, reasons.NO_SUCH_COLUMN, detail)
     title = title_field or _known(_TITLES, names, taken=text_field)
     text = text_field or _known(_TEXTS, names, taken=title_field)
     if text is None:
         others = [name for name in names if name != title] or list(names)
         text = max(others, key=lambda name: sum(len(as_text(row.get(name))) for row in rows))
-    return Columns(text, title if title != text else None)
+    return _Columns(text, title if title != text else None)
 
 
 def _known(known: str, names: Sequence[str], taken: str | None) -> str | None:
@@ -109,7 +181,7 @@ def _known(known: str, names: Sequence[str], taken: str | None) -> str | None:
     return next((by_lower[name] for name in known.split() if name in by_lower), None)
 
 
-def shown(name: str) -> str:
+def _shown(name: str) -> str:
     """A column's name as a message holds it: cut short, and without halves of characters."""
     name = whole_characters(name)
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
@@ -148,49 +220,27 @@ _MOST_REREAD = 5_000_000
 _NO_DELIMITER = "\x1f"
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A row of the file: its cells, or what is wrong with it; its first and last line, 1-based."""
-
-    cells: list[str]
-    first: int
-    last: int
-    problem: str = ""
-
-
-def documents(
-    path: str, decoded: Decoded, text_field: str | None, title_field: str | None
-) -> Iterator[Document | Skipped]:
-    """The rows below the header as documents, numbered from 1; blank rows are none.
-
-    Raises:
-        ReadError: "damaged" if the header is, "no such column".
-    """
-    rows = _rows(kept_lines(decoded.text))
-    header = next(rows, None)
-    if header is None:
-        return
-    if header.problem:
-        raise ReadError(path, reasons.DAMAGED, f"line {header.first}: {header.problem}")
-    names = _distinct(header.cells)
-    ahead = list(itertools.islice(rows, LOOKED_AT))
-    columns = chosen(path, names, [_record(names, row.cells) for row in ahead], text_field, title_field)
-    for number, row in enumerate(itertools.chain(ahead, rows), 1):
-        at = f"line {row.first}"
-        if row.problem:
-            yield Skipped(f"{path}#{number}", reasons.DAMAGED, f"{at}: {row.problem}")
-            continue
-        filled = {name: cell for name, cell in _record(names, row.cells).items() if cell.strip()}
-        document = columns.document(path, "csv", decoded.encoding, number, (row.first, row.last), filled)
-        yield document or Skipped(
-            f"{path}#{number}", reasons.EMPTY, f"{at}: nothing in column '{shown(columns.text)}'"
-        )
+def _tabular(
+    path: str, lines: list[str], wanted: tuple[str | None, str | None]
+) -> tuple[_Columns, Iterator[_Record]]:
+    """The columns to use, and the rows below the header."""
+    rows = _rows(lines)
+    header, at, _, problem = next(rows, ([], 0, 0, ""))
+    if problem:
+        raise ReadError(path, reasons.DAMAGED, f"line {at}: {problem}")
+    names = _distinct(header)
+    records = (_Record(_named(names, cells), *rest) for cells, *rest in rows)
+    if not names:
+        return _Columns("", None), records
+    ahead = list(itertools.islice(records, _LOOKED_AT))
+    columns = _chosen(path, names, [record.values for record in ahead], *wanted)
+    return columns, itertools.chain(ahead, records)
 
 
-def _record(names: list[str], cells: list[str]) -> dict[str, str]:
-    """Cells by column name; cells beyond the header are "column 7" and so on, missing ones left out."""
+def _named(names: list[str], cells: list[str]) -> dict[str, str]:
+    """Cells that are not blank by column name; those beyond the header are "column 7" and so on."""
     surplus = (f"column {number}" for number in range(len(names) + 1, len(cells) + 1))
-    return dict(zip([*names, *surplus], cells, strict=False))
+    return {name: cell for name, cell in zip([*names, *surplus], cells, strict=False) if cell.strip()}
 
 
 def _distinct(cells: list[str]) -> list[str]:
@@ -205,8 +255,8 @@ def _distinct(cells: list[str]) -> list[str]:
     return list(names)
 
 
-def _rows(lines: list[str]) -> Iterator[_Row]:
-    """The rows of the file that are not blank."""
+def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
+    """The rows of the file that are not blank: cells, first and last line, what is wrong with it."""
     if csv.field_size_limit() < _LONGEST_CELL:
         csv.field_size_limit(_LONGEST_CELL)
     delimiter, spaced = _dialect(lines)
@@ -221,20 +271,20 @@ def _rows(lines: list[str]) -> Iterator[_Row]:
             except StopIteration:
                 return
             except csv.Error as error:
-                yield _Row([], first, start + reader.line_num, str(error))
+                yield [], first, start + reader.line_num, str(error)
                 continue
             last = start + reader.line_num
             if last == len(lines) and last > first and _is_open(lines[first - 1 : last]):
                 # One stray quote has swallowed the rest of the file: give up its line, not the rest.
                 last = first if reread <= _MOST_REREAD else last
                 reread += len(lines) - first
-                yield _Row([], first, last, "a quote is opened and never closed")
+                yield [], first, last, "a quote is opened and never closed"
                 done = last
                 break
             if len(cells) > _MOST_COLUMNS:
-                yield _Row([], first, last, f"{len(cells):,} cells; the most is {_MOST_COLUMNS:,}")
+                yield [], first, last, f"{len(cells):,} cells; the most is {_MOST_COLUMNS:,}"
             elif len(cells) > 1 or any(cell.strip() for cell in cells):
-                yield _Row(cells, first, last)
+                yield cells, first, last, ""
 
 
 def _is_open(lines: list[str]) -> bool:
@@ -248,7 +298,7 @@ def _dialect(lines: list[str]) -> tuple[str, bool]:
     of those the one that gives the most cells. csv.Sniffer is not asked: it takes apostrophes for
     quotes and letters for delimiters, and then cuts prose to pieces without a word.
     """
-    sample = [line[:_SAMPLE] for line in lines[:LOOKED_AT]]
+    sample = [line[:_SAMPLE] for line in lines[:_LOOKED_AT]]
     while len(sample) > 1 and sum(map(len, sample)) > _SAMPLE:
         sample.pop()
 

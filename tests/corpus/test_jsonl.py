@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus import Skipped, jsonl
+from search.corpus import Skipped, table
 from search.corpus.decode import Decoded
 from search.errors import ReadError
 from search.records.documents import Document
@@ -15,7 +15,9 @@ from .conftest import read, shared, source_file
 
 def records(source: str, **fields: str | None) -> list[Document | Skipped]:
     decoded = Decoded(source, "utf-8")
-    return list(jsonl.documents("r.jsonl", decoded, fields.get("text_field"), fields.get("title_field")))
+    return list(
+        table.documents("r.jsonl", "jsonl", decoded, fields.get("text_field"), fields.get("title_field"))
+    )
 
 
 def test_the_layout_of_beir() -> None:

@@ -19,7 +19,7 @@ from .conftest import read, source_file
 def rows(source: str, **fields: str | None) -> list[Document | Skipped]:
     return list(
         table.documents(
-            "t.csv", Decoded(source, "utf-8"), fields.get("text_field"), fields.get("title_field")
+            "t.csv", "csv", Decoded(source, "utf-8"), fields.get("text_field"), fields.get("title_field")
         )
     )
 
