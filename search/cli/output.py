@@ -206,7 +206,7 @@ def text_of(name: str, way_out: str) -> str:
     Raises:
         InputError: it cannot be read.
     """
-    from search.corpus.decode import decode
+    from search.corpus.text import decode
 
     try:
         raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()

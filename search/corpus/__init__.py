@@ -4,10 +4,9 @@
     documents(file, load(file))  ->  Document | Skipped     its text, title, headings, metadata, line numbers
     Cutter.cut(document)  ->  [Passage]       spans of that text that fit the model
 
-    reasons.py    the short phrases that everything left out is counted by
-    files.py      SourceFile, Skipped, Contents: what a file's name says, and its bytes
+    files.py      SourceFile, Skipped and its Reason, Contents: what a file's name says, and its bytes
     patterns.py   .gitignore and its relatives
-    decode.py     bytes -> characters                 text.py       lines, headings -> sections, values of metadata
+    text.py       bytes -> characters, lines, headings -> sections, values of metadata
     markdown.py  rst.py  html.py                      one document a file
     table.py                                          one document a record: CSV, TSV, JSON Lines
     pdf.py  docx.py  pptx.py  xlsx.py  epub.py        what the extra `documents` reads, in a child process

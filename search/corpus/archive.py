@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from search.corpus import reasons
+from search.corpus.files import Reason
 from search.errors import ReadError
 
 # What is read of an archive, unpacked. XML is packed to a tenth or so; a bomb's share is a thousandth.
@@ -56,18 +56,16 @@ class Archive:
         self._left = self._most = most
         if raw.startswith(_OLE):
             if _ENCRYPTED_PACKAGE in raw:
-                raise ReadError(path, reasons.ENCRYPTED, "it opens with a password only")
-            raise ReadError(
-                path, reasons.DAMAGED, "it is an Office file of the older kind under a newer name"
-            )
+                raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only")
+            raise ReadError(path, Reason.DAMAGED, "it is an Office file of the older kind under a newer name")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(raw))
         except _NOT_UNPACKED as error:
-            raise ReadError(path, reasons.DAMAGED, "it is no whole zip archive") from error
+            raise ReadError(path, Reason.DAMAGED, "it is no whole zip archive") from error
         entries = self._zip.infolist()
         if len(entries) > MOST_ENTRIES:
             many = f"{len(entries):,} entries; the limit is {MOST_ENTRIES:,}"
-            raise ReadError(path, reasons.TOO_LARGE_UNPACKED, many)
+            raise ReadError(path, Reason.TOO_LARGE_UNPACKED, many)
         self._entries = {entry.filename.lower(): entry for entry in entries}
 
     def names(self) -> list[str]:
@@ -81,9 +79,9 @@ class Archive:
         """An entry, unpacked. What the archive says of its size is checked before, what it is while."""
         entry = self._entries.get(name.lower())
         if entry is None:
-            raise ReadError(self.path, reasons.DAMAGED, f"'{name}' is missing in it")
+            raise ReadError(self.path, Reason.DAMAGED, f"'{name}' is missing in it")
         if entry.flag_bits & _ENCRYPTED_FLAG:
-            raise ReadError(self.path, reasons.ENCRYPTED, "its entries open with a password only")
+            raise ReadError(self.path, Reason.ENCRYPTED, "its entries open with a password only")
         self._spend(0 if entry.file_size <= self._left else entry.file_size)
         chunks: list[bytes] = []
         try:
@@ -92,14 +90,14 @@ class Archive:
                     self._spend(len(chunk))
                     chunks.append(chunk)
         except _NOT_UNPACKED as error:
-            raise ReadError(self.path, reasons.DAMAGED, f"'{name}' in it cannot be unpacked") from error
+            raise ReadError(self.path, Reason.DAMAGED, f"'{name}' in it cannot be unpacked") from error
         return b"".join(chunks)
 
     def _spend(self, n_bytes: int) -> None:
         self._left -= n_bytes
         if self._left < 0:
             large = f"at least {self._most - self._left:,} bytes; the limit is {self._most:,}"
-            raise ReadError(self.path, reasons.TOO_LARGE_UNPACKED, large)
+            raise ReadError(self.path, Reason.TOO_LARGE_UNPACKED, large)
 
     def xml(self, name: str, recover: bool = False) -> Any:
         """The root element of an entry. Entities stay as they are, and nothing outside is opened.
@@ -123,9 +121,9 @@ class Archive:
         except etree.XMLSyntaxError as error:
             if error.code == etree.ErrorTypes.ERR_NO_MEMORY:
                 raise MemoryError from error
-            raise ReadError(self.path, reasons.DAMAGED, f"'{name}' in it: {error.msg}") from error
+            raise ReadError(self.path, Reason.DAMAGED, f"'{name}' in it: {error.msg}") from error
         if root is None:
-            raise ReadError(self.path, reasons.DAMAGED, f"'{name}' in it holds no XML")
+            raise ReadError(self.path, Reason.DAMAGED, f"'{name}' in it holds no XML")
         return root
 
 
@@ -172,7 +170,7 @@ class Package:
         self.main = next(self.related("", "officeDocument"), "")
         self.root = self.archive.xml(self.main) if self.main else None
         if self.root is None or local(self.root) != root:
-            raise ReadError(path, reasons.DAMAGED, f"it holds no {root}")
+            raise ReadError(path, Reason.DAMAGED, f"it holds no {root}")
 
     def relations(self, part: str) -> dict[str, tuple[str, str]]:
         """id -> kind and target of what a part refers to within the file."""
@@ -204,7 +202,7 @@ class Package:
         try:
             properties = self.part("", "core-properties")
         except ReadError as error:
-            if error.reason != reasons.DAMAGED:
+            if error.reason != Reason.DAMAGED:
                 raise
             return "", {}
         values = {} if properties is None else {local(item): item.text or "" for item in properties}

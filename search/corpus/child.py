@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from search.corpus import reasons
+from search.corpus.files import Reason
 from search.corpus.writing import Extracted
 from search.errors import ReadError
 
@@ -56,12 +56,12 @@ def _answer(kind: str, path: str, raw: bytes) -> dict[str, Any]:
     except ReadError as error:
         return {"reason": error.reason, "detail": error.detail}
     except MemoryError:
-        return {"reason": reasons.OUT_OF_MEMORY, "detail": ""}
+        return {"reason": Reason.OUT_OF_MEMORY, "detail": ""}
     except RecursionError:
-        return {"reason": reasons.DAMAGED, "detail": "nested too deeply"}
+        return {"reason": Reason.DAMAGED, "detail": "nested too deeply"}
     except Exception as error:  # libraries let errors of all kinds through, one file at a time
         detail = " ".join(f"{type(error).__name__}: {error}".split())
-        return {"reason": reasons.DAMAGED, "detail": detail[:_LONGEST_DETAIL]}
+        return {"reason": Reason.DAMAGED, "detail": detail[:_LONGEST_DETAIL]}
 
 
 def _limit(memory: int) -> None:

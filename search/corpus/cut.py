@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from search.corpus import reasons
 from search.corpus.blocks import Block, Contexts, Splitter, blocks, evened, safe_stop, spans, without_scraps
-from search.corpus.files import file_name, file_stem
+from search.corpus.files import Reason, file_name, file_stem
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage
 
@@ -230,7 +229,7 @@ class Cutter:
             else:
                 line, _ = document.lines.span(piece.start, piece.end)
                 detail = f"line {line}: one character is {n_tokens} tokens; the model reads {self.max_tokens}"
-                raise ReadError(document.name, reasons.INDIVISIBLE, detail)
+                raise ReadError(document.name, Reason.INDIVISIBLE, detail)
 
 
 def _encoded(document: Document, piece: _Piece) -> str:

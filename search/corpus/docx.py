@@ -12,8 +12,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from search.corpus import reasons
 from search.corpus.archive import Package, attribute, child, local, seen, text_of
+from search.corpus.files import Reason
 from search.corpus.writing import Extracted, Writing, row
 from search.errors import ReadError
 
@@ -42,7 +42,7 @@ def extract(path: str, raw: bytes) -> Extracted:
     for part in (*story.margins("header"), child(package.root, "body"), *story.margins("footer")):
         story.blocks(_children(part))
     unread = f"its {' and '.join(story.unread)} cannot be read"
-    left_out = (reasons.DAMAGED, unread) if story.unread else ("", "")
+    left_out = (Reason.DAMAGED, unread) if story.unread else ("", "")
     return writing.done(*package.title_and_metadata(), left_out)
 
 
@@ -65,7 +65,7 @@ class _Story:
         try:
             return self._package.part(self._package.main, kind)
         except ReadError as error:
-            if error.reason != reasons.DAMAGED:
+            if error.reason != Reason.DAMAGED:
                 raise
             self.unread.append(kind)
             return None

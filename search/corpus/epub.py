@@ -10,10 +10,10 @@ from html import unescape
 from typing import Any
 from urllib.parse import unquote
 
-from search.corpus import html, reasons
+from search.corpus import html
 from search.corpus.archive import Archive, attribute, child, local
-from search.corpus.decode import decode
-from search.corpus.text import one_line
+from search.corpus.files import Reason
+from search.corpus.text import decode, one_line
 from search.corpus.writing import Extracted, Writing
 from search.errors import ReadError
 
@@ -49,16 +49,16 @@ def extract(path: str, raw: bytes) -> Extracted:
     items = {attribute(item, "id"): item for item in book.iter("{*}item")}
     chapters = list(_spine(package, book, items))
     if not any(name in archive for name in chapters):
-        raise ReadError(path, reasons.DAMAGED, "it names no chapter that is in it")
+        raise ReadError(path, Reason.DAMAGED, "it names no chapter that is in it")
     if _encrypted(archive) & {name.lower() for name in chapters}:
-        raise ReadError(path, reasons.ENCRYPTED, "it is protected against copying")
+        raise ReadError(path, Reason.ENCRYPTED, "it is protected against copying")
     labels = _labels(archive, package, items)
     writing = Writing(path)
     unread = [name for name in chapters if not _write(writing, archive, name, labels.get(name, ""))]
     left_out = f"{len(unread)} of {len(chapters)} chapters, the first is '{unread[0]}'" if unread else ""
     if len(unread) == len(chapters):
-        raise ReadError(path, reasons.DAMAGED, left_out)
-    return writing.done(*_title_and_metadata(book), (reasons.DAMAGED if unread else "", left_out))
+        raise ReadError(path, Reason.DAMAGED, left_out)
+    return writing.done(*_title_and_metadata(book), (Reason.DAMAGED if unread else "", left_out))
 
 
 def _target(base: str, reference: str) -> str:
@@ -117,9 +117,9 @@ def _write(writing: Writing, archive: Archive, name: str, label: str) -> bool:
         source = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", decoded.text)
         chapter = html.document(name, replace(decoded, text=source))
     except ReadError as error:
-        if error.reason in (reasons.TOO_LARGE_UNPACKED, reasons.ENCRYPTED):
+        if error.reason in (Reason.TOO_LARGE_UNPACKED, Reason.ENCRYPTED):
             raise
-        return error.reason in (reasons.NO_TEXT, reasons.EMPTY)  # a cover, say
+        return error.reason in (Reason.NO_TEXT, Reason.EMPTY)  # a cover, say
     has_headings = any(section.trail for section in chapter.sections)
     for section in chapter.sections:
         trail = section.trail or (() if has_headings else (label,))

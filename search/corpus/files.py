@@ -17,8 +17,45 @@ from fnmatch import translate
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
-from search.corpus import reasons
 from search.errors import OptionalDependency
+
+
+class Reason:
+    """The short phrases that everything left out is counted by. They are shown to people as they stand."""
+
+    # Decided from the folder alone, without opening the file.
+    IGNORED = "ignored"
+    HIDDEN = "hidden"
+    SECRET = "secret"
+    BINARY = "binary"
+    DOCUMENT_FORMAT = "document format"
+    NEEDS_EXTRA = "needs seewhy[documents]"  # search/render/terminal.py says how to install it
+    NOT_REGULAR = "not a regular file"
+    SYMBOLIC_LINK = "symbolic link"
+    PERMISSION_DENIED = "permission denied"
+    UNREADABLE_FOLDER = "unreadable folder"
+    EXCLUDED = "excluded"
+    TOO_LARGE = "too large"
+    VANISHED = "vanished"
+
+    # Decided from what is in the file. SECRET, BINARY, PERMISSION_DENIED and VANISHED occur here as well.
+    UNREADABLE_FILE = "unreadable file"
+    EMPTY = "empty"
+    UNDECODABLE = "undecodable"
+    DAMAGED = "damaged"
+    NO_TEXT = "no text"
+    NO_SUCH_COLUMN = "no such column"
+
+    # Decided while a PDF, an Office file or a book is taken apart.
+    ENCRYPTED = "encrypted"
+    TOO_LARGE_UNPACKED = "too large when unpacked"
+    TOO_SLOW = "took too long"
+    OUT_OF_MEMORY = "needs too much memory"
+    CRASHED = "crashed its reader"
+
+    # Decided when the text is cut.
+    INDIVISIBLE = "indivisible"
+
 
 MAX_BYTES = 64 * 2**20
 
@@ -27,9 +64,9 @@ _CAREFULLY = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 _AT_ONCE = 2**20
 
 _REFUSALS = {
-    errno.ELOOP: reasons.SYMBOLIC_LINK,
-    errno.EINVAL: reasons.NOT_REGULAR,
-    errno.EFBIG: reasons.TOO_LARGE,
+    errno.ELOOP: Reason.SYMBOLIC_LINK,
+    errno.EINVAL: Reason.NOT_REGULAR,
+    errno.EFBIG: Reason.TOO_LARGE,
 }
 
 
@@ -63,7 +100,7 @@ class Skipped:
 
     Attributes:
         path: of the file or folder; `path#record` for one record of a file.
-        reason: one of the phrases in `reasons`.
+        reason: one of the phrases in `Reason`.
         detail: what more there is to say, for people; may be empty.
         is_folder: the folder was not entered, so nothing is known about what lies beneath it.
     """
@@ -119,10 +156,10 @@ def _opened(path: str, flags: int) -> int:
 def refusal(error: OSError) -> tuple[str, str]:
     """Why a file that was there cannot be had now, as reason and detail."""
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
-        return reasons.VANISHED, ""
+        return Reason.VANISHED, ""
     if isinstance(error, PermissionError):
-        return reasons.PERMISSION_DENIED, ""
-    return _REFUSALS.get(error.errno or 0, reasons.UNREADABLE_FILE), error.strerror or ""
+        return Reason.PERMISSION_DENIED, ""
+    return _REFUSALS.get(error.errno or 0, Reason.UNREADABLE_FILE), error.strerror or ""
 
 
 _KINDS = {
@@ -237,10 +274,10 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
     suffix = _suffix(name.lower())
     kind = _KIND_OF_SUFFIX.get(suffix)
     if kind in DOCUMENT_KINDS and kind not in readable:
-        return reasons.NEEDS_EXTRA, ""
+        return Reason.NEEDS_EXTRA, ""
     if suffix in _DOCUMENT_FORMATS:
-        return reasons.DOCUMENT_FORMAT, _DOCUMENT_FORMATS[suffix]
-    return (reasons.BINARY, "") if suffix in _BINARIES else None
+        return Reason.DOCUMENT_FORMAT, _DOCUMENT_FORMATS[suffix]
+    return (Reason.BINARY, "") if suffix in _BINARIES else None
 
 
 def readable() -> frozenset[str]:

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from search.corpus import reasons
-from search.corpus.decode import Decoded
-from search.corpus.files import file_stem
-from search.corpus.text import Heading, one_line, sections, unix_lines
+from search.corpus.files import Reason, file_stem
+from search.corpus.text import Decoded, Heading, one_line, sections, unix_lines
 from search.errors import ReadError
 from search.records.documents import Document, LineMap
 
@@ -59,7 +57,7 @@ def document(path: str, decoded: Decoded) -> Document:
     _visit(JustHTML(source, sanitize=False, track_node_locations=True).root, page)
     text, headings = "".join(page.pieces), page.headings
     if not text.strip():
-        raise ReadError(path, reasons.NO_TEXT, "its HTML shows no text")
+        raise ReadError(path, Reason.NO_TEXT, "its HTML shows no text")
     return Document(
         path=path,
         kind="html",

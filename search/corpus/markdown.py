@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from search.corpus.decode import Decoded
 from search.corpus.text import (
+    Decoded,
     Heading,
     json_values,
     line_starts,

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from search.corpus import reasons
+from search.corpus.files import Reason
 from search.corpus.text import one_line
 from search.corpus.writing import Extracted, Writing, clean
 from search.errors import ReadError
@@ -63,8 +63,8 @@ def extract(path: str, raw: bytes) -> Extracted:
         document = pypdfium2.PdfDocument(raw)
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) == _PASSWORD or "password" in str(error).lower():
-            raise ReadError(path, reasons.ENCRYPTED, "it opens with a password only") from None
-        raise ReadError(path, reasons.DAMAGED, f"it is no whole PDF ({error})") from None
+            raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only") from None
+        raise ReadError(path, Reason.DAMAGED, f"it is no whole PDF ({error})") from None
     pages: list[list[Line]] = []
     pictures, broken = [], []
     for number in range(1, len(document) + 1):
@@ -78,10 +78,10 @@ def extract(path: str, raw: bytes) -> Extracted:
             pictures.append(number)
     if not any(pages):
         if broken:
-            raise ReadError(path, reasons.DAMAGED, "no page of it can be read")
+            raise ReadError(path, Reason.DAMAGED, "no page of it can be read")
         count = "1 page" if len(pages) == 1 else f"{len(pages)} pages"
         scanned = f"{count} without text; a scan can be read once OCR has added the text"
-        raise ReadError(path, reasons.NO_TEXT, scanned)
+        raise ReadError(path, Reason.NO_TEXT, scanned)
     writing = Writing(path)
     headings = _bookmarks(document, len(pages))
     before = ""
@@ -242,7 +242,7 @@ def _left_out(n_pages: int, pictures: Sequence[int], broken: Sequence[int]) -> t
         details.append(f"{_listed(broken)} of {n_pages} cannot be read")
     if pictures:
         details.append(f"{_listed(pictures)} of {n_pages}: pictures, which need OCR")
-    reason = reasons.DAMAGED if broken else reasons.NO_TEXT if pictures else ""
+    reason = Reason.DAMAGED if broken else Reason.NO_TEXT if pictures else ""
     return reason, "; ".join(details)
 
 

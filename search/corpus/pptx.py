@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from search.corpus import reasons
 from search.corpus.archive import Package, attribute, child, local, seen, text_of
+from search.corpus.files import Reason
 from search.corpus.writing import Extracted, Writing, row
 
 _TITLES = ("title", "ctrTitle")
@@ -37,7 +37,7 @@ def extract(path: str, raw: bytes) -> Extracted:
             _Slide(package, target, writing).write()
         else:
             missing.append(number)
-    left_out = (reasons.DAMAGED, f"slide {missing[0]} is missing") if missing else ("", "")
+    left_out = (Reason.DAMAGED, f"slide {missing[0]} is missing") if missing else ("", "")
     return writing.done(*package.title_and_metadata(), left_out)
 
 

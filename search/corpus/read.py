@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from search.corpus import html, markdown, reasons, rst, table
-from search.corpus.decode import Decoded, decode
+from search.corpus import html, markdown, rst, table
 from search.corpus.files import (
     DOCUMENT_KINDS,
     Contents,
+    Reason,
     Skipped,
     SourceFile,
     file_name,
@@ -17,6 +17,7 @@ from search.corpus.files import (
     refusal,
     regular_bytes,
 )
+from search.corpus.text import Decoded, decode
 from search.errors import ReadError
 from search.records.documents import Document, Section
 
@@ -74,7 +75,7 @@ def documents(
     else:
         document = _PARSERS.get(kind, _plain)(file.path, decoded)
         if not any(document.text[part.start : part.end].strip() for part in document.sections):
-            raise ReadError(file.path, reasons.NO_TEXT, "there is nothing below its header")
+            raise ReadError(file.path, Reason.NO_TEXT, "there is nothing below its header")
         yield document
 
 
@@ -93,4 +94,4 @@ def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document |
         n_documents += isinstance(item, Document)
         yield item
     if n_documents == 0:
-        raise ReadError(path, reasons.NO_TEXT, f"none of its {n_records} records holds text")
+        raise ReadError(path, Reason.NO_TEXT, f"none of its {n_records} records holds text")

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from search.corpus import reasons
 from search.corpus.child import LENGTH_BYTES
-from search.corpus.files import Skipped, file_stem, require
+from search.corpus.files import Reason, Skipped, file_stem, require
 from search.corpus.text import line_map
 from search.corpus.writing import MOST_CHARACTERS
 from search.errors import ReadError
@@ -88,7 +87,7 @@ class Reader:
             self.close()
             raise
         if "reason" in answer:
-            if answer["reason"] == reasons.OUT_OF_MEMORY:
+            if answer["reason"] == Reason.OUT_OF_MEMORY:
                 self.close()
             raise ReadError(path, answer["reason"], answer["detail"])
         return answer
@@ -143,9 +142,9 @@ class _Child:
                 answer = answers.get(timeout=_TICK)
                 break
             if time.monotonic() > deadline:
-                raise ReadError(path, reasons.TOO_SLOW, f"longer than {limits.seconds:g} seconds")
+                raise ReadError(path, Reason.TOO_SLOW, f"longer than {limits.seconds:g} seconds")
             if self._resident() > limits.memory:
-                raise ReadError(path, reasons.OUT_OF_MEMORY, f"more than {limits.memory // 2**20:,} MiB")
+                raise ReadError(path, Reason.OUT_OF_MEMORY, f"more than {limits.memory // 2**20:,} MiB")
         if answer is None:
             raise self._ended(path)
         return json.loads(answer)
@@ -172,10 +171,10 @@ class _Child:
         try:
             code = self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
-            return ReadError(path, reasons.CRASHED, "it gave no answer")
+            return ReadError(path, Reason.CRASHED, "it gave no answer")
         if code in _INTERRUPTED:
             return KeyboardInterrupt()
-        return ReadError(path, reasons.CRASHED, f"it ended with {_named(code)}")
+        return ReadError(path, Reason.CRASHED, f"it ended with {_named(code)}")
 
 
 def _named(code: int) -> str:
@@ -224,11 +223,11 @@ def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) ->
     """
     require(kind, path)
     if not raw:
-        raise ReadError(path, reasons.EMPTY)
+        raise ReadError(path, Reason.EMPTY)
     answer = (reader or own_reader()).ask(path, kind, raw)
     text = answer["text"]
     if not text.strip():
-        raise ReadError(path, reasons.NO_TEXT)
+        raise ReadError(path, Reason.NO_TEXT)
     yield Document(
         path=path,
         kind=kind,

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from search.corpus.decode import Decoded
-from search.corpus.text import FALSE_LINE_ENDS, Heading, line_starts, one_line, sections, unix_lines
+from search.corpus.text import FALSE_LINE_ENDS, Decoded, Heading, line_starts, one_line, sections, unix_lines
 from search.records.documents import Document, Section
 
 _SPACES = {ord(character): " " for character in FALSE_LINE_ENDS}

@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from search.corpus import reasons
-from search.corpus.decode import Decoded
-from search.corpus.files import Skipped, file_stem
-from search.corpus.text import json_values, kept_lines, one_line, whole_characters
+from search.corpus.files import Reason, Skipped, file_stem
+from search.corpus.text import Decoded, json_values, kept_lines, one_line, whole_characters
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
@@ -103,11 +101,9 @@ def documents(
         try:
             document = columns.document(path, kind, decoded.encoding, number, record)
         except (ValueError, RecursionError) as error:
-            yield Skipped(name, reasons.DAMAGED, f"{at}: {error}")
+            yield Skipped(name, Reason.DAMAGED, f"{at}: {error}")
         else:
-            yield document or Skipped(
-                name, reasons.EMPTY, f"{at}: nothing {nothing} '{_shown(columns.text)}'"
-            )
+            yield document or Skipped(name, Reason.EMPTY, f"{at}: nothing {nothing} '{_shown(columns.text)}'")
 
 
 def _json_lines(
@@ -167,7 +163,7 @@ def _chosen(
             listed = ", ".join(f"'{_shown(known)}'" for known in names[:_NAMED])
             more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
             detail = f"{option} '{_shown(name)}' is not one of {listed}{more}"
-            raise ReadError(path, reasons.NO_SUCH_COLUMN, detail)
+            raise ReadError(path, Reason.NO_SUCH_COLUMN, detail)
     title = title_field or _known(_TITLES, names, taken=text_field)
     text = text_field or _known(_TEXTS, names, taken=title_field)
     if text is None:
@@ -227,7 +223,7 @@ def _tabular(
     rows = _rows(lines)
     header, at, _, problem = next(rows, ([], 0, 0, ""))
     if problem:
-        raise ReadError(path, reasons.DAMAGED, f"line {at}: {problem}")
+        raise ReadError(path, Reason.DAMAGED, f"line {at}: {problem}")
     names = _distinct(header)
     records = (_Record(_named(names, cells), *rest) for cells, *rest in rows)
     if not names:

@@ -7,8 +7,16 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from search.corpus import reasons
-from search.corpus.files import MAX_BYTES, Skipped, SourceFile, is_secret, readable, refusal, unreadable
+from search.corpus.files import (
+    MAX_BYTES,
+    Reason,
+    Skipped,
+    SourceFile,
+    is_secret,
+    readable,
+    refusal,
+    unreadable,
+)
 from search.corpus.patterns import IGNORE_FILES, Patterns, Rules, built_in_rules, ignores, parse, with_file
 from search.errors import InputError
 
@@ -93,7 +101,7 @@ def _walk(root: str, entries: list[os.DirEntry[str]], filters: _Filters) -> Iter
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
-        yield Skipped(".git/info/exclude", reasons.PERMISSION_DENIED, _unread(error))
+        yield Skipped(".git/info/exclude", Reason.PERMISSION_DENIED, _unread(error))
     # One level a folder, so that no depth of folders meets Python's recursion limit.
     levels = [_Level("", entries, rules)]
     yield from levels[-1].problems
@@ -110,9 +118,9 @@ def _walk(root: str, entries: list[os.DirEntry[str]], filters: _Filters) -> Iter
         try:
             listed = _listed(entry.path)
         except FileNotFoundError:
-            yield Skipped(path, reasons.VANISHED, is_folder=True)
+            yield Skipped(path, Reason.VANISHED, is_folder=True)
         except OSError as error:
-            yield Skipped(path, reasons.UNREADABLE_FOLDER, error.strerror or "", is_folder=True)
+            yield Skipped(path, Reason.UNREADABLE_FOLDER, error.strerror or "", is_folder=True)
         else:
             levels.append(_Level(path + "/", listed, levels[-1].rules))
             yield from levels[-1].problems
@@ -130,7 +138,7 @@ class _Level:
                 if entry.name in IGNORE_FILES and entry.is_file(follow_symlinks=False):
                     self.rules = with_file(self.rules, folder, Path(entry.path))
             except OSError as error:
-                self.problems.append(Skipped(folder + entry.name, reasons.PERMISSION_DENIED, _unread(error)))
+                self.problems.append(Skipped(folder + entry.name, Reason.PERMISSION_DENIED, _unread(error)))
         reported = {problem.path for problem in self.problems}
         self.remaining = iter([entry for entry in entries if folder + entry.name not in reported])
 
@@ -148,10 +156,10 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
     except OSError as error:
         return Skipped(path, *refusal(error))
     if stat.S_ISLNK(status.st_mode) or _is_junction(status):
-        return Skipped(path, reasons.SYMBOLIC_LINK)
+        return Skipped(path, Reason.SYMBOLIC_LINK)
     is_folder = stat.S_ISDIR(status.st_mode)
     if not is_folder and not stat.S_ISREG(status.st_mode):
-        return Skipped(path, reasons.NOT_REGULAR)
+        return Skipped(path, Reason.NOT_REGULAR)
     unwanted = _unwanted(path + "/" if is_folder else path, entry.name, level.rules, filters)
     if unwanted is not None:
         return Skipped(path, *unwanted, is_folder)
@@ -159,7 +167,7 @@ def _judged(entry: os.DirEntry[str], level: _Level, filters: _Filters) -> Source
         return None
     if status.st_size > filters.max_bytes:
         large = f"{status.st_size:,} bytes; the limit is {filters.max_bytes:,}"
-        return Skipped(path, reasons.TOO_LARGE, large)
+        return Skipped(path, Reason.TOO_LARGE, large)
     return SourceFile(path, entry.path, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
@@ -170,13 +178,13 @@ def _unwanted(path: str, name: str, rules: Rules, filters: _Filters) -> tuple[st
     """
     is_file = not path.endswith("/")
     if is_file and is_secret(name):
-        return reasons.SECRET, ""
+        return Reason.SECRET, ""
     if ignores(rules, path):
-        return reasons.IGNORED, ""
+        return Reason.IGNORED, ""
     if name.startswith("."):
-        return reasons.HIDDEN, ""
+        return Reason.HIDDEN, ""
     if filters.excludes(path):
-        return reasons.EXCLUDED, ""
+        return Reason.EXCLUDED, ""
     return unreadable(name, filters.readable) if is_file else None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from search.corpus import reasons
+from search.corpus.files import Reason
 from search.corpus.text import Heading, one_line, sections, whole_characters
 from search.errors import ReadError
 from search.records.documents import Section
@@ -83,7 +83,7 @@ class Writing:
         self._length += len(piece)
         if self._length > self._most:
             long = f"its text has more than {self._most:,} characters"
-            raise ReadError(self._path, reasons.TOO_LARGE_UNPACKED, long)
+            raise ReadError(self._path, Reason.TOO_LARGE_UNPACKED, long)
         self._pages += [start] * self._next_pages
         self._headings += [Heading(start, level, words) for level, words in self._next_headings]
         self._breaks += [start] * self._next_break

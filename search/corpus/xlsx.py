@@ -6,8 +6,8 @@ import io
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from search.corpus import reasons
 from search.corpus.archive import Archive
+from search.corpus.files import Reason
 from search.corpus.writing import Extracted, Writing, row
 from search.errors import ReadError
 
@@ -37,7 +37,7 @@ def extract(path: str, raw: bytes) -> Extracted:
     except MemoryError:
         raise
     except Exception as error:
-        raise ReadError(path, reasons.DAMAGED, f"it holds no workbook ({type(error).__name__})") from error
+        raise ReadError(path, Reason.DAMAGED, f"it holds no workbook ({type(error).__name__})") from error
     writing = Writing(path)
     for name in book.sheetnames:
         writing.page()
@@ -64,7 +64,7 @@ def _check(path: str, raw: bytes) -> None:
     archive = Archive(path, raw)
     for name in archive.names():
         if name.lower().endswith(_PARTS) and any(mark in archive.read(name) for mark in _ENTITIES):
-            raise ReadError(path, reasons.DAMAGED, f"'{name}' in it defines entities")
+            raise ReadError(path, Reason.DAMAGED, f"'{name}' in it defines entities")
 
 
 def _write(sheet: Any, writing: Writing) -> None:

@@ -46,7 +46,7 @@ def why_missing(store: Store, place: Place) -> tuple[str, str]:
         InputError: the indexed folder is gone.
 
     Returns:
-        NOT_THERE, OUTSIDE, NEW for what the next run would index, or one of search/corpus/reasons.py.
+        NOT_THERE, OUTSIDE, NEW for what the next run would index, or a `Reason` of search/corpus/files.py.
     """
     with store.reading() as snapshot:
         root, source = snapshot.root, snapshot.source

@@ -11,15 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from search.corpus import Skipped, SourceFile, documents, load, walk
-from search.corpus.reasons import (
-    NEEDS_EXTRA,
-    NOT_REGULAR,
-    PERMISSION_DENIED,
-    SYMBOLIC_LINK,
-    UNREADABLE_FILE,
-    UNREADABLE_FOLDER,
-    VANISHED,
-)
+from search.corpus.files import Reason
 from search.errors import ReadError
 from search.records.reports import Changes
 from search.store.database import reading
@@ -27,11 +19,13 @@ from search.store.layout import DATABASE, is_index, own_part
 from search.store.passages import FileState, grouped, skipped_when_read, stored_files
 from search.store.settings import Source
 
-KEPT_WHEN_UNREADABLE = frozenset({PERMISSION_DENIED, UNREADABLE_FOLDER, UNREADABLE_FILE, NEEDS_EXTRA})
+KEPT_WHEN_UNREADABLE = frozenset(
+    {Reason.PERMISSION_DENIED, Reason.UNREADABLE_FOLDER, Reason.UNREADABLE_FILE, Reason.NEEDS_EXTRA}
+)
 
 # Since the walk saw it, a file has become something else, maybe for a moment: what is stored is kept until the
 # next walk has looked.
-KEPT_UNTIL_SEEN = KEPT_WHEN_UNREADABLE | {VANISHED, NOT_REGULAR, SYMBOLIC_LINK}
+KEPT_UNTIL_SEEN = KEPT_WHEN_UNREADABLE | {Reason.VANISHED, Reason.NOT_REGULAR, Reason.SYMBOLIC_LINK}
 
 
 @dataclass(frozen=True)

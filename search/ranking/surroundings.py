@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.corpus import SourceFile, documents, load
-from search.corpus.decode import decode
 from search.corpus.files import DOCUMENT_KINDS, kind_of
-from search.corpus.text import line_map
+from search.corpus.text import decode, line_map
 from search.errors import InputError, ReadError, SearchError
 from search.records.documents import Document
 from search.records.hits import Hit, Surroundings

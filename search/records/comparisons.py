@@ -83,7 +83,7 @@ class WhyNot:
             "filtered": it does not pass the filter.
             "missed": overlooked by an approximate index; there are none yet.
         reason: for "not indexed": "not there", "outside the folder", "new", or one of
-            search/corpus/reasons.py, such as "ignored", "binary", "empty"; `detail` may say more.
+            `Reason` of search/corpus/files.py, such as "ignored", "binary", "empty"; `detail` may say more.
         hit: the document's best passage, or the passage that was asked for, and its true rank; None when
             nothing of it is indexed.
         last: the last of the k hits.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.corpus.decode import Decoded, decode
+from search.corpus.text import Decoded, decode
 from search.errors import ReadError
 
 from .conftest import shared

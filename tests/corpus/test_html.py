@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.corpus import html
-from search.corpus.decode import Decoded
+from search.corpus.text import Decoded
 from search.errors import ReadError
 
 from .conftest import outline, parsed

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from search.corpus import Skipped, table
-from search.corpus.decode import Decoded
+from search.corpus.text import Decoded
 from search.errors import ReadError
 from search.records.documents import Document
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.corpus import Skipped, table
-from search.corpus.decode import Decoded
+from search.corpus.text import Decoded
 from search.errors import ReadError
 from search.records.documents import Document
 

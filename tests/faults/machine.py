@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from search import InputError, ReadError, SearchError
 from search.corpus import load
-from search.corpus.reasons import PERMISSION_DENIED
+from search.corpus.files import Reason
 from search.store.settings import Source
 from tests.faults import oracle, steps
 from tests.faults.contents import WORDS
@@ -76,7 +76,7 @@ class Machine(Edits):
     def _index(self, **options: Any) -> Any:
         def denied(file: Any, *args: Any, **more: Any) -> Any:
             if file.path in self.unreadable:
-                raise ReadError(file.path, PERMISSION_DENIED)
+                raise ReadError(file.path, Reason.PERMISSION_DENIED)
             return load(file, *args, **more)
 
         source = Source(include=self.include)

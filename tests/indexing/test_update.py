@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from search import FingerprintMismatch, Index, IndexLocked, IndexNotFound, InputError, ReadError, Report
-from search.corpus.reasons import PERMISSION_DENIED
+from search.corpus.files import Reason
 from search.encoding import Encoder
 from search.indexing.update import update
 from search.store.database import connect_to_write, read_meta, reading
@@ -134,7 +134,7 @@ def test_what_cannot_be_read_is_kept(notes: Path, tiny_model: Path) -> None:
 
 def test_an_unlisted_folder_loses_nothing() -> None:
     from search.corpus import Skipped, SourceFile
-    from search.corpus.reasons import UNREADABLE_FOLDER
+    from search.corpus.files import Reason
     from search.indexing.plan import compare
     from search.store.passages import FileState
 
@@ -142,7 +142,7 @@ def test_an_unlisted_folder_loses_nothing() -> None:
     plan = compare(
         dict.fromkeys(("a.txt", "deep/b.txt", "deeper.txt"), stored),
         [SourceFile("a.txt", Path("a.txt"), 1, 1, 1)],
-        [Skipped("deep", UNREADABLE_FOLDER, is_folder=True)],
+        [Skipped("deep", Reason.UNREADABLE_FOLDER, is_folder=True)],
     )
     assert (list(plan.gone), plan.changed, plan.unchanged) == (["deeper.txt"], [], 1)
 
@@ -398,7 +398,7 @@ def test_a_file_that_cannot_be_read_keeps_its_passages_and_is_tried_again(
 
     def denied(file: Any) -> Any:
         if file.path == "keys.md":
-            raise ReadError(file.path, PERMISSION_DENIED)
+            raise ReadError(file.path, Reason.PERMISSION_DENIED)
         return load(file)
 
     with monkeypatch.context() as patch:

@@ -97,9 +97,9 @@ def test_a_name_is_cut_in_the_middle() -> None:
 
 
 def test_a_reason_with_a_way_out_names_it() -> None:
-    from search.corpus.reasons import NEEDS_EXTRA
+    from search.corpus.files import Reason
 
-    group = SkippedGroup(NEEDS_EXTRA, 3, ("a.pdf", "b.docx"))
+    group = SkippedGroup(Reason.NEEDS_EXTRA, 3, ("a.pdf", "b.docx"))
     assert reports.report(replace(REPORT, skipped=(group,)), width=80).endswith(
         "  needs seewhy[documents]: a.pdf, b.docx and 1 more\n"
         "    read them with: pip install 'seewhy[documents]'"
