@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from search.cli.options import OfflineOption, checkpoint
 from search.cli.output import DrawnOutput, note
 from search.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class LossName(str, Enum):
@@ -25,34 +21,7 @@ class LossName(str, Enum):
     cosine = "cosine"
 
 
-EXAMPLES, STEPS = "Examples", "Steps"
-
-
-@dataclass(frozen=True)
-class ExampleOptions:
-    """What is for labelled examples alone."""
-
-    dev: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Examples to measure with; of a BEIR folder the split dev or test. Default: a share of DATA.",
-        ),
-    ] = None
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="Which judgements of a BEIR folder: qrels/SPLIT.tsv. Default: train, or the only one.",
-            rich_help_panel=EXAMPLES,
-        ),
-    ] = None
-    loss: Annotated[LossName | None, typer.Option(help="Default: multiple-negatives; for scores cosine.")] = (
-        None
-    )
-
-    def keywords(self) -> dict[str, Any]:
-        """As `search.bert.train` takes them."""
-        return {**vars(self), "loss": self.loss.value if self.loss else None}
+STEPS = "Steps"
 
 
 @dataclass(frozen=True)
@@ -83,6 +52,22 @@ def train(
     model: Annotated[
         str | None, checkpoint("The encoder to train, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
+    dev: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Examples to measure with; of a BEIR folder the split dev or test. Default: a share of DATA.",
+        ),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Which judgements of a BEIR folder: qrels/SPLIT.tsv. Default: train, or the only one.",
+        ),
+    ] = None,
+    loss: Annotated[
+        LossName | None, typer.Option(help="Default: multiple-negatives; for scores cosine.")
+    ] = None,
     dev_share: Annotated[
         float,
         typer.Option(
@@ -97,7 +82,6 @@ def train(
     ] = False,
     offline: OfflineOption = False,
     *,
-    examples: ExampleOptions,
     steps: StepOptions,
     output: DrawnOutput,
 ) -> None:
@@ -110,18 +94,25 @@ def train(
     from search.render import json, page, picture
     from search.render import training as draw
 
-    with _stopped(output.quiet), progress_bar(output.quiet) as progress:
-        report = training.train(
-            data,
-            out,
-            model=model,
-            dev_share=dev_share,
-            resume=resume,
-            offline=offline,
-            progress=progress,
-            **vars(steps),
-            **examples.keywords(),
-        )
+    try:
+        with progress_bar(output.quiet) as progress:
+            report = training.train(
+                data,
+                out,
+                model=model,
+                dev=dev,
+                dev_share=dev_share,
+                split=split,
+                loss=loss,
+                resume=resume,
+                offline=offline,
+                progress=progress,
+                **vars(steps),
+            )
+    except KeyboardInterrupt:
+        again = "The same command with --resume goes on from the last checkpoint, if any."
+        note(f"seewhy: stopped. {again}", output.quiet)
+        raise
     output.result(
         text=lambda: draw.training(report, **output.style),
         data=lambda: json.document(report),
@@ -129,15 +120,3 @@ def train(
         html=lambda: page.training(report),
         text_anyway=True,
     )
-
-
-@contextmanager
-def _stopped(quiet: bool) -> Iterator[None]:
-    """Ctrl-C: say how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        note(
-            "seewhy: stopped. The same command with --resume goes on from the last checkpoint, if any.", quiet
-        )
-        raise

@@ -225,7 +225,7 @@ def _tabular(
     if problem:
         raise ReadError(path, Reason.DAMAGED, f"line {at}: {problem}")
     names = _distinct(header)
-    records = (_Record(_named(names, cells), *rest) for cells, *rest in rows)
+    records = (_Record(_named(names, cells), first, last, wrong) for cells, first, last, wrong in rows)
     if not names:
         return _Columns("", None), records
     ahead = list(itertools.islice(records, _LOOKED_AT))

@@ -35,11 +35,19 @@ Shape = Literal["pairs", "triplets", "graded"]
 
 FEWEST = 3  # rows; a correlation of two points is always 1
 
-_QUERY = ("query", "anchor", "question")
-_PASSAGE = ("passage", "positive", "answer", "document")
-_FIRST = ("sentence1", "sentence_1", "text1", "sentence_a")
-_SECOND = ("sentence2", "sentence_2", "text2", "sentence_b")
-_SCORE = ("score", "similarity", "label")
+_NAMES = {
+    "query": ("query", "anchor", "question"),
+    "passage": ("passage", "positive", "answer", "document"),
+    "sentence1": ("sentence1", "sentence_1", "text1", "sentence_a"),
+    "sentence2": ("sentence2", "sentence_2", "text2", "sentence_b"),
+    "score": ("score", "similarity", "label"),
+}
+_SHAPES: dict[frozenset[str], Shape] = {
+    frozenset({"query", "passage"}): "pairs",
+    frozenset({"query", "passage", "negative"}): "triplets",
+    frozenset({"sentence1", "sentence2"}): "pairs",
+    frozenset({"sentence1", "sentence2", "score"}): "graded",
+}
 _NEGATIVE = re.compile(r"negatives?(_?\d+)?")
 _TABLES, _LINES = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson")
 _SPLITS = {"train": ("train",), "dev": ("dev", "validation", "test")}  # that are looked for, by role
@@ -263,15 +271,7 @@ def _of_file(path: Path) -> tuple[Shape, list[tuple[int, Example]], list[str]]:
     unused: dict[str, None] = {}
     numbered = []
     for number, record in records:
-        for name in record:
-            if name not in names and _is_known(name):
-                raise malformed(
-                    path,
-                    number,
-                    f'"{name}" is here, but not in the first record. Give every record the same.',
-                )
-            if name not in columns.used:
-                unused[name] = None
+        unused |= dict.fromkeys(name for name in record if name not in columns.used)
         numbered += [(number, example) for example in _examples(path, number, columns, record)]
     return columns.shape, numbered, list(unused)
 
@@ -291,45 +291,30 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     yield from rows
 
 
-def _is_known(name: str) -> bool:
-    return name in (*_QUERY, *_PASSAGE, *_FIRST, *_SECOND, *_SCORE) or bool(_NEGATIVE.fullmatch(name))
-
-
 def _columns(path: Path, line: int, names: Sequence[str]) -> _Columns:
     """What the named columns are.
 
     Raises:
         InputError: they make no shape, or more than one.
     """
-
-    def named(known: Sequence[str]) -> str | None:
+    named: dict[str, str] = {}
+    for meaning, known in _NAMES.items():
         there = [name for name in known if name in names]
         if len(there) > 1:
             raise malformed(
                 path, line, f"the columns {' and '.join(there)} mean the same. Rename one of them."
             )
-        return there[0] if there else None
-
-    query, passage = named(_QUERY), named(_PASSAGE)
-    first, second, score = named(_FIRST), named(_SECOND), named(_SCORE)
+        if there:
+            named[meaning] = there[0]
     negatives = tuple(name for name in names if _NEGATIVE.fullmatch(name))
-    if query and passage and first and second:
-        wrong = f"{query}, {passage} and {first}, {second} are both there. Leave one out."
-    elif query and passage and score:
-        wrong = (
-            f"{query}, {passage} and {score}: call the texts sentence1 and sentence2 if the score says how alike they "
-            f"are, or leave the column {score} out if every passage answers its query."
-        )
-    elif query and passage:
-        return _Columns("triplets" if negatives else "pairs", query, passage, negatives)
-    elif first and second and negatives:
-        wrong = f"{negatives[0]} goes with query and passage, not with {first}, {second}."
-    elif first and second:
-        return _Columns("graded" if score else "pairs", first, second, score=score)
-    else:
-        there = ", ".join(filter(None, names)) or "nothing"
-        wrong = f"no examples can be made of what is named here ({there}). {_KNOWN_FORMATS}"
-    raise malformed(path, line, wrong)
+    shape = _SHAPES.get(frozenset(named) | ({"negative"} if negatives else set()))
+    if shape is None:
+        listed = ", ".join(filter(None, names)) or "nothing"
+        wrong = f"no examples can be made of what is named here ({listed}). {_KNOWN_FORMATS}"
+        raise malformed(path, line, wrong)
+    score = named.pop("score", None)
+    first, second = named.values()
+    return _Columns(shape, first, second, negatives, score)
 
 
 def _examples(path: Path, line: int, columns: _Columns, record: Mapping[str, Any]) -> Iterator[Example]:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -199,11 +199,11 @@ def run(job: Job, *, resume: bool, progress: Callable[[Progress], None] | None =
         ModelError: the model cannot be trained, or went astray.
     """
     from search.encoding.loading import load_encoder
-    from search.training.trainer import fit, save_model, seeded, silent
+    from search.training.trainer import fit, random_kept, save_model, silent
 
     primary = job.measure.primary
     with job.work.held(job.plan, resume) as checkpoint:
-        with silent(), seeded(job.settings.seed):
+        with silent(), random_kept():
             model = load_encoder(job.base.files).to(job.settings.on)
             before = job.measure.figures(model)
             first = job.chooser.score(model)
@@ -271,7 +271,7 @@ def _report(
         resumed=resumed,
         seconds=seconds,
         device=_device_name(job.settings.on),
-        versions=_versions(),
+        versions={name: version(name) for name in _LIBRARIES},
     )
     return replace(report, notes=(*job.notes, *_remarks(report)))
 
@@ -295,10 +295,6 @@ def _remarks(report: TrainingReport) -> list[str]:
                 f"step {last.step:,}, has {last.value:.4f}"
             )
         remarks.append(remark)
-    if choice and best.value <= start.value:
-        remarks.append(
-            "on the examples that it was chosen by, no checkpoint was better than the model before"
-        )
     if not report.improved:
         remarks.append("the figures are not better than before: keep that model, or train otherwise")
     if report.resumed:
@@ -360,13 +356,3 @@ def _device_name(device: str) -> str:
         return device
     threads = torch.get_num_threads()
     return f"cpu, {threads} thread{'' if threads == 1 else 's'}"
-
-
-def _versions() -> dict[str, str]:
-    versions = {}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions

@@ -22,7 +22,8 @@ _PLAN, _RESULT = "plan.json", "result"
 
 
 class WorkFolder:
-    """
+    """The folder of one training, which is there while it runs or is unfinished.
+
     Args:
         out: where the result goes: a folder that is not there, or is empty.
 
@@ -34,7 +35,11 @@ class WorkFolder:
         self.out = Path(os.path.abspath(Path(out).expanduser()))  # noqa: PTH100 (resolve() would follow links)
         if not self.out.name:
             raise InputError(f"'{out}' cannot hold a model. Name a folder that is not there yet.")
-        self._require_free()
+        is_free = not self.out.exists() or (self.out.is_dir() and not any(self.out.iterdir()))
+        if not is_free or self.out.is_symlink():
+            raise InputError(
+                f"there is something at '{self.out}', and nothing is overwritten. Name a folder that is not there yet."
+            )
         if not self.out.parent.is_dir():
             raise InputError(
                 f"'{out}' cannot be made: there is no folder '{self.out.parent}'. Make it first."
@@ -106,21 +111,6 @@ class WorkFolder:
                 f"then delete {quoted(self.path)}."
             ) from None
         shutil.rmtree(self.path, ignore_errors=True)
-
-    def _require_free(self) -> None:
-        if self.out.is_symlink():
-            what = "is a link"
-        elif not self.out.exists():
-            return
-        elif not self.out.is_dir():
-            what = "is a file"
-        elif any(self.out.iterdir()):
-            what = "is not empty"
-        else:
-            return
-        raise InputError(
-            f"'{self.out}' {what}, and nothing is overwritten. Name a folder that is not there yet."
-        )
 
     def _require_same(self, plan: Mapping[str, Any]) -> None:
         try:

@@ -61,7 +61,7 @@ def test_a_result_that_cannot_be_moved_is_kept_and_named(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_a_link_is_no_place(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="is a link"):
+    with pytest.raises(InputError, match="there is something at"):
         WorkFolder(tmp_path / "out")
 
 
@@ -74,14 +74,6 @@ def test_a_place_that_may_not_be_written_to(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        (
-            [{"query": "a", "passage": "b"}, {"query": "c", "passage": "d", "negative": "e"}],
-            ':2: "negative" is here, but not in the first record',
-        ),
-        (
-            [{"sentence1": "a", "sentence2": "b"}, {"sentence1": "c", "sentence2": "d", "score": 1}],
-            ':2: "score" is here, but not in the first record',
-        ),
         ([{"query": "a", "passage": "b\ud800"}], ':1: "passage" holds half a character'),
     ],
 )
@@ -174,7 +166,7 @@ def test_held_out_sentences_that_are_all_alike(tiny_model: Path, tmp_path: Path)
 
 @trainable
 def test_a_model_of_few_tokens_and_the_rights_of_its_files(graded: Path, tmp_path: Path) -> None:
-    """The sample that the saved model is checked with is longer than it reads; the umask decides who reads it."""
+    """It reads as few as before; the umask decides who reads it."""
     model = save_tiny_bert(tmp_path / "short")
     place = model / "sentence_bert_config.json"
     place.write_text(json.dumps({**json.loads(place.read_text()), "max_seq_length": 8}))
