@@ -201,6 +201,11 @@ class EntityEvaluation:
 
 
 Objective = Literal["pairs", "triplets", "graded"]
+_LEARNED = {
+    "pairs": "queries and passages that answer them",
+    "triplets": "queries, passages that answer them and passages that do not",
+    "graded": "pairs of sentences with scores",
+}
 
 
 @dataclass(frozen=True)
@@ -277,6 +282,11 @@ class TrainingReport:
     device: str
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def learned(self) -> str:
+        """What the objective says in words."""
+        return _LEARNED[self.objective]
 
     @property
     def improved(self) -> bool:

@@ -15,11 +15,6 @@ from search.render.evaluation import interval
 from search.render.format import duration, escape, one_line, shown_path
 from search.render.terminal import Canvas, bar, grid, number
 
-LEARNED = {
-    "pairs": "queries and passages that answer them",
-    "triplets": "queries, passages that answer them and passages that do not",
-    "graded": "pairs of sentences with scores",
-}
 _SETTINGS = ("epochs", "batch_size", "lr", "warmup", "seed")
 _LEFT_OUT = ("duplicates", "also_held_out", "cut")
 
@@ -76,7 +71,7 @@ def figures_line(done: TrainingReport) -> str:
         held = f"{counts['held_out']:,} to measure with, {counts['chosen_by']:,} to choose a checkpoint by"
     if "queries" in counts:
         held += f", {counts['queries']:,} queries among {counts['ranked_passages']:,} passages"
-    return f"{counts['train']:,} {LEARNED[done.objective]}; {held}"
+    return f"{counts['train']:,} {done.learned}; {held}"
 
 
 def chosen_by(done: TrainingReport) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder
 from search.encoding.torch_engine import usable_device
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from search.training.trainer import Fitted
 
 _LIBRARIES = ("seewhy", "sentence-transformers", "transformers", "torch", "accelerate", "datasets")
-_LEARNED = {
-    "pairs": "pairs of a query and a passage that answers it",
-    "triplets": "queries, each with a passage that answers it and passages that do not",
-    "graded": "pairs of sentences that were given a score for how alike they are",
-}
 _CARD = """\
 ---
 library_name: sentence-transformers
@@ -73,17 +68,6 @@ On {held_out:,} examples that nothing was learned from, with 95 % bootstrap inte
 - {seconds:.0f} s on {device}
 - {versions}
 """
-
-
-class Options(TypedDict, total=False):
-    """How to train, as keywords; see `Settings`."""
-
-    epochs: int
-    batch_size: int
-    lr: float
-    warmup: float
-    device: str | None
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -328,7 +312,7 @@ def card(report: TrainingReport) -> str:
             **vars(report),
             **{name: "\n".join(lines) for name, lines in lists.items()},
             "base": _plain(_without_folder(report.base)),
-            "learned": _LEARNED[report.objective],
+            "learned": report.learned,
             "held_out": report.counts["held_out"],
             "counts": ", ".join(counts),
             "versions": ", ".join(f"{name} {number}" for name, number in report.versions.items()),

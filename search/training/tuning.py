@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
 from search.encoding.encoder import Role
@@ -18,11 +17,8 @@ from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
 from search.training.examples import Examples, apart_from, held_out, read_examples
 from search.training.measures import Correlation, Measure, Ranking
-from search.training.run import Job, Loss, Options, Settings, run
+from search.training.run import Job, Loss, Settings, run
 from search.training.work import WorkFolder
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 # multiple-negatives  the passage of each query against those of the others in the batch, and its own negatives
 #                     (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE)
@@ -52,7 +48,12 @@ def train(
     resume: bool = False,
     offline: bool = False,
     progress: Callable[[Progress], None] | None = None,
-    **options: Unpack[Options],
+    epochs: int = 1,
+    batch_size: int = 16,
+    lr: float = 2e-5,
+    warmup: float = 0.1,
+    device: str | None = None,
+    seed: int = 0,
 ) -> TrainingReport:
     """Fine-tune an encoder by sentence-transformers' trainer; the result is a model folder like any other.
 
@@ -74,7 +75,7 @@ def train(
         resume: go on from the last checkpoint of a run that was stopped, if there is one.
         offline: never call out to the Hugging Face hub.
         progress: called at every step.
-        options: epochs, batch_size, lr and so on; see `search.training.run.Settings`.
+        epochs, batch_size, lr, warmup, device, seed: see `search.training.run.Settings`.
 
     Raises:
         InputError: data that is malformed (with file and line) or too little, settings that make no sense, a folder
@@ -82,7 +83,7 @@ def train(
         ModelError: the model cannot be found, loaded or trained.
         OptionalDependency: the extra `training` is not installed.
     """
-    settings = Settings(**options)
+    settings = Settings(epochs, batch_size, lr, warmup, device, seed)
     settings.require_sensible()
     work = WorkFolder(out)
     if not (0 < dev_share <= 0.5 or (dev is not None and dev_share == 0)):
