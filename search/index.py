@@ -459,7 +459,6 @@ class Index:
         model: str,
         k: int = 10,
         answers: int = 3,
-        reader_weight: float = 1.0,
         no_answer_margin: float = 0.0,
         max_answer: int = 30,
         device: str | None = None,
@@ -473,8 +472,6 @@ class Index:
             model: the reader, a checkpoint with a head for answer spans, such as deepset/roberta-base-squad2.
             k: how many passages are read.
             answers: most answers that come back, at least 1.
-            reader_weight: what the reader's probability counts in the score, in [0, 1]; the retrieval score counts
-                the rest. Whether a span is an answer at all is told by its margin alone.
             no_answer_margin: by how much a span's score has to reach that of no answer.
             max_answer: most tokens of an answer.
             device: "cpu", "cuda", ...; None takes a GPU where there is one.
@@ -490,8 +487,7 @@ class Index:
         from search.bert.checkpoint import load_head
         from search.ranking.surroundings import SpanLines
 
-        how = Reading(answers, reader_weight, no_answer_margin, max_answer)
-        how.check_scale(options.get("rerank"))
+        how = Reading(answers, no_answer_margin, max_answer)
         reader = load_head("answer", required(model), self._offline, device)
         hits = self.query(question, k, **options)
         return answer_from(question, hits, reader, how, SpanLines(self._store), progress)

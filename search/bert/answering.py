@@ -3,16 +3,14 @@
 The passages come from the query layer with their scores; the reader, a checkpoint with a head for answer spans, reads
 the question with each of them, long ones in windows, and all spans are ranked together:
 
-    margin      = start logit + end logit - null score of the same window
-    probability = 1 / (1 + exp(-margin))                             of the span against "no answer"
-    score       = weight * probability + (1 - weight) * retrieval score
+    margin = start logit + end logit - null score of the same window
+    score  = 1 / (1 + exp(-margin)), the probability of the span against "no answer"
 
 The head gives each token a number for "the answer begins here" and one for "it ends here"; a span's logits are those of
 its first and its last token (Devlin et al. 2019, section 4.2).
 
 The null score is the sum of the two logits of [CLS], to which SQuAD 2.0 (Rajpurkar et al. 2018) lets a model point
-where a passage holds no answer. The mixture is that of BERTserini (Yang et al. 2019), over a probability instead of a
-logit, as that has a scale.
+where a passage holds no answer.
 """
 
 from __future__ import annotations
@@ -50,30 +48,16 @@ class Reading:
     """How passages are read and spans are ranked; InputError for a number that cannot be worked with."""
 
     answers: int = 3
-    weight: float = 1.0
     no_answer_margin: float = 0.0
     max_answer: int = 30
 
     def __post_init__(self) -> None:
         if self.answers < 1:
             raise InputError(f"answers is {self.answers}, but at least 1 must be asked for.")
-        if not 0 <= self.weight <= 1:
-            raise InputError(f"the weight of the reader is {self.weight}; use a number from 0 to 1.")
         if not math.isfinite(self.no_answer_margin):
             raise InputError("the margin to no answer must be a number, -1000 for one that all spans reach.")
         if self.max_answer < 1:
             raise InputError(f"max_answer is {self.max_answer}, but an answer has at least 1 token.")
-
-    def check_scale(self, rerank: str | None) -> None:
-        """
-        Raises:
-            InputError: retrieval scores are to be mixed in that have another scale than a probability.
-        """
-        if self.weight < 1 and rerank not in (None, "", "late"):
-            raise InputError(
-                f"a score of '{rerank}' has another scale than a probability, so the two cannot be mixed. "
-                "Leave the reader's weight at 1, or rank in another way."
-            )
 
 
 def answer(
@@ -111,7 +95,7 @@ def answer(
     def place(_: None, start: int, end: int) -> tuple[int, int, None, str]:
         return (*lines.span(start, end), None, "")
 
-    how = Reading(answers, 1.0, no_answer_margin, max_answer)
+    how = Reading(answers, no_answer_margin, max_answer)
     return answer_from(question, [text], reader, how, place, progress)
 
 
@@ -169,7 +153,6 @@ def answer_from(
         unanswered=unanswered,
         no_answer_margin=how.no_answer_margin,
         max_answer=how.max_answer,
-        weight=how.weight,
         notes=tuple(notes),
     )
 
@@ -263,7 +246,6 @@ def _of_window(
                 end_logit=float(end[span.last]),
                 null_score=null,
                 window=replace(seen, first=span.first, last=span.last),
-                weight=how.weight,
             )
         )
     return found

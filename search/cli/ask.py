@@ -51,16 +51,6 @@ def ask(
             rich_help_panel=RANKING,
         ),
     ] = HITS_OF_A_DOCUMENT,
-    reader_weight: Annotated[
-        float,
-        typer.Option(
-            metavar="W",
-            min=0.0,
-            max=1.0,
-            help="What the reader's probability counts in the score; the score of the passage counts the rest.",
-            rich_help_panel=READING,
-        ),
-    ] = 1.0,
     no_answer_margin: Annotated[
         float,
         typer.Option(
@@ -93,12 +83,12 @@ def ask(
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
     if logits and not output.as_json:
         raise typer.BadParameter("--logits goes with --json")
-    asks_index = (ranking, index, k, per_document, reader_weight) != (
-        RerankOptions(), IndexOptions(offline=index.offline), 10, HITS_OF_A_DOCUMENT, 1.0,
+    asks_index = (ranking, index, k, per_document) != (
+        RerankOptions(), IndexOptions(offline=index.offline), 10, HITS_OF_A_DOCUMENT,
     )  # fmt: skip
     if inside is not None and asks_index:
         raise typer.BadParameter(
-            "--in reads one text and asks no index: leave out --index, --engine, -k, --per-document, --reader-weight "
+            "--in reads one text and asks no index: leave out --index, --engine, -k, --per-document "
             "and all options of ranking"
         )
     reading: dict[str, Any] = {
@@ -121,7 +111,6 @@ def ask(
                 question,
                 k=k,
                 per_document=per_document,
-                reader_weight=reader_weight,
                 progress=progress,
                 **reading,
                 where=ranking.where,

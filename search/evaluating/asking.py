@@ -26,7 +26,7 @@ _TIMED = 200  # queries that are timed, at most
 _NAMED = 10
 QUERIES = "query has", "queries have"
 _TAKEN = ("per_document",)
-_NUMBERS = ("weight", "reader_weight", "min_score", "offset")
+_NUMBERS = ("weight", "min_score", "offset")
 _SWITCHES = ("phrases", "group")
 
 

@@ -126,7 +126,7 @@ def evaluate_answers(
         retrieve: also answer from an index of all paragraphs, the k best passages for each question; compared with
             the reader that is given the right paragraph.
         encoder: the model of a new index of the paragraphs; None takes the default.
-        settings: ways to retrieve, as for `evaluate`; also "hybrid,reader_weight=0.7".
+        settings: ways to retrieve, as for `evaluate`.
         index: where to keep the index of the paragraphs.
         limit: how many questions are asked, spread evenly over the data; None for all.
         no_answer_margin: by how much a span's score has to reach that of no answer. None is 0 for data with questions
@@ -154,14 +154,13 @@ def evaluate_answers(
     ways: list[Retrieved] = []
     held, pooling = ("", 0), ""
     if retrieve:
-        asked = settings_of(settings, (*RerankOptions.__annotations__, "where", "reader_weight"))
+        asked = settings_of(settings, (*RerankOptions.__annotations__, "where"))
         opened = _collection(data.paragraphs, index, encoder, None, None, offline, engine, progress)
         status = opened.status()
         held, pooling = (str(opened.path), status.passages), status.pooling
         for one in asked:
-            query = {name: value for name, value in one.options.items() if name != "reader_weight"}
             ask: Callable[[str], Answers] = partial(opened.ask, k=k, answers=1, **how, **one.options)
-            ways.append(Retrieved(one, ask, partial(opened.query, k=k, **query)))
+            ways.append(Retrieved(one, ask, partial(opened.query, k=k, **one.options)))
     elif settings or index:
         raise InputError("an index is only asked with retrieve; leave out settings and index, or ask for it.")
     return evaluate_reader(

@@ -479,7 +479,6 @@ class Answer:
         hit: the passage as the index returned it; None where a text was given.
         start_logit, end_logit: of the first and the last token.
         null_score: start and end logit of [CLS] in the same window: the score of "no answer".
-        weight: what the probability counts in the score; the retrieval score counts the rest.
         readings: in how many windows this very span was chosen.
         also: where else it was found.
     """
@@ -500,7 +499,6 @@ class Answer:
     end_logit: float
     null_score: float
     window: ReadWindow
-    weight: float = 1.0
     readings: int = 1
     also: tuple[AnswerPlace, ...] = ()
 
@@ -531,19 +529,9 @@ class Answer:
         return math.exp(max(self.margin, -700.0)) / (1 + math.exp(max(self.margin, -700.0)))
 
     @property
-    def reader_part(self) -> float:
-        """The addend of the score that comes from the reader: `weight * probability`."""
-        return self.weight * self.probability
-
-    @property
-    def retrieval_part(self) -> float:
-        """The addend that comes from the index: `(1 - weight) * hit.score`."""
-        return (1 - self.weight) * self.hit.score if self.hit else 0.0
-
-    @property
     def score(self) -> float:
-        """What answers are ranked by, equal scores by their margin: `reader_part + retrieval_part`."""
-        return self.reader_part + self.retrieval_part
+        """What answers are ranked by, equal scores by their margin: the probability."""
+        return self.probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -573,5 +561,4 @@ class Answers:
     unanswered: int
     no_answer_margin: float
     max_answer: int
-    weight: float
     notes: tuple[str, ...] = ()

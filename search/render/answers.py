@@ -77,13 +77,7 @@ def sum_line(answer: Answer) -> str:
     spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
     said = f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"
     if answer.hit:
-        if answer.weight < 1:
-            said += (
-                f"; {answer.weight:g} x {answer.probability:.3f} + {1 - answer.weight:g} x "
-                f"{answer.hit.score:.3f} of the passage"
-            )
-        else:
-            said += f"; its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}"
+        said += f"; its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}"
     if answer.window.of > 1:
         said += f"; window {answer.window.number} of {answer.window.of}"
     return said

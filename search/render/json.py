@@ -17,7 +17,7 @@ from search.records.hits import Hit, Surroundings
 # What comes after the fields of a record: properties, and fields that have their place there.
 _DERIVED: dict[str, tuple[str, ...]] = {
     "Answer": (
-        "score", "reader_part", "retrieval_part", "probability", "margin", "span_score", "passage_id", "window",
+        "score", "probability", "margin", "span_score", "passage_id", "window",
     ),
     "Answers": ("answers", "nearest", "notes"),
     "Audit": ("residual", "drift"),

@@ -315,26 +315,7 @@ def test_lines_of_a_page_that_has_changed_are_those_of_the_passage(index: search
         assert (one.line_start, one.line_end) == (one.hit.line_start, one.hit.line_end)
 
 
-def test_the_score_is_a_sum_of_two_parts(index: search.Index, reader: str) -> None:
-    ask: dict[str, Any] = {
-        "model": reader,
-        "max_answer": 4,
-        "no_answer_margin": -1000,
-        "device": "cpu",
-        "answers": 99,
-    }
-    found = index.ask(QUESTION, reader_weight=0.3, **ask)
-    scores = [one.score for one in found.answers]
-    assert scores == sorted(scores, reverse=True)
-    for one in found.answers:
-        assert one.hit is not None
-        assert one.score == pytest.approx(0.3 / (1 + math.exp(-one.margin)) + 0.7 * one.hit.score)
-    only = index.ask(QUESTION, reader_weight=0.0, **ask)
-    assert only.answers[0].hit is not None and only.answers[0].hit.rank == 1
-    with pytest.raises(InputError, match="another scale"):
-        index.ask(QUESTION, reader_weight=0.5, model=reader, rerank="some/cross-encoder")
-    with pytest.raises(InputError, match="from 0 to 1"):
-        index.ask(QUESTION, reader_weight=1.5, model=reader)
+def test_nothing_to_read_has_no_answer(index: search.Index, reader: str) -> None:
     nowhere = index.ask(QUESTION, model=reader, where="path:gone.md")
     assert (nowhere.passages, nowhere.answers, nowhere.nearest) == (0, (), None)
 

@@ -34,7 +34,7 @@ def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
         if not one["path"].endswith(".csv"):
             assert source[one["start"] : one["end"]] == one["text"]
         assert one["margin"] == pytest.approx(one["start_logit"] + one["end_logit"] - one["null_score"])
-        assert one["score"] == one["probability"] == one["reader_part"]
+        assert one["score"] == one["probability"]
         assert f"    {one['score']:.3f}  {one['path']}:{one['line_start']}" in out
         assert f"«{' '.join(one['text'].split())}»" in " ".join(out.split())
         assert one["window"]["of"] >= 1 and isinstance(one["window"]["tokens"], int)
@@ -96,10 +96,6 @@ def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path) ->
     assert "has no head for answer spans" in err and err.count("\n") == 1
     code, _, err = run("ask", "key " * 200, "--model", reader, "--mode", "lexical")
     assert code == 1 and "Shorten it" in err
-    code, _, err = run(
-        "ask", QUESTION, "--model", reader, "--reader-weight", 0.5, "--rerank", "some/cross-encoder"
-    )
-    assert code == 1 and "another scale" in err
 
 
 def test_evaluating_a_reader(run: Run, reader: Path, tmp_path: Path, tiny_model: Path) -> None:

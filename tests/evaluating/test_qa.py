@@ -196,11 +196,11 @@ def test_a_tiny_reader_alone_and_over_an_index(tmp_path: Path, tiny_model: Path)
     path = written(tmp_path / "two.json")
     states: list[str] = []
     found = evaluate_answers(
-        path, model=reader, retrieve=True, settings=["lexical", "dense,reader_weight=0.5"], k=2, max_answer=5,
+        path, model=reader, retrieve=True, settings=["lexical", "dense"], k=2, max_answer=5,
         device="cpu", encoder=str(tiny_model), progress=lambda state: states.append(state.stage),
     )  # fmt: skip
     assert [one.setting.name for one in found.settings] == [
-        GOLD, "lexical, 2 passages", "dense,reader_weight=0.5, 2 passages"
+        GOLD, "lexical, 2 passages", "dense, 2 passages"
     ]  # fmt: skip
     assert {one.metric for one in found.comparisons} == {"exact_match", "f1", "answered"}
     assert states.count("asking") == 15

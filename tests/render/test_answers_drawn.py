@@ -22,20 +22,19 @@ START = PASSAGE.index("in the water")
 ANSWER = Answer(
     rank=1, text="in the water", start=100 + START, end=100 + START + 12, path="/texts/a.md", document="a.md",
     line_start=4, line_end=4, page=None, passage=PASSAGE, passage_start=100, hit=replace(HIT, rank=7, score=0.25),
-    start_logit=3.5, end_logit=1.0, null_score=2.0, window=WINDOW, weight=0.5, readings=2,
+    start_logit=3.5, end_logit=1.0, null_score=2.0, window=WINDOW, readings=2,
     also=(AnswerPlace("In  The water", "/texts/b.md", "b.md", 5, 18, 9, 9, None, 12, 0.75),),
 )  # fmt: skip
-FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 2, 0.0, 30, 0.5, (EVIL,))
+FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 2, 0.0, 30, (EVIL,))
 NONE = replace(FOUND, answers=(), nearest=replace(ANSWER, rank=0), unanswered=4, more=0)
 
 
 def test_the_numbers_of_the_sum() -> None:
     assert ANSWER.margin == 2.5
     assert ANSWER.probability == pytest.approx(0.924142)
-    assert ANSWER.score == pytest.approx(0.5 * 0.924142 + 0.5 * 0.25)
-    assert ANSWER.score == ANSWER.reader_part + ANSWER.retrieval_part
+    assert ANSWER.score == ANSWER.probability
     assert draw.sum_line(ANSWER) == (
-        "margin +2.50 over no answer (+3.50 start, +1.00 end, less +2.00); 0.5 x 0.924 + 0.5 x 0.250 of the passage; "
+        "margin +2.50 over no answer (+3.50 start, +1.00 end, less +2.00); its passage ranks 7 with 0.250; "
         "window 2 of 3"
     )
     assert draw.also_line(ANSWER).startswith("also: chosen in 2 windows, ")
@@ -51,7 +50,7 @@ def test_a_terminal_gets_no_control_characters(found: Answers) -> None:
         assert "\u202e" not in shown and "\\u202e" in shown
     shown = " ".join(draw.answers(found, width=80).split())
     assert "is «in the water». " in shown
-    assert "0.587" in shown
+    assert "0.924" in shown
     assert ("2 of them without an answer; 3 further answers not shown." in shown) == bool(found.answers)
     assert ("No answer: no span in any of the 4 passages scores as much as no answer does." in shown) == (
         not found.answers
