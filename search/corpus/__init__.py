@@ -10,7 +10,7 @@
     markdown.py  rst.py  html.py                      one document a file
     table.py                                          one document a record: CSV, TSV, JSON Lines
     pdf.py  docx.py  pptx.py  xlsx.py  epub.py        what the extra `documents` reads, in a child process
-    reader.py     that process, from outside          child.py      the same, from inside
+    reader.py     that process, from outside and from inside
     archive.py    zip and XML from strangers          writing.py    a text as it is put together
     blocks.py     headings stay with their text, and long text is cut in bounded time
 

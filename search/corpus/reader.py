@@ -4,11 +4,15 @@ A child serves one file after another. It is replaced after any failure, and whe
 has a child of its own, which starts when a file needs it and ends with the thread. Measured with files of one
 or two pages on two cores of a busy server: the first file of a child took 0.14 s (PowerPoint) to 0.48 s (Excel),
 most of it to start Python and import what reads the kind, and each later one 2 to 7 ms.
+
+A request is a line of JSON (kind, path, size) and then so many bytes: the file. An answer is its length in eight bytes
+and then JSON. The child ends when nobody asks any more, also because the asking process died.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import queue
@@ -18,24 +22,25 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from search.corpus.child import LENGTH_BYTES
 from search.corpus.files import Reason, Skipped, file_stem, require
 from search.corpus.text import line_map
-from search.corpus.writing import MOST_CHARACTERS
+from search.corpus.writing import MOST_CHARACTERS, Extracted
 from search.errors import ReadError
 from search.records.documents import Document, Section
 
 # The answer of the child: the text as UTF-8, in JSON, with what belongs to it.
 _MOST_ANSWER = 8 * MOST_CHARACTERS
+_LENGTH_BYTES = 8
+_LONGEST_DETAIL = 200
 
 # Isolated, so that neither the current folder nor the user's environment adds modules; what the parent can
 # import comes last.
-_START = "from search.corpus.child import main; main({memory})"
+_START = "from search.corpus.reader import main; main({memory})"
 _PATHS = "import sys; sys.path += [path for path in {paths!r} if path not in sys.path]; "
 
 _TICK = 0.05  # seconds between two looks at a busy child
@@ -160,7 +165,7 @@ class _Child:
             stdin.write(json.dumps(request).encode("ascii") + b"\n")
             stdin.write(raw)
             stdin.flush()
-            length = int.from_bytes(stdout.read(LENGTH_BYTES), "big")
+            length = int.from_bytes(stdout.read(_LENGTH_BYTES), "big")
             if 0 < length <= _MOST_ANSWER:
                 reply = stdout.read(length)
                 answer = reply if len(reply) == length else None
@@ -241,3 +246,69 @@ def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) ->
     reason, detail = answer["left_out"]
     if reason:
         yield Skipped(path, reason, detail)
+
+
+# kind -> what takes such files apart, for those that are not in a module of that name.
+EXTRACTORS: dict[str, Callable[[str, bytes], Extracted]] = {}
+
+
+def main(memory: int) -> None:
+    """Be the child: answer until the requests end.
+
+    Args:
+        memory: bytes of address space that this process may have, where the system can limit it.
+    """
+    _limit(memory)
+    # Libraries may write to standard output, which must not end up in an answer.
+    answers = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    requests = sys.stdin.buffer
+    while line := requests.readline():
+        request = json.loads(line)
+        raw = requests.read(request["size"])
+        reply = json.dumps(_answer(request["kind"], request["path"], raw), ensure_ascii=False)
+        answer = reply.encode("utf-8", "replace")
+        answers.write(len(answer).to_bytes(_LENGTH_BYTES, "big"))
+        answers.write(answer)
+        answers.flush()
+
+
+def _answer(kind: str, path: str, raw: bytes) -> dict[str, Any]:
+    try:
+        extract = EXTRACTORS.get(kind) or importlib.import_module(f"search.corpus.{kind}").extract
+        return asdict(extract(path, raw))
+    except ReadError as error:
+        return {"reason": error.reason, "detail": error.detail}
+    except MemoryError:
+        return {"reason": Reason.OUT_OF_MEMORY, "detail": ""}
+    except RecursionError:
+        return {"reason": Reason.DAMAGED, "detail": "nested too deeply"}
+    except Exception as error:  # libraries let errors of all kinds through, one file at a time
+        detail = " ".join(f"{type(error).__name__}: {error}".split())
+        return {"reason": Reason.DAMAGED, "detail": detail[:_LONGEST_DETAIL]}
+
+
+def _limit(memory: int) -> None:
+    """Give up what this process does not need, so that a file cannot misuse it."""
+    # Ctrl-C ends it at once, also in the middle of a library.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform == "win32":
+        import ctypes
+
+        no_error_windows = 0x0001 | 0x0002
+        ctypes.windll.kernel32.SetErrorMode(no_error_windows)
+        return
+    import resource
+
+    limits = [
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),  # no file is written; pipes are none
+    ]
+    for kind, most in limits:
+        # macOS knows some of these and refuses them. The parent watches too.
+        with contextlib.suppress(ValueError, OSError):
+            _, hard = resource.getrlimit(kind)
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, most))

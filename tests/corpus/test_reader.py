@@ -21,7 +21,7 @@ from .making import pdf
 
 PROGRAM = """
 import ctypes, os, signal, sys, time
-from search.corpus import child
+from search.corpus import reader
 from search.corpus.writing import Writing
 
 def extract(path, raw):
@@ -30,8 +30,8 @@ def extract(path, raw):
     writing.paragraph(f"text {{os.getpid()}}")
     return writing.done()
 
-child.EXTRACTORS["pdf"] = extract
-child.main({memory})
+reader.EXTRACTORS["pdf"] = extract
+reader.main({memory})
 """
 
 Make = Callable[..., Reader]
@@ -187,9 +187,9 @@ def test_the_child_of_a_thread_ends_with_it() -> None:
 def test_the_child_ends_when_its_parent_is_killed() -> None:
     program = (
         "import sys, time; from search.corpus.reader import Reader\n"
-        "r = Reader(start='from search.corpus import child; import os; "
+        "r = Reader(start='from search.corpus import reader; import os; "
         "from search.corpus.writing import Extracted; "
-        'child.EXTRACTORS["pdf"] = lambda path, raw: Extracted(str(os.getpid())); child.main({memory})\')\n'
+        'reader.EXTRACTORS["pdf"] = lambda path, raw: Extracted(str(os.getpid())); reader.main({memory})\')\n'
         "print(r.ask('a', 'pdf', b'x')['text'], flush=True); time.sleep(99)"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=REPOSITORY)
