@@ -501,8 +501,7 @@ class Index:
         Args:
             model: a checkpoint with a head for classes of tokens, such as dslim/bert-base-NER.
             task: "ner" or "pos".
-            name: of the annotations; None for that of the task.
-            prefix: stands before the names of their fields, where others have the same.
+            name: of the annotations, which then stands before the names of their fields; None for that of the task.
             replace: put these in place of annotations of this name that something else made.
             device: "cpu", "cuda", ...; None takes a GPU where there is one.
             progress: called after every batch of passages, with the stage "tagging".

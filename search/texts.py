@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.explaining import explain_pair, similarity_layer
+from search.explaining.explanation import explain_pair, similarity_layer
 from search.records.explanations import Explanation
 
 if TYPE_CHECKING:

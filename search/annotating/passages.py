@@ -39,7 +39,6 @@ def tag_index(
     *,
     task: TagTask = "ner",
     name: str | None = None,
-    prefix: str = "",
     replace: bool = False,
     offline: bool = False,
     device: str | None = None,
@@ -50,15 +49,17 @@ def tag_index(
     annotators_of(index)  # of no index, or an older one, say so before a model is loaded
     tagger = load_tagger(model, task, offline, device)
     head, name = tagger.head, name or task
-    labels = {label: _field(label, task, prefix) for label in head.labels}
+    prefix = "" if name == task else f"{name}_"
+    known = {label: field_of(label, task) for label in head.labels}
+    labels = {label: prefix + field if field else "" for label, field in known.items()}
     fields = list(dict.fromkeys(filter(None, labels.values())))
+    named = "" if name == task else f" --name {quoted(name)}"
     made_with = {
         "task": task,
         **head.made_with,
-        "prefix": prefix,
         "overlap": OVERLAP,
         "rules": _RULES,
-        COMMAND: _command(str(model), task, name, prefix),
+        COMMAND: f"seewhy tag --task {task} --model {from_anywhere(str(model))}{named}",
     }
     with annotating(index, name, made_with, fields, replace=replace) as run:
         done, windowed = _put(run, _tagged(tagger, run, task, prefix), "tagging", progress)
@@ -163,18 +164,6 @@ def _texts(spans: Sequence[Mention]) -> dict[str, Any]:
 def _value(text: str) -> str:
     """An entity as it is filtered by: on one line, whatever the passage's lines."""
     return " ".join(text.split())
-
-
-def _field(label: str, task: TagTask, prefix: str) -> str:
-    field = field_of(label, task)
-    return f"{prefix}{field}" if field else ""
-
-
-def _command(model: str, task: TagTask, name: str, prefix: str) -> str:
-    """What goes on with the annotations."""
-    options = f" --name {quoted(name)}" if name != task else ""
-    options += f" --prefix {quoted(prefix)}" if prefix else ""
-    return f"seewhy tag --task {task} --model {from_anywhere(model)}{options}"
 
 
 @dataclass(frozen=True)

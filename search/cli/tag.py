@@ -29,9 +29,12 @@ def tag(
     ] = None,
     index: IndexOption = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What the annotations are called. Default: the task.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What the annotations are called, and their fields begin with.",
+        ),
     ] = None,
-    prefix: Annotated[str, typer.Option(metavar="P", help="Put this before the names of the fields.")] = "",
     replace: Annotated[
         bool,
         typer.Option(
@@ -49,10 +52,10 @@ def tag(
     Only passages that were not tagged yet are read: a run that is stopped goes on where it was, and after an update
     of the index only new passages are read. With --text nothing is stored, and every word is shown.
     """
-    if remove and (text is not None or model or replace or prefix):
+    if remove and (text is not None or model or replace):
         raise typer.BadParameter("--remove goes with --index, --name and --task alone")
-    if text is not None and (index or name or prefix or replace):
-        raise typer.BadParameter("--text asks no index: leave --index, --name, --prefix and --replace out")
+    if text is not None and (index or name or replace):
+        raise typer.BadParameter("--text asks no index: leave --index, --name and --replace out")
     if remove:
         remove_annotations(index, name or task.value, output)
         return
@@ -77,7 +80,6 @@ def tag(
             model,
             task=task.value,
             name=name,
-            prefix=prefix,
             replace=replace,
             device=device,
             progress=progress,

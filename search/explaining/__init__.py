@@ -6,12 +6,3 @@ addends.py      the addends of a score that are not of its cosine: words, rerank
 faithfulness.py an explanation put to the test: what the cosine loses without its words
 explainer.py    the questions that an index answers: why, why this above that, why not
 """
-
-from search.explaining.explanation import (
-    contribution_matrix,
-    explain_pair,
-    similarity_layer,
-    similarity_matrix,
-)
-
-__all__ = ["contribution_matrix", "explain_pair", "similarity_layer", "similarity_matrix"]

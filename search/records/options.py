@@ -86,7 +86,6 @@ class TagOptions(AnnotateOptions, total=False):
     """How entities and parts of speech are found."""
 
     task: TagTask
-    prefix: str
 
 
 def parts_of(given: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:

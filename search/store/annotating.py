@@ -127,7 +127,7 @@ def annotating(
         index: the folder of the index.
         annotator: a name; it stands in messages and in `seewhy status`.
         made_with: what the annotations are made with, JSON-compatible; all of it but "command" and "called" has to be
-            equal for a run to go on with earlier annotations. Its key "prefix" says that --prefix can be given.
+            equal for a run to go on with earlier annotations.
         fields: the names under which filters find the values.
         replace: drop the annotations of this name that were made with something else.
 
@@ -148,7 +148,7 @@ def annotating(
     ):
         meta_of(connection, database)
         known = {one.name: one for one in annotators(connection)}
-        _check_fields(annotator, fields, known, "prefix" in made_with)
+        _check_fields(annotator, fields, known)
         before, made = known.get(annotator), _as_json(dict(made_with))
         replaced = None
         if before and not _same(before, json.loads(made), fields):
@@ -197,17 +197,14 @@ def _made_otherwise(before: Annotator, index: Path) -> str:
         for key, value in before.made_with.items()
         if key != COMMAND and isinstance(value, str) and value
     )
-    prefix = ", and other fields with --prefix" if "prefix" in before.made_with else ""
     return (
         f"the index '{index.name}' has annotations '{before.name}' that were made otherwise ({made[:200]}; "
         f"{before.progress}). Put the new ones in their place with --replace, or give these another "
-        f"name with --name{prefix}."
+        f"name with --name."
     )
 
 
-def _check_fields(
-    annotator: str, fields: Sequence[str], known: Mapping[str, Annotator], prefixed: bool
-) -> None:
+def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Annotator]) -> None:
     """Raise InputError for a name that a filter would take for something else."""
     if not annotator.strip() or not annotator.isprintable():
         raise InputError(f"{annotator!r} cannot be the name of annotations. Give one such as: ner")
@@ -227,10 +224,7 @@ def _check_fields(
                 f"'{field}' cannot be the name of a field: filters take 'metadata.' for a prefix."
             )
         if key in taken:
-            way = (
-                "Put something before the names of these with --prefix" if prefixed else "Give another --name"
-            )
-            raise InputError(f"'{field}' is already a field {taken[key]}. {way}.")
+            raise InputError(f"'{field}' is already a field {taken[key]}. Give another --name.")
         if key in seen:
             raise InputError(f"the field '{field}' is there twice.")
         seen.add(key)

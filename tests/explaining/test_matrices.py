@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from search.errors import InputError
-from search.explaining import contribution_matrix, similarity_matrix
+from search.explaining.explanation import contribution_matrix, similarity_matrix
 
 # Query tokens (1, 0) and (0, 2); passage tokens (3, 4), (0, 1) and (-1, 0).
 QUERY = np.array([[1, 0], [0, 2]], dtype=np.float32)

@@ -196,13 +196,11 @@ def test_names_that_are_taken(index: Index, name: str, fields: list[str], proble
     assert [one.name for one in annotators_of(index.path)] == ["ner"]
 
 
-def test_prefixes_are_offered_where_there_are_any(index: Index) -> None:
-    made = {"prefix": "", "called": "here"}
+def test_annotations_of_another_making(index: Index) -> None:
+    made = {"called": "here"}
     annotate(index.path, made_with=made, most=2)
-    with pytest.raises(InputError, match="--replace.*other fields with --prefix"):
+    with pytest.raises(InputError, match="--replace.*another name with --name"):
         annotate(index.path, made_with={**made, "model": "two"})
-    with pytest.raises(InputError, match="Put something before the names of these with --prefix"):
-        annotate(index.path, name="other", made_with=made)
     assert annotate(index.path, made_with={**made, "called": "there"}) == 3  # which is for people
 
 
