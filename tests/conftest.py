@@ -56,7 +56,7 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _no_lines_of_progress() -> Iterator[None]:
     """What a command prints does not depend on how slow the machine is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("search.cli.progress._SECONDS_BETWEEN_LINES", math.inf)
+        patch.setattr("search.cli.output._SECONDS_BETWEEN_LINES", math.inf)
         yield
 
 

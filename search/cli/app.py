@@ -14,16 +14,14 @@ import typer
 
 from search import __version__
 from search.cli.ask import ask
-from search.cli.commands import Command, spelled_out
 from search.cli.eval import evaluate, evaluate_ner, evaluate_qa
 from search.cli.explain import contrast, explain, why_not
-from search.cli.index import index
-from search.cli.inspect import ManyAgainst, ManyAmong, fill, follows, inspect
-from search.cli.label import label_apply, label_explain, label_remove, label_train
-from search.cli.manage import check, list_indexes, models, repair, status
+from search.cli.index import check, index, list_indexes, models, repair, status
+from search.cli.inspect import fill, follows, inspect
+from search.cli.label import label_apply, label_explain, label_remove, label_train, tag
+from search.cli.options import Command, spelled_out
 from search.cli.query import query, similar
 from search.cli.similarity import duplicates, similarity
-from search.cli.tag import tag
 from search.cli.train import train
 from search.errors import SearchError
 from search.render.format import escape
@@ -44,10 +42,8 @@ app = _group("Semantic search over a folder of text that shows its working.", "s
 label = _group("Label passages or texts, by a checkpoint or by a head that is trained here.")
 
 
-def _add(
-    name: str, function: Callable[..., None], kind: type[Command] = Command, to: typer.Typer = app
-) -> None:
-    to.command(name, cls=kind)(spelled_out(function))
+def _add(name: str, function: Callable[..., None], to: typer.Typer = app) -> None:
+    to.command(name, cls=Command)(spelled_out(function))
 
 
 _add("index", index)
@@ -59,8 +55,8 @@ _add("why-not", why_not)
 _add("similar", similar)
 _add("similarity", similarity)
 _add("duplicates", duplicates)
-_add("inspect", inspect, ManyAgainst)
-_add("fill", fill, ManyAmong)
+_add("inspect", inspect)
+_add("fill", fill)
 _add("next", follows)
 _add("tag", tag)
 app.add_typer(label, name="label")

@@ -2,38 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
-    RANKING,
     DeviceOption,
     IndexOptions,
     RerankOptions,
     checkpoint,
+    panel,
+    ranking_option,
     top_k,
 )
-from search.cli.output import PANEL, Output, text_of
-from search.cli.progress import progress_bar
+from search.cli.output import Output, progress_bar, text_of
 
-READING = "Reading"
+reading_option = panel("Reading")
 
 
-def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
-    ranking: RerankOptions,
-    index: IndexOptions,
-    output: Output,
+@dataclass(frozen=True)
+class PassageOptions(RerankOptions):
+    """Which passages of an index are read; keywords of `Index.ask`."""
+
+    k: Annotated[int, top_k("How many passages are read.")] = 10
+    per_document: Annotated[
+        int,
+        ranking_option(
+            metavar="N",
+            min=0,
+            help="Read at most N passages of one document, if there are others; 0 for no limit.",
+        ),
+    ] = HITS_OF_A_DOCUMENT
+
+
+@dataclass(frozen=True)
+class ReaderOptions:
+    """Who reads, and what is an answer; the keywords of `search.bert.answer`."""
+
     model: Annotated[
         str | None,
         checkpoint(
             "The reader: a checkpoint that was trained for answer spans, such as deepset/roberta-base-squad2."
         ),
-    ] = None,
-    k: Annotated[int, top_k("How many passages are read.")] = 10,
-    answers: Annotated[int, typer.Option("--answers", "-n", min=1, help="How many answers are shown.")] = 3,
+    ] = None
+    answers: Annotated[int, typer.Option("--answers", "-n", min=1, help="How many answers are shown.")] = 3
+    no_answer_margin: Annotated[
+        float,
+        reading_option(
+            metavar="M", help="By how much a span has to score more than no answer. Lower it to see more."
+        ),
+    ] = 0.0
+    max_answer: Annotated[int, reading_option(metavar="N", min=1, help="Most tokens of an answer.")] = 30
+    device: DeviceOption = None
+
+
+def ask(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    reader: ReaderOptions,
+    passages: PassageOptions,
+    index: IndexOptions,
+    output: Output,
     inside: Annotated[
         str | None,
         typer.Option(
@@ -42,83 +72,32 @@ def ask(
             help="Read this text file, - for standard input, instead of passages of an index.",
         ),
     ] = None,
-    per_document: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Read at most N passages of one document, if there are others; 0 for no limit.",
-            rich_help_panel=RANKING,
-        ),
-    ] = HITS_OF_A_DOCUMENT,
-    no_answer_margin: Annotated[
-        float,
-        typer.Option(
-            metavar="M",
-            help="By how much a span has to score more than no answer. Lower it to see more.",
-            rich_help_panel=READING,
-        ),
-    ] = 0.0,
-    max_answer: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Most tokens of an answer.", rich_help_panel=READING)
-    ] = 30,
-    device: DeviceOption = None,
-    logits: Annotated[
-        bool,
-        typer.Option(
-            "--logits",
-            help="With --json: the tokens of each window and their logits, too.",
-            rich_help_panel=PANEL,
-        ),
-    ] = False,
 ) -> None:
     """Answer QUESTION with a span of the passages that a query for it returns.
 
     The index's own encoder finds the passages, a reader that you name reads them. "No answer" is an answer.
     """
     from search.bert.answering import READERS
-    from search.render import answers as draw
+    from search.render import hits as draw
 
-    if not model:
+    if not reader.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
-    if logits and not output.as_json:
-        raise typer.BadParameter("--logits goes with --json")
-    asks_index = (ranking, index, k, per_document) != (
-        RerankOptions(), IndexOptions(offline=index.offline), 10, HITS_OF_A_DOCUMENT,
-    )  # fmt: skip
+    asks_index = (passages, index) != (PassageOptions(), IndexOptions(offline=index.offline))
     if inside is not None and asks_index:
         raise typer.BadParameter(
             "--in reads one text and asks no index: leave out --index, --engine, -k, --per-document "
             "and all options of ranking"
         )
-    reading: dict[str, Any] = {
-        "model": model,
-        "answers": answers,
-        "no_answer_margin": no_answer_margin,
-        "max_answer": max_answer,
-        "device": device,
-    }
     notes: tuple[str, ...] = ()
     with progress_bar(output.quiet) as progress:
         if inside is not None:
             from search.bert import answer
 
             text = text_of(inside, "Name a text file.")
-            answered = answer(question, text, offline=index.offline, progress=progress, **reading)
+            answered = answer(question, text, offline=index.offline, progress=progress, **vars(reader))
         else:
             opened = index.open()
-            answered = opened.ask(
-                question,
-                k=k,
-                per_document=per_document,
-                progress=progress,
-                **reading,
-                where=ranking.where,
-                **ranking.order,
-            )
+            answered = opened.ask(question, progress=progress, **vars(reader), **vars(passages))
             notes = opened.notes
-    output.show(
-        text=lambda: draw.answers(answered, **output.style),
-        data=lambda: draw.as_json(answered, logits=logits),
-    )
+    output.show(answered, draw.answers, data=lambda: draw.answers_json(answered))
     output.remarks(notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,8 +10,7 @@ import typer
 
 from search.cli.index import TokenVectors
 from search.cli.options import EncoderOptions, EngineOptions, OfflineOption, checkpoint, top_k
-from search.cli.output import Output, check_writable, echo, write_file
-from search.cli.progress import progress_bar, stopped_gently
+from search.cli.output import Output, check_writable, echo, progress_bar, stopped_gently, write_file
 
 if TYPE_CHECKING:
     from search.records.evaluations import Evaluation
@@ -39,6 +39,35 @@ Limit = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class DataOptions(EncoderOptions):
+    """Which data is asked about, and how it is indexed; the keywords of `search.evaluate`."""
+
+    k: TopK = 10
+    split: Annotated[str, typer.Option(help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")] = "test"
+    whole_documents: Annotated[
+        bool,
+        typer.Option(
+            "--whole-documents",
+            help="Rank title and text as one, cut at what the model reads, as published figures have it.",
+        ),
+    ] = False
+    allow_missing: Annotated[
+        bool,
+        typer.Option("--allow-missing", help="Count relevant documents that are not indexed as not found."),
+    ] = False
+    index: Annotated[
+        str | None,
+        typer.Option(
+            "--index",
+            "-i",
+            metavar="NAME|PATH",
+            help="For a file of queries and paths which index, as for query. For a collection where to keep its own.",
+        ),
+    ] = None
+    token_vectors: TokenVectors = None
+
+
 def evaluate(
     dataset: Annotated[
         Path,
@@ -48,37 +77,13 @@ def evaluate(
             "with query, path (and relevance), or with sentence1, sentence2 and score.",
         ),
     ],
+    data: DataOptions,
+    output: Output,
     mode: Modes = None,
     compare: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Two ways to ask, B compared with A.")
     ] = None,
-    k: TopK = 10,
-    split: Annotated[str, typer.Option(help="Which judgements of a BEIR folder: qrels/SPLIT.tsv.")] = "test",
     per_query: PerQuery = None,
-    whole: Annotated[
-        bool,
-        typer.Option(
-            "--whole-documents",
-            help="Rank title and text as one, cut at what the model reads, as published figures have it.",
-        ),
-    ] = False,
-    allow_missing: Annotated[
-        bool,
-        typer.Option("--allow-missing", help="Count relevant documents that are not indexed as not found."),
-    ] = False,
-    index: Annotated[
-        str | None,
-        typer.Option(
-            "--index",
-            "-i",
-            metavar="NAME|PATH",
-            help="For a file of queries and paths which index, as for query. For a collection where to keep its own.",
-        ),
-    ] = None,
-    token_vectors: TokenVectors = None,
-    *,
-    encoder: EncoderOptions,
-    output: Output,
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
@@ -93,29 +98,18 @@ def evaluate(
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating.evaluation import evaluate as measure
 
-        evaluation = measure(
-            dataset,
-            settings=compare or mode or (),
-            index=index,
-            split=split,
-            k=k,
-            whole_documents=whole,
-            allow_missing=allow_missing,
-            token_vectors=token_vectors,
-            progress=progress,
-            **encoder.encoder,
-        )
+        evaluation = measure(dataset, settings=compare or mode or (), progress=progress, **vars(data))
     _show(evaluation, per_query, output)
 
 
-def evaluate_qa(
-    dataset: Annotated[
-        Path, typer.Argument(metavar="DATASET", help="Questions with gold answers: SQuAD's JSON.")
-    ],
+@dataclass(frozen=True)
+class ReadingOptions(EngineOptions):
+    """Which reader answers which questions, and from what; the keywords of `evaluate_answers`."""
+
     model: Annotated[
         str | None, checkpoint("The reader: a checkpoint that was trained for answer spans. Needed.")
-    ] = None,
-    limit: Limit = None,
+    ] = None
+    limit: Limit = None
     no_answer_margin: Annotated[
         float | None,
         typer.Option(
@@ -123,28 +117,33 @@ def evaluate_qa(
             help="By how much a span has to score more than no answer. Default: 0 where some questions have no "
             "answer, else the best span always counts.",
         ),
-    ] = None,
-    max_answer: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of an answer.")] = 30,
-    per_query: PerQuery = None,
+    ] = None
+    max_answer: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of an answer.")] = 30
     retrieve: Annotated[
         bool,
         typer.Option(
             "--retrieve",
             help="Answer from an index of all paragraphs, too; the options of retrieval say how.",
         ),
-    ] = False,
-    k: Annotated[int, top_k("How many passages are read.")] = 10,
-    mode: Modes = None,
+    ] = False
+    k: Annotated[int, top_k("How many passages are read.")] = 10
     encoder: Annotated[
         str | None,
         typer.Option(metavar="NAME|FOLDER", help="The encoder of the index. Default: all-MiniLM-L6-v2."),
-    ] = None,
+    ] = None
     index: Annotated[
         str | None, typer.Option("--index", "-i", metavar="NAME|PATH", help="Where to keep the index.")
-    ] = None,
-    *,
-    engine: EngineOptions,
+    ] = None
+
+
+def evaluate_qa(
+    dataset: Annotated[
+        Path, typer.Argument(metavar="DATASET", help="Questions with gold answers: SQuAD's JSON.")
+    ],
+    reading: ReadingOptions,
     output: Output,
+    per_query: PerQuery = None,
+    mode: Modes = None,
 ) -> None:
     """Ask a reader questions whose answers are known: exact match and F1.
 
@@ -152,29 +151,15 @@ def evaluate_qa(
     """
     from search.bert.answering import READERS
 
-    if not model:
+    if not reading.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
-    if (mode or index or encoder or k != 10) and not retrieve:
+    if (mode or reading.index or reading.encoder or reading.k != 10) and not reading.retrieve:
         raise typer.BadParameter("-k, --mode, --index and --encoder say how to retrieve: add --retrieve")
     check_writable(_file_of(per_query))
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating.evaluation import evaluate_answers
 
-        evaluation = evaluate_answers(
-            dataset,
-            model=model,
-            retrieve=retrieve,
-            encoder=encoder,
-            settings=mode or (),
-            index=index,
-            k=k,
-            limit=limit,
-            no_answer_margin=no_answer_margin,
-            max_answer=max_answer,
-            offline=engine.offline,
-            engine=engine.engine,
-            progress=progress,
-        )
+        evaluation = evaluate_answers(dataset, settings=mode or (), progress=progress, **vars(reading))
     _show(evaluation, per_query, output)
 
 
@@ -223,9 +208,7 @@ def evaluate_ner(
     if predictions:
         write_file(predictions, as_conll(evaluation.predictions))
         output.note(f"wrote {predictions}")
-    output.show(
-        text=lambda: draw.entities(evaluation, **output.style), data=lambda: draw.entities_json(evaluation)
-    )
+    output.show(evaluation, draw.entities, data=lambda: draw.entities_json(evaluation))
 
 
 def _file_of(per_query: str | None) -> Path | None:
@@ -243,8 +226,7 @@ def _show(evaluation: Evaluation, per_query: str | None, output: Output) -> None
         echo(csv.queries(evaluation))
         return
     output.show(
-        text=lambda: draw.evaluation(evaluation, **output.style),
-        data=lambda: draw.as_json(evaluation, per_query=per_query == "-"),
+        evaluation, draw.evaluation, data=lambda: draw.as_json(evaluation, per_query=per_query == "-")
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -76,12 +77,9 @@ def explain(
     explanation = opened.explain(question, hit)
     tested = opened.faithfulness(explanation, counts=cut or COUNTS) if check or cut else None
     output.result(
-        text=lambda: why.explanation(explanation, hit, **output.style),
-        data=lambda: (
-            json.explanation(explanation, hit, faithfulness=tested)
-            if tested
-            else json.explanation(explanation, hit)
-        ),
+        explanation,
+        partial(why.explanation, hit=hit),
+        data=lambda: json.explanation(explanation, hit, **({"faithfulness": tested} if tested else {})),
         png=lambda: picture.explanation(explanation, units(explanation), hit),
         html=lambda: page.explanation(explanation, units(explanation), hit),
     )
@@ -111,14 +109,13 @@ def contrast(
     The gap of their scores is split by query word.
     """
     from search.render import contrast as draw
-    from search.render import json
 
     question = parts.question(text)
     opened = index.open()
     hits = _ranked(opened, question, [int(which) for which in (a, b) if which.isdecimal()], k, ranking)
     first, second = (hits[int(which)] if which.isdecimal() else passage_or_path(which) for which in (a, b))
     compared = opened.contrast(question, first, second, **ranking.score)
-    output.show(text=lambda: draw.contrast(compared, **output.style), data=lambda: json.document(compared))
+    output.show(compared, draw.contrast)
     output.remarks(opened.notes)
 
 
@@ -144,13 +141,10 @@ def why_not(
     Its true rank, the cause, and the gap to the last hit, by query word.
     """
     from search.render import contrast as draw
-    from search.render import json
 
     opened = index.open()
-    standing = opened.why_not(
-        text, passage_or_path(wanted), k, per_document=per_document, where=score.where, **score.score
-    )
-    output.show(text=lambda: draw.why_not(standing, **output.style), data=lambda: json.document(standing))
+    standing = opened.why_not(text, passage_or_path(wanted), k, per_document=per_document, **vars(score))
+    output.show(standing, draw.why_not)
     output.remarks(opened.notes)
 
 
@@ -170,9 +164,7 @@ def _ranked(
         return {}
     if min(ranks) < 1:
         raise InputError(f"there is no rank {min(ranks)}; the best hit is 1.")
-    hits = opened.query(
-        question, k=max(k, *ranks), per_document=HITS_OF_A_DOCUMENT, where=ranking.where, **ranking.order
-    )
+    hits = opened.query(question, k=max(k, *ranks), per_document=HITS_OF_A_DOCUMENT, **vars(ranking))
     if max(ranks) > len(hits):
         raise InputError(f"there is no rank {max(ranks)}: the query has {len(hits)} hits.")
     return {rank: hits[rank - 1] for rank in ranks}

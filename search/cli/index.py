@@ -1,23 +1,23 @@
-"""seewhy index"""
+"""seewhy index, seewhy status, seewhy list, seewhy check, seewhy repair, seewhy models"""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.options import MODEL, EncoderOptions
-from search.cli.output import Output, echo, note
-from search.cli.progress import progress_bar, stopped_gently
-from search.errors import SearchError
+from search.cli.options import EncoderOptions, EngineOptions, IndexOption, model_option, panel
+from search.cli.output import Output, echo, note, progress_bar, stopped_gently
+from search.errors import InputError, SearchError
 from search.render.format import escape
 
 if TYPE_CHECKING:
     from search.index import Index
 
-FILES = "Files"
+files_option = panel("Files")
 
 TokenVectors = Annotated[
     bool | None,
@@ -28,53 +28,62 @@ TokenVectors = Annotated[
 ]
 
 
-def index(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="The folder to index, with its subfolders.")
-    ],
-    place: Annotated[
+@dataclass(frozen=True)
+class FileOptions:
+    """Which files are indexed, and where the index is; the keywords of `Index.preview`."""
+
+    index: Annotated[
         str | None,
         typer.Option(
             "--index", "-i", metavar="NAME|PATH", help="Where to keep the index. Default: your data folder."
         ),
-    ] = None,
-    layer: Annotated[
-        str | None,
-        typer.Option(
-            help="Layer that is pooled: -1 the last, 0 the embeddings, mean:4 the mean of 4.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    dim: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Keep the first so many dimensions (Matryoshka models).", rich_help_panel=MODEL
-        ),
-    ] = None,
+    ] = None
     include: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Index only files like this; may be repeated.")
-    ] = None,
+    ] = None
     exclude: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Leave out files like this; may be repeated.")
-    ] = None,
+    ] = None
     text_field: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Column or key of records that holds the text.", rich_help_panel=FILES
-        ),
-    ] = None,
+        str | None, files_option(metavar="NAME", help="Column or key of records that holds the text.")
+    ] = None
     title_field: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Column or key of records that holds the title.", rich_help_panel=FILES
-        ),
-    ] = None,
-    token_vectors: TokenVectors = None,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Encode everything anew, in place of the old index.")
-    ] = False,
+        str | None, files_option(metavar="NAME", help="Column or key of records that holds the title.")
+    ] = None
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every file, also those that look unchanged.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class VectorOptions(EncoderOptions):
+    """How passages are encoded; more keywords of `Index.build`."""
+
+    layer: Annotated[
+        str | None,
+        model_option(help="Layer that is pooled: -1 the last, 0 the embeddings, mean:4 the mean of 4."),
+    ] = None
+    dim: Annotated[
+        int | None, model_option(min=1, help="Keep the first so many dimensions (Matryoshka models).")
+    ] = None
+    precision: Annotated[
+        str | None,
+        model_option(
+            help="fp32, or bf16 or fp16: quicker on a GPU, a little less exact. Default: the index's."
+        ),
+    ] = None
+    token_vectors: TokenVectors = None
+
+
+def index(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The folder to index, with its subfolders.")
+    ],
+    files: FileOptions,
+    vectors: VectorOptions,
+    output: Output,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Encode everything anew, in place of the old index.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
@@ -82,16 +91,6 @@ def index(
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on and keep the index up to date until Ctrl-C.")
     ] = False,
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            help="fp32, or bf16 or fp16: quicker on a GPU, a little less exact. Default: the index's.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
-    *,
-    encoder: EncoderOptions,
-    output: Output,
 ) -> None:
     """Index a folder of text, or bring its index up to date.
 
@@ -101,35 +100,13 @@ def index(
     from search.index import Index
     from search.render import json, reports
 
-    files: dict[str, Any] = {
-        "index": place,
-        "include": include,
-        "exclude": exclude,
-        "text_field": text_field,
-        "title_field": title_field,
-        "verify": verify,
-    }
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
-        changes = Index.preview(folder, **files)
-        output.show(
-            text=lambda: reports.changes(changes, width=output.style["width"]),
-            data=lambda: json.document(changes),
-        )
+        output.show(Index.preview(folder, **vars(files)), reports.changes)
         return
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        built = Index.build(
-            folder,
-            **files,
-            layer=layer,
-            dim=dim,
-            token_vectors=token_vectors,
-            rebuild=rebuild,
-            precision=precision,
-            progress=progress,
-            **encoder.encoder,
-        )
+        built = Index.build(folder, rebuild=rebuild, progress=progress, **vars(files), **vars(vectors))
     report = built.report
     assert report is not None
     output.remarks(report.notes)
@@ -157,3 +134,112 @@ def watch_on(built: Index, output: Output) -> None:
                 echo(f"{now}  {reports.update_line(outcome)}")
     except KeyboardInterrupt:
         output.note("Stopped watching.")
+
+
+def status(output: Output, index: IndexOption = None) -> None:
+    """Say what an index is made of and what was left out of it."""
+    from search.index import Index
+    from search.render import reports
+
+    output.show(Index.open(index).status(), reports.status)
+
+
+def list_indexes(output: Output) -> None:
+    """List the indexes in your data folder."""
+    from search.index import Index
+    from search.render import reports
+    from search.store.layout import all_indexes
+
+    statuses, unreadable = [], False
+    for path in all_indexes():
+        try:
+            statuses.append(Index.open(path).status())
+        except SearchError as error:
+            note(f"note: {error}")
+            unreadable = True
+    if statuses or output.as_json or not unreadable:
+        output.show(statuses, reports.index_list)
+
+
+def check(
+    output: Output,
+    index: IndexOption = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Read the folder's files to compare them, not only size and time stamp."
+        ),
+    ] = False,
+) -> None:
+    """Say whether an index is sound and up to date.
+
+    Looks at every row, every embedding, the FAISS file and the files of the folder. Changes nothing, and can
+    run beside seewhy index. Exit code 1 if anything is damaged; what is only stale (files that changed since,
+    a run that was stopped) is named, with exit code 0.
+    """
+    from search.indexing.check import check as look
+    from search.render import reports
+    from search.store.layout import find_index
+
+    place = find_index(index)
+    with progress_bar(output.quiet) as progress:
+        report = look(place, verify=verify, progress=progress)
+    if output.as_json or not output.quiet or not report.ok:
+        output.show(report, reports.check)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def repair(
+    engine: EngineOptions,
+    output: Output,
+    index: IndexOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")
+    ] = False,
+) -> None:
+    """Mend what is damaged in an index.
+
+    What is derived is made anew; damaged documents are read again from the folder. For a database that cannot be
+    read, the command that makes the index anew is named, and nothing is changed. Exit code 0 if nothing is damaged
+    afterwards (with --dry-run: if nothing is damaged now).
+    """
+    from search.indexing.repair import repair as mend
+    from search.render import reports
+    from search.store.layout import find_index
+
+    place = find_index(index)
+    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
+        done = mend(place, offline=engine.offline, engine=engine.engine, dry_run=dry_run, progress=progress)
+    if output.as_json or not output.quiet or not done.check.ok:
+        output.show(done, reports.repair)
+    if not done.check.ok:
+        raise typer.Exit(1)
+
+
+def models(
+    output: Output,
+    remove: Annotated[
+        str | None, typer.Option(metavar="NAME", help='Delete the converted model of this name, or "all".')
+    ] = None,
+) -> None:
+    """List or remove the models that were converted here.
+
+    A model that was removed is converted again when it is next used. One that could not be converted is listed
+    with the reason, and tried again when it is removed from the list.
+    """
+    from search.encoding import cache
+    from search.render import format, reports
+
+    rows = cache.listed()
+    if not remove:
+        output.show(rows, reports.model_list)
+        return
+    if remove != "all" and remove not in {row.name for row in rows}:
+        known = ", ".join(sorted({row.name for row in rows})) or "none"
+        raise InputError(f"no converted model is called '{remove}'. There are: {known}.")
+    for row in rows:
+        if remove in ("all", row.name):
+            cache.remove(row)
+            freed = f"removed {row.name} ({format.size(row.bytes)})"
+            output.note(f"forgot that {row.name} could not be converted" if row.problem else freed)

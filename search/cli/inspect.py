@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.commands import ManyWords
-from search.cli.options import OfflineOption, checkpoint, top_k
-from search.cli.output import PANEL, DrawnOutput, Output
+from search.cli.options import OfflineOption, checkpoint, panel, top_k
+from search.cli.output import DrawnOutput, Output, output_option
 from search.errors import InputError
 
 if TYPE_CHECKING:
-    from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
+    from search.records.inspections import Attention, ContextualCosines, View
 
-ATTENTION, WORDS = "Attention", "A word in two contexts"
-
-
-class ManyAgainst(ManyWords):
-    option = "--against"
+attention_option, word_option = panel("Attention"), panel("A word in two contexts")
 
 
 @dataclass(frozen=True)
@@ -27,28 +23,21 @@ class AttentionOptions:
     """Which part of the attention is meant."""
 
     shown: Annotated[
-        bool,
-        typer.Option(
-            "--attention", help="Show who reads whom: every head, small.", rich_help_panel=ATTENTION
-        ),
+        bool, attention_option("--attention", help="Show who reads whom: every head, small.")
     ] = False
     layer: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Attention of this layer, the mean of its heads.", rich_help_panel=ATTENTION
-        ),
+        int | None, attention_option(min=1, help="Attention of this layer, the mean of its heads.")
     ] = None
-    head: Annotated[
-        int | None, typer.Option(min=1, help="Attention of this head of --layer.", rich_help_panel=ATTENTION)
-    ] = None
+    head: Annotated[int | None, attention_option(min=1, help="Attention of this head of --layer.")] = None
     rollout: Annotated[
-        bool,
-        typer.Option(
-            "--rollout",
-            help="Attention rolled out over the layers, up to --layer.",
-            rich_help_panel=ATTENTION,
-        ),
+        bool, attention_option("--rollout", help="Attention rolled out over the layers, up to --layer.")
     ] = False
+
+    @property
+    def view(self) -> View:
+        from search.records.inspections import View
+
+        return View(self.layer, self.head, self.rollout)
 
     @property
     def named(self) -> list[str]:
@@ -79,7 +68,7 @@ class AttentionOptions:
 
 def inspect(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
-    view: AttentionOptions,
+    asked: AttentionOptions,
     output: DrawnOutput,
     text2: Annotated[
         str | None,
@@ -97,22 +86,16 @@ def inspect(
         ),
     ] = None,
     word: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD", help="Compare this word's vectors in TEXT and TEXT2.", rich_help_panel=WORDS
-        ),
+        str | None, word_option(metavar="WORD", help="Compare this word's vectors in TEXT and TEXT2.")
     ] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option(
+        word_option(
             metavar="WORD...",
             help="With --word: also compare with these, up to the next option. Give the texts before.",
-            rich_help_panel=WORDS,
         ),
     ] = None,
-    vectors: Annotated[
-        bool, typer.Option("--vectors", help="With --json: every vector, too.", rich_help_panel=PANEL)
-    ] = False,
+    vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False,
     offline: OfflineOption = False,
 ) -> None:
     """Look inside a BERT-like model while it reads a text, or a pair of texts.
@@ -123,59 +106,52 @@ def inspect(
     """
     from search.encoding.models import DEFAULT_MODEL
 
-    view.check()
+    asked.check()
     ways = {"--word": word is not None, "--against-tokenizer": other is not None}
-    named = view.named + [name for name, given in ways.items() if given]
-    if len(named) > max(1, len(view.named)):
+    named = asked.named + [name for name, given in ways.items() if given]
+    if len(named) > max(1, len(asked.named)):
         raise typer.BadParameter(f"{named[0]} and {named[-1]} exclude each other")
     if against and word is None:
         raise typer.BadParameter("--against needs --word")
     if vectors and (named or not output.as_json):
         raise typer.BadParameter("--vectors goes with --json alone")
-    if output.files and not view.named and word is None:
+    if output.files and not asked.named and word is None:
         raise typer.BadParameter(
             "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout) and a word in "
             "its contexts (--word)"
         )
     import search.bert as bert
+    from search.render import inspection as tables
 
     model = model or DEFAULT_MODEL
     if other is not None:
-        _show_comparison(bert.compare_tokenizers(text, other, text2, model=model, offline=offline), output)
+        compared = bert.compare_tokenizers(text, other, text2, model=model, offline=offline)
+        output.show(compared, tables.comparison)
     elif word is not None:
         texts = [text] if text2 is None else [text, text2]
         _show_contexts(bert.in_contexts(word, texts, against or [], model=model, offline=offline), output)
-    elif view.named:
+    elif asked.named:
         attention = bert.attention(text, text2, model=model, offline=offline)
-        view.check_there(attention)
-        _show_attention(attention, view, output)
+        asked.check_there(attention)
+        _show_attention(attention, asked.view, output)
     else:
-        _show_inspection(bert.inspect(text, text2, model=model, offline=offline), output, vectors)
+        inspection = bert.inspect(text, text2, model=model, offline=offline)
+        output.show(inspection, tables.inspection, data=lambda: tables.as_json(inspection, vectors=vectors))
 
 
-def _show_inspection(inspection: Inspection, output: DrawnOutput, vectors: bool) -> None:
-    from search.render import inspection as tables
+def _show_attention(attention: Attention, view: View, output: DrawnOutput) -> None:
+    from search.render import heatmap, picture
 
-    output.show(
-        text=lambda: tables.inspection(inspection, **output.style),
-        data=lambda: tables.as_json(inspection, vectors=vectors),
-    )
-
-
-def _show_attention(attention: Attention, view: AttentionOptions, output: DrawnOutput) -> None:
-    from search.render import attention as drawing
-    from search.render import picture
-
-    layer, head, rollout = view.layer, view.head, view.rollout
     output.result(
-        text=lambda: drawing.attention(attention, layer, head, rollout=rollout, **output.style),
-        data=lambda: drawing.as_json(attention, layer, head, rollout=rollout),
-        png=lambda: picture.attention(attention, layer, head, rollout=rollout),
+        attention,
+        partial(heatmap.attention, view=view),
+        data=lambda: heatmap.attention_json(attention, view),
+        png=lambda: picture.attention(attention, view),
         html=lambda: _page(attention, view),
     )
 
 
-def _page(attention: Attention, view: AttentionOptions) -> str:
+def _page(attention: Attention, view: View) -> str:
     """The page of attention, opened at what was asked for.
 
     Raises:
@@ -189,7 +165,7 @@ def _page(attention: Attention, view: AttentionOptions) -> str:
             f"{size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
             "Take a shorter text, or --png or --json with --layer."
         )
-    return page.attention(attention, view.layer, view.head, rollout=view.rollout)
+    return page.attention(attention, view)
 
 
 def _show_contexts(contexts: ContextualCosines, output: DrawnOutput) -> None:
@@ -197,29 +173,17 @@ def _show_contexts(contexts: ContextualCosines, output: DrawnOutput) -> None:
     from search.render import page, picture
 
     output.result(
-        text=lambda: tables.contexts(contexts, **output.style),
+        contexts,
+        tables.contexts,
         data=lambda: tables.contexts_json(contexts),
         png=lambda: picture.contexts(contexts),
         html=lambda: page.contexts(contexts),
     )
 
 
-def _show_comparison(comparison: TokenizerComparison, output: DrawnOutput) -> None:
-    from search.render import inspection as tables
-    from search.render import json
-
-    output.show(
-        text=lambda: tables.comparison(comparison, **output.style), data=lambda: json.document(comparison)
-    )
-
-
 HeadModel = Annotated[
     str | None, checkpoint("A checkpoint that still has its head, bert-base-uncased for instance. Needed.")
 ]
-
-
-class ManyAmong(ManyWords):
-    option = "--among"
 
 
 def fill(
@@ -250,13 +214,12 @@ def fill(
     The default model of the other commands cannot do it, as sentence encoders have lost the head.
     """
     from search.bert import fill as fill_masks
-    from search.render import json
     from search.render import predictions as draw
 
     filled = fill_masks(
         text, model=_named(model, "masked words"), k=k, among=among or [], word=word, offline=offline
     )
-    output.show(text=lambda: draw.filled(filled, **output.style), data=lambda: json.document(filled))
+    output.show(filled, draw.filled)
 
 
 def follows(
@@ -278,7 +241,7 @@ def follows(
 
     pairs = next_sentences(texts, model=_named(model, "the next sentence"), offline=offline)
     record = {"model": pairs[0].model, "texts": texts, "pairs": pairs}
-    output.show(text=lambda: draw.next_sentences(pairs, **output.style), data=lambda: json.document(record))
+    output.show(pairs, draw.next_sentences, data=lambda: json.document(record))
 
 
 def _named(model: str | None, what: str) -> str:

@@ -1,23 +1,121 @@
-"""seewhy label train, seewhy label apply, seewhy label explain, seewhy label remove"""
+"""seewhy tag, seewhy label train, seewhy label apply, seewhy label explain, seewhy label remove"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from search.cli.options import MODEL, DeviceOption, EngineOptions, IndexOption, IndexOptions, checkpoint
-from search.cli.output import Output
-from search.cli.progress import progress_bar, stopped_gently
-from search.cli.tag import remove_annotations
+from search.cli.options import (
+    DeviceOption,
+    EngineOptions,
+    IndexOption,
+    IndexOptions,
+    OfflineOption,
+    checkpoint,
+    model_option,
+    panel,
+)
+from search.cli.output import Output, progress_bar, stopped_gently
 
-VALIDATION = "Cross-validation"
+
+@dataclass(frozen=True)
+class TagOptions:
+    """What is tagged, and what becomes of it; keywords of `Index.tag`."""
+
+    task: Annotated[Literal["ner", "pos"], typer.Option(help="ner: entities. pos: parts of speech.")] = "ner"
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What the annotations are called, and their fields begin with."),
+    ] = None
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Put these in place of annotations of this name that something else made."
+        ),
+    ] = False
+    device: DeviceOption = None
+
+
+def tag(
+    tags: TagOptions,
+    output: Output,
+    model: Annotated[
+        str | None,
+        checkpoint("A checkpoint that was trained to classify tokens, such as dslim/bert-base-NER."),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Tag this text instead of an index, and print it.")
+    ] = None,
+    index: IndexOption = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the annotations of this name from the index.")
+    ] = False,
+    offline: OfflineOption = False,
+) -> None:
+    """Find entities or parts of speech in an index, for filters such as --where "person='Ada Lovelace'".
+
+    Only passages that were not tagged yet are read: a run that is stopped goes on where it was, and after an update
+    of the index only new passages are read. With --text nothing is stored, and every word is shown.
+    """
+    if remove and (text is not None or model or tags.replace):
+        raise typer.BadParameter("--remove goes with --index, --name and --task alone")
+    if text is not None and (index or tags.name or tags.replace):
+        raise typer.BadParameter("--text asks no index: leave --index, --name and --replace out")
+    if remove:
+        remove_annotations(index, tags.name or tags.task, output)
+        return
+    if not model:
+        raise typer.BadParameter(
+            "--model is needed: a checkpoint that was trained to classify tokens, such as dslim/bert-base-NER"
+        )
+    from search.render import predictions as draw
+
+    if text is not None:
+        from search.bert import tag as tagged
+
+        words = tagged(text, model=model, task=tags.task, offline=offline, device=tags.device)
+        output.show(words, draw.tagged)
+        return
+    from search.index import Index
+
+    opened = Index.open(index, offline=offline)
+    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
+        report = opened.tag(model, progress=progress, **vars(tags))
+    output.show(report, draw.tag_report)
+
+
+def remove_annotations(index: str | None, name: str, output: Output) -> None:
+    """Remove annotations from an index, and say what there was."""
+    from search.index import Index
+    from search.render.predictions import removed
+
+    output.show(Index.open(index).remove_annotations(name), removed)
+
+
+validation_option = panel("Cross-validation")
 
 HeadOption = Annotated[
     Path | None,
     typer.Option("--head", metavar="FOLDER", help="A head that `seewhy label train --out` has made."),
 ]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How a head is trained and judged; keywords of `train_labels`."""
+
+    name: Annotated[str, typer.Option(help="What is labelled, and the field of filters.")] = "label"
+    truncate: Annotated[
+        bool, typer.Option("--truncate", help="Read the beginning of texts that are too long.")
+    ] = False
+    pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
+    folds: Annotated[int, validation_option(min=2, help="Parts of the division.")] = 5
+    repeats: Annotated[int, validation_option(min=1, help="How often the examples are divided anew.")] = 10
+    seed: Annotated[int, validation_option(min=0, help="Of the division into folds.")] = 0
+    c: Annotated[float, validation_option(help="Inverse strength of the regularisation.")] = 1.0
 
 
 def label_train(
@@ -29,39 +127,21 @@ def label_train(
             "of an index.",
         ),
     ],
+    fit: FitOptions,
     index: IndexOptions,
     output: Output,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where to keep the head.")] = None,
-    name: Annotated[str, typer.Option(help="What is labelled, and the field of filters.")] = "label",
     replace: Annotated[
         bool, typer.Option("--replace", help="With --out: overwrite the head that is there.")
     ] = False,
     text_column: Annotated[str | None, typer.Option(metavar="NAME", help="The column of the texts.")] = None,
     label_column: Annotated[str, typer.Option(metavar="NAME", help="The column of the labels.")] = "label",
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Read the beginning of texts that are too long.")
-    ] = False,
     encoder: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME|FOLDER",
-            help="The encoder, where there is no index. Default: all-MiniLM-L6-v2.",
-            rich_help_panel=MODEL,
+        model_option(
+            metavar="NAME|FOLDER", help="The encoder, where there is no index. Default: all-MiniLM-L6-v2."
         ),
     ] = None,
-    pooling: Annotated[
-        str | None, typer.Option(help="mean, cls, pooler, max or mean_sqrt_len.", rich_help_panel=MODEL)
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the division.", rich_help_panel=VALIDATION)] = 5,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="How often the examples are divided anew.", rich_help_panel=VALIDATION)
-    ] = 10,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Of the division into folds.", rich_help_panel=VALIDATION)
-    ] = 0,
-    c: Annotated[
-        float, typer.Option(help="Inverse strength of the regularisation.", rich_help_panel=VALIDATION)
-    ] = 1.0,
 ) -> None:
     """Train a head on labelled examples: a linear classifier on frozen embeddings. Says how good it is."""
     if replace and not out:
@@ -82,21 +162,16 @@ def label_train(
             examples,
             index=_index_of(index.index, encoder, any(example.text is None for example in examples)),
             model=encoder,
-            pooling=pooling,
-            name=name,
-            folds=folds,
-            repeats=repeats,
-            seed=seed,
-            c=c,
-            truncate=truncate,
             source=file.name,
             offline=index.offline,
             engine=index.engine,
             progress=progress,
+            **vars(fit),
         )
     kept = trained.head.save(out, replace=replace) if out else None
     output.show(
-        text=lambda: draw.label_training(trained.training, **output.style),
+        trained.training,
+        draw.label_training,
         data=lambda: json.document(trained.training, head=None if kept is None else str(kept)),
     )
     if kept is None:
@@ -138,7 +213,6 @@ def label_apply(
         raise typer.BadParameter("--device goes with --model: a head runs on the processor")
     if engine.engine != "auto" and not (head and text):
         raise typer.BadParameter("--engine goes with --head and --text")
-    from search.render import json
     from search.render import predictions as draw
 
     if text:
@@ -147,14 +221,14 @@ def label_apply(
         given = labels_of(
             text, model=model, head=head, offline=engine.offline, engine=engine.engine, device=device
         )
-        output.show(text=lambda: draw.labelling(given, **output.style), data=lambda: json.document(given))
+        output.show(given, draw.labelling)
         return
     from search.index import Index
 
     opened = Index.open(index, offline=engine.offline)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         report = opened.label(model, head=head, name=name, replace=replace, device=device, progress=progress)
-    output.show(text=lambda: draw.labelled_index(report, **output.style), data=lambda: json.document(report))
+    output.show(report, draw.labelled_index)
     output.remarks(report.notes)
 
 
@@ -168,17 +242,13 @@ def label_explain(
     if head is None:
         raise typer.BadParameter("--head is needed: a folder that `seewhy label train --out` has made")
     from search.bert.labelling import explain_label, load_linear_head
-    from search.render import json
     from search.render import predictions as draw
 
     loaded = load_linear_head(str(head))
     explanations = [
         explain_label(text, loaded, offline=engine.offline, engine=engine.engine) for text in texts
     ]
-    output.show(
-        text=lambda: "\n\n".join(draw.label_explanation(why, **output.style) for why in explanations),
-        data=lambda: json.document(explanations),
-    )
+    output.show(explanations, draw.label_explanations)
 
 
 def label_remove(

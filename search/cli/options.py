@@ -1,18 +1,21 @@
-"""Options that several commands share, each declared once: alone, or in a group that a command takes as one.
+"""How a function becomes a command, and options that several commands share, each declared once.
 
-A group is a frozen dataclass; `search.cli.commands.spelled_out` makes options of its fields. An option is called as its
-parameter is, unless it says otherwise.
+An option stands alone, or in a group that a command takes as one: a frozen dataclass, of whose fields `spelled_out`
+makes options. An option is called as its parameter is, unless it says otherwise.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache, partial, wraps
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
@@ -20,10 +23,100 @@ if TYPE_CHECKING:
     from search.ranking.question import Question
     from search.records import options
 
+MOST_IN_ONE_LIST = 12  # options and arguments; more are shown in panels
+
+
+class Command(TyperCommand):
+    """A command whose help lists options under the names of their panels, if there are many, as plain text.
+
+    Typer draws panels with rich, which a quick `--help` has no time to load.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        params = self.get_params(ctx)
+        in_panels = len(params) > MOST_IN_ONE_LIST
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in params:
+            main = "Arguments" if param.param_type_name == "argument" else "Options"
+            panel = getattr(param, "rich_help_panel", None) if in_panels else None
+            if record := param.get_help_record(ctx):
+                sections.setdefault(panel or main, []).append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """An option that is listed with `WORD...` takes all words up to the next option."""
+        many = {name for param in self.params if str(param.metavar).endswith("...") for name in param.opts}
+        parsed: list[str] = []
+        taking = ""
+        for i, arg in enumerate(args):
+            if arg == "--":
+                return super().parse_args(ctx, [*parsed, *args[i:]])
+            if arg in many:
+                taking = arg
+                if i + 1 == len(args) or args[i + 1].startswith("-"):
+                    raise typer.BadParameter(f"{arg} needs a word at least", ctx=ctx)
+            elif arg.startswith("-"):
+                taking = ""
+                parsed.append(arg)
+            else:
+                parsed += [taking, arg] if taking else [arg]
+        return super().parse_args(ctx, parsed)
+
+
+def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with an option for every field of its groups of options.
+
+    A group is a parameter whose type is a dataclass; its fields are annotated as the parameters of a command are.
+    Typer sees the fields, the function gets the groups.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            parameters += _options_of(hints[name])
+        else:
+            parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        made = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        function(**given, **made)
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+@cache
+def _options_of(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(group)
+    ]
+
+
 HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
 
-# The panels of a long help.
-RANKING, SELECTION, MODEL = "Ranking", "Which hits", "Model"
+Mode = Literal["hybrid", "dense", "lexical"]
+
+
+def panel(name: str) -> Callable[..., Any]:
+    """An option that a long help lists in a panel of that name."""
+    return partial(typer.Option, rich_help_panel=name)
+
+
+ranking_option, hits_option, model_option = map(panel, ("Ranking", "Which hits", "Model"))
 
 
 def checkpoint(help_: str) -> Any:
@@ -48,32 +141,23 @@ IndexOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(
+    model_option(
         "--model",
         metavar="NAME|FOLDER",
         help="The encoder, or NAME@REVISION. Default: the index's, else all-MiniLM-L6-v2.",
-        rich_help_panel=MODEL,
     ),
 ]
 PoolingOption = Annotated[
     str | None,
-    typer.Option(
-        "--pooling",
-        help="mean, cls, pooler, max or mean_sqrt_len. Default: the model's own.",
-        rich_help_panel=MODEL,
-    ),
+    model_option("--pooling", help="mean, cls, pooler, max or mean_sqrt_len. Default: the model's own."),
 ]
 DeviceOption = Annotated[
     str | None,
-    typer.Option(
-        "--device",
-        help="What the checkpoint runs on: cpu or cuda. Default: a GPU where there is one.",
-        rich_help_panel=MODEL,
+    model_option(
+        "--device", help="What the checkpoint runs on: cpu or cuda. Default: a GPU where there is one."
     ),
 ]
-OfflineOption = Annotated[
-    bool, typer.Option("--offline", help="Never call out to the Hugging Face hub.", rich_help_panel=MODEL)
-]
+OfflineOption = Annotated[bool, model_option("--offline", help="Never call out to the Hugging Face hub.")]
 WhereOption = Annotated[
     str | None,
     typer.Option(
@@ -90,26 +174,21 @@ class EngineOptions:
     """What an encoder runs on."""
 
     offline: OfflineOption = False
-    engine: Annotated[str, typer.Option(help="auto, openvino or torch.", rich_help_panel=MODEL)] = "auto"
+    engine: Annotated[str, model_option(help="auto, openvino or torch.")] = "auto"
 
 
 @dataclass(frozen=True)
 class EncoderOptions(EngineOptions):
-    """Which encoder, and what it runs on."""
+    """Which encoder, and what it runs on; the keywords of `Encoder`."""
 
     model: ModelOption = None
     pooling: PoolingOption = None
-
-    @property
-    def encoder(self) -> dict[str, Any]:
-        """The keyword arguments of `Index.build` and `Encoder`."""
-        return {"model": self.model, "pooling": self.pooling, "offline": self.offline, "engine": self.engine}
 
     def load(self) -> Encoder:
         from search.encoding import Encoder
         from search.encoding.models import DEFAULT_MODEL
 
-        return Encoder(**(self.encoder | {"model": self.model or DEFAULT_MODEL}))
+        return Encoder(**(vars(self) | {"model": self.model or DEFAULT_MODEL}))
 
 
 @dataclass(frozen=True)
@@ -124,17 +203,6 @@ class IndexOptions(EngineOptions):
 
         return Index.open(self.index, model=model, pooling=pooling, offline=self.offline, engine=self.engine)
 
-    @property
-    def as_typed(self) -> str:
-        """The index once more, for a command that is to mean the same one."""
-        return f" --index {shlex.quote(self.index)}" if self.index else ""
-
-
-class Mode(str, Enum):
-    hybrid = "hybrid"
-    dense = "dense"
-    lexical = "lexical"
-
 
 @dataclass(frozen=True)
 class RankingOptions:
@@ -143,40 +211,33 @@ class RankingOptions:
     mode: Annotated[
         Mode,
         typer.Option(
-            "--mode",
-            "-m",
-            help="Rank by meaning and words (hybrid), meaning (dense), or words (lexical).",
+            "--mode", "-m", help="Rank by meaning and words (hybrid), meaning (dense), or words (lexical)."
         ),
-    ] = Mode.hybrid
+    ] = "hybrid"
     where: WhereOption = None
     weight: Annotated[
         float | None,
-        typer.Option(
+        ranking_option(
             metavar="W",
             min=0.0,
             max=1.0,
             help="What meaning counts in a hybrid score; the words count the rest. Default: 0.75.",
-            rich_help_panel=RANKING,
         ),
     ] = None
     phrases: Annotated[
         bool,
-        typer.Option(
-            "--phrases",
-            help='Look for words in "double quotes" as one term, in that order.',
-            rich_help_panel=RANKING,
-        ),
+        ranking_option("--phrases", help='Look for words in "double quotes" as one term, in that order.'),
     ] = False
 
     @property
     def score(self) -> options.RankingOptions:
         """As `Index.explain` and its like take them."""
-        return {"mode": self.mode.value, "weight": self.weight, "phrases": self.phrases}
+        return {"mode": self.mode, "weight": self.weight, "phrases": self.phrases}
 
 
 @dataclass(frozen=True)
 class RerankOptions(RankingOptions):
-    """How hits are ranked."""
+    """How hits are ranked; keywords of `Index.query`."""
 
     rerank: Annotated[
         str | None,
@@ -191,17 +252,6 @@ class RerankOptions(RankingOptions):
         """As `Index.hit` takes them: how scores are made, and what looks again."""
         return {**self.score, "rerank": self.rerank}
 
-    def as_typed(self, filtered: bool = True) -> str:
-        """The options once more, for a command that is to rank likewise; without the filter on demand."""
-        given = {
-            f"--mode {self.mode.value}": self.mode is not Mode.hybrid,
-            f"--weight {self.weight}": self.weight is not None,
-            "--phrases": self.phrases,
-            f"--rerank {shlex.quote(self.rerank or '')}": self.rerank is not None,
-            f"--where {shlex.quote(self.where or '')}": self.where is not None and filtered,
-        }
-        return "".join(f" {option}" for option, there in given.items() if there)
-
 
 @dataclass(frozen=True)
 class QuestionOptions:
@@ -209,27 +259,22 @@ class QuestionOptions:
 
     also: Annotated[
         list[str] | None,
-        typer.Option(
+        ranking_option(
             "--and",
             metavar="TEXT[^W]",
             help="One more text that counts W times as much as the first; may be repeated.",
-            rich_help_panel=RANKING,
         ),
     ] = None
     like: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PATH|ID[^W]",
-            help="A passage or document that hits shall be like; may be repeated.",
-            rich_help_panel=RANKING,
+        ranking_option(
+            metavar="PATH|ID[^W]", help="A passage or document that hits shall be like; may be repeated."
         ),
     ] = None
     unlike: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PATH|ID[^W]",
-            help="One that hits shall not be like; counts half if no W is given.",
-            rich_help_panel=RANKING,
+        ranking_option(
+            metavar="PATH|ID[^W]", help="One that hits shall not be like; counts half if no W is given."
         ),
     ] = None
 
@@ -246,11 +291,17 @@ class QuestionOptions:
             unlike=list(map(_example, self.unlike or ())),
         )
 
-    @property
-    def as_typed(self) -> str:
-        """The options once more, for a command that is to mean the same query."""
-        given = [("--and", self.also), ("--like", self.like), ("--unlike", self.unlike)]
-        return "".join(f" {name} {shlex.quote(value)}" for name, values in given for value in values or ())
+
+def retyped(context: typer.Context, *names: str) -> str:
+    """The options of these parameters that were given, once more, for another command."""
+    words: list[str] = []
+    for param in context.command.params:
+        value = context.params[str(param.name)]
+        if param.name in names and value != param.default:
+            option = "-k" if param.name == "k" else param.opts[0]
+            for one in value if isinstance(value, list | tuple) else [value]:
+                words += [option] if one is True else [option, str(one)]
+    return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def passage_id(typed: str) -> int | None:

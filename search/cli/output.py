@@ -1,6 +1,7 @@
-"""What a command prints, draws and reads: options for it, and where a result goes.
+"""What a command prints, draws and reads, and how far it is: options for it, and where a result goes.
 
-Results go to stdout, everything else to stderr.
+Results go to stdout, everything else to stderr. There a progress bar is drawn anew on a terminal; elsewhere (a log
+file, a pipe) a line is written now and then.
 """
 
 from __future__ import annotations
@@ -8,32 +9,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, Literal
 
 import typer
 
+from search.cli.options import panel
 from search.errors import InputError, OptionalDependency, ReadError
+from search.records.reports import Progress
 
 NARROWEST, WIDEST = 40, 100
-PANEL = "Output"
-
-
-class Colour(str, Enum):
-    auto = "auto"
-    always = "always"
-    never = "never"
-
-
-class Style(TypedDict):
-    """How text is drawn: characters a line, and whether in colour."""
-
-    width: int
-    colour: bool
+output_option = panel("Output")
 
 
 @dataclass(frozen=True)
@@ -41,27 +32,40 @@ class Output:
     """What is printed, and how."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False
-    quiet: Annotated[
-        bool,
-        typer.Option("--quiet", "-q", help="No progress, no notes; results only.", rich_help_panel=PANEL),
-    ] = False
+    quiet: Annotated[bool, output_option("--quiet", "-q", help="No progress, no notes; results only.")] = (
+        False
+    )
     color: Annotated[
-        Colour, typer.Option(help="auto: on a terminal, unless NO_COLOR is set.", rich_help_panel=PANEL)
-    ] = Colour.auto
+        Literal["auto", "always", "never"], output_option(help="auto: on a terminal, unless NO_COLOR is set.")
+    ] = "auto"
 
     @property
-    def style(self) -> Style:
-        return {"width": page_width(), "colour": self._in_colour}
+    def style(self) -> dict[str, Any]:
+        """How text is drawn: characters a line, the terminal's within reason, and whether in colour."""
+        width = shutil.get_terminal_size((80, 24)).columns
+        return {"width": max(NARROWEST, min(WIDEST, width)), "colour": self._in_colour}
 
     @property
     def _in_colour(self) -> bool:
-        if self.color != Colour.auto:
-            return self.color == Colour.always
+        if self.color != "auto":
+            return self.color == "always"
         return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
-    def show(self, text: Callable[[], str], data: Callable[[], str]) -> None:
-        """Print a result: as data for programs if that was asked for, else as text. Only one of them is made."""
-        echo(data() if self.as_json else text())
+    def show(self, record: Any, text: Callable[..., str], data: Callable[[], str] | None = None) -> None:
+        """Print a result: as JSON if that was asked for, else as text. Only one of them is made.
+
+        Args:
+            text: draws the record.
+            data: its JSON, where that is not simply the record's.
+        """
+        if not self.as_json:
+            echo(text(record, **self.style))
+        elif data:
+            echo(data())
+        else:
+            from search.render import json
+
+            echo(json.document(record))
 
     def note(self, text: str) -> None:
         """Anything that is no result, to stderr."""
@@ -90,8 +94,11 @@ class DrawnOutput(Output):
     )
 
     def __post_init__(self) -> None:
+        from search.render.picture import EXTRA, PACKAGE
+
         check_writable(self.png, self.html)
-        check_pictures(self.png)
+        if self.png and find_spec(PACKAGE) is None:
+            raise OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
 
     @property
     def files(self) -> bool:
@@ -100,12 +107,13 @@ class DrawnOutput(Output):
 
     def result(
         self,
+        record: Any,
+        text: Callable[..., str],
         *,
-        text: Callable[[], str],
-        data: Callable[[], str],
         png: Callable[[], bytes],
         html: Callable[[], str],
-        as_data: bool = False,
+        data: Callable[[], str] | None = None,
+        csv: Callable[[], str] | None = None,
         text_anyway: bool = False,
     ) -> None:
         """Write the files that were asked for, and say so; then print.
@@ -113,9 +121,9 @@ class DrawnOutput(Output):
         Both files are drawn before the first is written, so that one that cannot be drawn leaves none behind.
 
         Args:
-            text, data: what is printed; one of them is made.
+            record, text, data: what is printed; see `show`.
             png, html: what is written; each is made if its file was asked for.
-            as_data: print data also without --json.
+            csv: printed instead of text or JSON.
             text_anyway: print text also where a file was asked for.
 
         Raises:
@@ -125,15 +133,10 @@ class DrawnOutput(Output):
         for path, content in drawn:
             write_file(path, content)
             self.note(f"wrote {path}")
-        if self.as_json or as_data:
-            echo(data())
-        elif text_anyway or not self.files:
-            echo(text())
-
-
-def page_width() -> int:
-    """Characters a line: the terminal's, within reason; 80 where there is none."""
-    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((80, 24)).columns))
+        if csv:
+            echo(csv())
+        elif self.as_json or text_anyway or not self.files:
+            self.show(record, text, data)
 
 
 def echo(text: str) -> None:
@@ -165,17 +168,6 @@ def check_writable(*paths: Path | None) -> None:
             raise InputError(
                 f"'{path}' cannot be written: there is no folder '{path.parent}'. Make it first."
             )
-
-
-def check_pictures(png: Path | None) -> None:
-    """
-    Raises:
-        OptionalDependency: a PNG is asked for, and what draws it is not installed.
-    """
-    from search.render.picture import EXTRA, PACKAGE
-
-    if png is not None and find_spec(PACKAGE) is None:
-        raise OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
 
 
 def write_file(path: Path, content: str | bytes) -> None:
@@ -237,3 +229,119 @@ def lines_of(name: str) -> list[str]:
 
 def _called(name: str) -> str:
     return "standard input" if name == "-" else f"'{name}'"
+
+
+_STARTED = time.perf_counter()
+_SECONDS_BETWEEN_LINES = 15.0
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """A callback for `Index.build` and its like; None when nothing is to be shown.
+
+    What begins again, as one way to ask after another, has its bar begin again.
+    """
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    started, before = time.monotonic(), 0
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("looking", total=None, rate="")
+
+        def show(state: Progress) -> None:
+            nonlocal started, before
+            if state.done < before:
+                started = time.monotonic()
+                bar.reset(task)
+            before = state.done
+            bar.update(
+                task,
+                description=f"{state.stage} {_counted(state)}",
+                completed=state.done,
+                total=max(state.total, 1),
+                rate=_rate(state, started),
+            )
+
+        yield show
+
+
+@contextmanager
+def stopped_gently(quiet: bool) -> Iterator[None]:
+    """Ctrl-C: say that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note("seewhy: stopped. What was done is kept; the same command goes on from there.", quiet)
+        raise
+
+
+class Clock:
+    """Laps since the one before, the first since this program's own code began to be loaded."""
+
+    def __init__(self) -> None:
+        self._laps = [("start", time.perf_counter() - _STARTED)]
+        self._last = time.perf_counter()
+
+    def lap(self, name: str, _done: object = None) -> None:
+        """End a lap. `_done` is a place to write the expression that is timed."""
+        now = time.perf_counter()
+        self._laps.append((name, now - self._last))
+        self._last = now
+
+    def report(self) -> str:
+        """One line a lap, and their sum; Python's own start, some hundredths of a second, comes on top."""
+        total = ("together", sum(seconds for _, seconds in self._laps))
+        return "\n".join(f"{seconds * 1000:8.1f} ms  {name}" for name, seconds in [*self._laps, total])
+
+
+def _lines() -> Callable[[Progress], None]:
+    started = last = since = time.monotonic()
+    stage, first, before = "", 0, 0  # `first` was done when the stage first said something, at `since`
+
+    def show(state: Progress) -> None:
+        nonlocal started, last, since, stage, first, before
+        now = time.monotonic()
+        if state.done < before:
+            started = now
+        if state.stage != stage or state.done < before:  # a first step often takes longer: it is not counted
+            stage, first, since = state.stage, state.done, now
+        before = state.done
+        if now - last < _SECONDS_BETWEEN_LINES or not state.total:
+            return
+        last = now
+        share = state.done / state.total
+        done = state.done - first
+        left = f"about {(now - since) * (state.total - state.done) / done:,.0f} s left" if done > 0 else ""
+        print(
+            "  ".join(filter(None, (f"{share:4.0%}", _counted(state), _rate(state, started), left))),
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return show
+
+
+def _counted(state: Progress) -> str:
+    if state.stage == "training":
+        return f"step {state.done:,} of {state.total:,}"
+    return f"{state.passages:,} passages"
+
+
+def _rate(state: Progress, started: float) -> str:
+    seconds = time.monotonic() - started
+    return f"{state.tokens / seconds:,.0f} tokens/s" if state.tokens and seconds > 0 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,13 +51,19 @@ def similarity(
         raise typer.BadParameter("--tokens and --words exclude each other")
     if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
         raise typer.BadParameter("give the sentences once: as arguments, with --file, or on standard input")
-    rows = lines_of(file or "-") if file or texts == ["-"] else _checked(texts or [])
+    rows = lines_of(file or "-") if file or texts == ["-"] else list(texts or [])
     columns = lines_of(against) if against else None
+    for number, text in enumerate(rows, 1):
+        if not text.strip():
+            raise InputError(f"sentence {number} is empty. Leave it out.")
     if tokens or words:
-        first, second = _pair([*rows, *(columns or [])], "--tokens" if tokens else "--words")
-        _show_pair(first, second, "token" if tokens else "word", encoder.load(), output, as_csv)
+        _show_pair([*rows, *(columns or [])], "token" if tokens else "word", encoder, output, as_csv)
+    elif not rows or not (rows[1:] if columns is None else columns):
+        raise InputError(
+            "two sentences at least are needed to compare. Give them as arguments, with --file, or one a line "
+            "on standard input (-)."
+        )
     else:
-        _check_count(rows, columns)
         _show_sentences(rows, columns, encoder.load(), output, as_csv)
 
 
@@ -64,7 +71,7 @@ def _show_sentences(
     rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder, output: DrawnOutput, as_csv: bool
 ) -> None:
     from search.records.comparisons import Similarities
-    from search.render import csv, heatmap, json, page, picture
+    from search.render import csv, heatmap, page, picture
     from search.texts import similarity as cosines
 
     size = len(rows) * len(columns or rows)
@@ -82,54 +89,33 @@ def _show_sentences(
     others = tuple(rows if columns is None else columns)
     compared = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
     output.result(
-        text=lambda: heatmap.sentences(compared, **output.style),
-        data=lambda: csv.sentences(compared) if as_csv else json.document(compared),
+        compared,
+        heatmap.sentences,
         png=lambda: picture.sentences(compared),
         html=lambda: page.sentences(compared),
-        as_data=as_csv,
+        csv=(lambda: csv.sentences(compared)) if as_csv else None,
     )
 
 
-def _show_pair(first: str, second: str, by: By, encoder: Encoder, output: DrawnOutput, as_csv: bool) -> None:
+def _show_pair(
+    texts: Sequence[str], by: By, encoder: EncoderOptions, output: DrawnOutput, as_csv: bool
+) -> None:
     from search.render import csv, heatmap, json, page, picture
     from search.render.why import units
     from search.texts import explain
 
-    why = explain(first, second, model=encoder)
+    if len(texts) != 2:
+        raise InputError(f"--{by}s compares two texts, and there are {len(texts)}. Give two.")
+    why = explain(*texts, model=encoder.load())
     drawn = units(why, by)
     output.result(
-        text=lambda: heatmap.pairs(why, drawn, **output.style),
-        data=lambda: csv.pairs(drawn) if as_csv else json.explanation(why),
+        why,
+        partial(heatmap.pairs, drawn=drawn),
+        data=lambda: json.explanation(why),
         png=lambda: picture.explanation(why, drawn),
         html=lambda: page.explanation(why, drawn),
-        as_data=as_csv,
+        csv=(lambda: csv.pairs(drawn)) if as_csv else None,
     )
-
-
-def _checked(texts: Sequence[str]) -> list[str]:
-
-    for number, text in enumerate(texts, 1):
-        if not text.strip():
-            raise InputError(f"sentence {number} is empty. Leave it out.")
-    return list(texts)
-
-
-def _check_count(rows: Sequence[str], columns: Sequence[str] | None) -> None:
-
-    if columns is None and len(rows) < 2:
-        raise InputError(
-            "two sentences at least are needed to compare. Give them as arguments, with --file, or one a line "
-            "on standard input (-)."
-        )
-    if not rows or columns == []:
-        raise InputError("there is nothing to compare: a sentence at least is needed on each side.")
-
-
-def _pair(texts: Sequence[str], option: str) -> tuple[str, str]:
-
-    if len(texts) != 2:
-        raise InputError(f"{option} compares two texts, and there are {len(texts)}. Give two.")
-    return texts[0], texts[1]
 
 
 def duplicates(
@@ -155,8 +141,5 @@ def duplicates(
     if as_jsonl and not output.as_json:
         echo(json.lines(clusters))
     else:
-        output.show(
-            text=lambda: draw.duplicates(clusters, threshold, **output.style),
-            data=lambda: json.document(clusters),
-        )
+        output.show(clusters, partial(draw.duplicates, threshold=threshold))
     output.remarks(opened.notes)

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from search.cli.options import OfflineOption, checkpoint
-from search.cli.output import DrawnOutput, note
-from search.cli.progress import progress_bar
+from search.cli.output import DrawnOutput, note, progress_bar
 
 
 class LossName(str, Enum):
@@ -91,7 +90,7 @@ def train(
     card in it says what it was made of. --png draws the learning curve, --html a page with all figures.
     """
     from search import training
-    from search.render import json, page, picture
+    from search.render import page, picture
     from search.render import training as draw
 
     try:
@@ -114,8 +113,8 @@ def train(
         note(f"seewhy: stopped. {again}", output.quiet)
         raise
     output.result(
-        text=lambda: draw.training(report, **output.style),
-        data=lambda: json.document(report),
+        report,
+        draw.training,
         png=lambda: picture.training(report),
         html=lambda: page.training(report),
         text_anyway=True,

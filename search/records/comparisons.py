@@ -14,7 +14,7 @@ from search.records.tokens import Word
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
 
-Cause = Literal["found", "lower", "limit", "changed", "gone", "not indexed", "filtered", "missed"]
+Cause = Literal["found", "lower", "limit", "changed", "gone", "not indexed", "filtered"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,6 @@ class WhyNot:
             "changed", "gone": it is indexed, but its file is not what it was then.
             "not indexed": see `reason`.
             "filtered": it does not pass the filter.
-            "missed": overlooked by an approximate index; there are none yet.
         reason: for "not indexed": "not there", "outside the folder", "new", or one of
             `Reason` of search/corpus/files.py, such as "ignored", "binary", "empty"; `detail` may say more.
         hit: the document's best passage, or the passage that was asked for, and its true rank; None when

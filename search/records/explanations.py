@@ -168,12 +168,17 @@ class Explanation:
         """The score that was returned, beside the one that the index says and the one that the addends say."""
         others = sum(term.contribution for term in self.terms)
         others += 0.0 if self.late is None else float(self.late.sum())
-        return Audit(self.score, self.recomputed, self.weight * float(self.contributions.sum()) + others)
+        return Audit(self.score, self.recomputed, self.weight * self.sum_of_contributions + others)
 
     @property
     def residual(self) -> float:
         """Score less all addends: rounding when they are exact, the completeness error when they are not."""
         return self.audit.residual
+
+    @property
+    def sum_of_contributions(self) -> float:
+        """What the token pairs add to the cosine in all."""
+        return float(self.contributions.sum())
 
     def shares(self, partners: int = 3) -> tuple[Share, ...]:
         """What each word of the query added, in the order of the query; they sum to the score less the residual.

@@ -333,6 +333,39 @@ class Attention:
         return found
 
 
+@dataclass(frozen=True)
+class View:
+    """A part of the attention: every head of every layer where nothing is said.
+
+    Attributes:
+        layer, head: one head; a layer without a head is the mean of its heads.
+        rollout: instead, what rollout makes of the layers up to `layer`, all by default.
+    """
+
+    layer: int | None = None
+    head: int | None = None
+    rollout: bool = False
+
+    def title(self, attention: Attention) -> str:
+        """What a picture of it shows."""
+        if self.rollout:
+            return f"Attention rollout, layers 1 to {self.layer or attention.layers}"
+        if self.layer is None:
+            return f"Attention of {attention.layers} layers with {attention.heads} heads each"
+        if self.head is None:
+            return f"Attention in layer {self.layer}, mean of {attention.heads} heads"
+        return f"Attention in layer {self.layer}, head {self.head}"
+
+    def matrix(self, attention: Attention) -> Matrix | None:
+        """(n, n) weights; None for those of every head."""
+        if self.rollout:
+            return attention.rollout(self.layer)
+        return None if self.layer is None else attention.matrix(self.layer, self.head)
+
+
+EVERY_HEAD = View()
+
+
 def _check(name: str, number: int, most: int) -> None:
     if not 1 <= number <= most:
         raise IndexError(f"there is no {name} {number}: give one from 1 to {most}")

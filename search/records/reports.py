@@ -225,7 +225,3 @@ class RepairReport:
     encoded: int
     check: CheckReport
     seconds: float
-
-    @property
-    def nothing_done(self) -> bool:
-        return not self.steps

@@ -2,13 +2,12 @@
 
 format.py     how places, headings, numbers and scores are written; what came from files, made harmless
 terminal.py   the canvas and the tables that everything for a terminal is drawn on
-hits.py       ranked hits, also as Markdown and paths; passages that say the same
+hits.py       ranked hits, also as Markdown and paths; passages that say the same; answers to a question
 reports.py    what indexing, checks and repairs did; status; lists of indexes and models
 why.py        an explanation, and its check              contrast.py   two hits compared; why a document is no hit
-heatmap.py    matrices of sentences, and of two texts    attention.py  the weights of a layer, or of all heads
-inspection.py a look inside BERT, two tokenizers, a word through the layers
-answers.py    answers to a question                      predictions.py  masked words, labels, entities
-evaluation.py judged queries and entities                training.py   trainings of encoders and of heads for labels
+heatmap.py    matrices: sentences, two texts, attention  inspection.py a look inside BERT, a word through the layers
+predictions.py  masked words, labels, entities           evaluation.py judged queries and entities
+training.py   trainings of encoders and of heads for labels
 json.py       any record, for programs                   csv.py        matrices, hits and figures, for spreadsheets
 picture/      matrices and curves as PNG                 page/         likewise as HTML
 """

@@ -9,8 +9,8 @@ from rich.table import Column
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Partner
 from search.records.hits import Hit
-from search.render.format import escape, headings, one_line, snippet, where
-from search.render.terminal import Canvas, grid, number
+from search.render.format import escape, headings, named, one_line, snippet, where
+from search.render.terminal import Canvas, as_text, grid, number
 from search.render.why import partners, share_name, signed, signed_bar
 
 _BAR, _NAMES = 8, 2
@@ -33,27 +33,25 @@ _WAYS_OUT = {
 }
 
 
-def contrast(compared: Contrast, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def contrast(canvas: Canvas, compared: Contrast) -> None:
     """The two passages, and the gap of their scores word by word; `width` characters wide."""
-    canvas = Canvas(width, colour)
     canvas.line(("query  ", "dim"), (one_line(compared.query), "bold"))
     _draw_hit(canvas, "A", compared.a)
     _draw_hit(canvas, "B", compared.b)
     above, below = ("A", "B") if compared.gap >= 0 else ("B", "A")
     canvas.title(f"Why {above} is above {below}" if compared.gap else "A and B have equal scores")
     _draw_gap(canvas, compared, "A", "B")
-    return canvas.drawn()
 
 
 def _draw_hit(canvas: Canvas, name: str, hit: Hit) -> None:
     """A passage with its score, its rank and its headings."""
-    rank = f"rank {hit.rank}, " if hit.rank else ""
     canvas.line(
         (f"{name:<7}", "dim"),
         (f"{hit.score:.6f}", "bold green"),
         "  ",
         (where(hit), "cyan"),
-        (f"  ({rank}p{hit.passage_id})", "dim"),
+        (f"  {named(hit)}", "dim"),
         whole=True,
     )
     canvas.line(headings(hit), style="bold", indent=17)
@@ -100,9 +98,9 @@ def _names(named: Sequence[Partner]) -> str:
     return ", ".join(one_line(partner.text) for partner in named[:_NAMES])
 
 
-def why_not(standing: WhyNot, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def why_not(canvas: Canvas, standing: WhyNot) -> None:
     """The answer in one sentence, then where the document stands and what it was matched on."""
-    canvas = Canvas(width, colour)
     canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
     canvas.line(("wanted ", "dim"), (escape(standing.document), "cyan"), whole=True)
     canvas.title(_answer(standing))
@@ -110,7 +108,6 @@ def why_not(standing: WhyNot, *, width: int = 80, colour: bool = False) -> str:
         canvas.line(_WAYS_OUT[standing.reason])
     if standing.hit is not None:
         _draw_passage(canvas, standing, standing.hit)
-    return canvas.drawn()
 
 
 def _answer(standing: WhyNot) -> str:
@@ -128,7 +125,6 @@ def _answer(standing: WhyNot) -> str:
         "Bring the index up to date with: seewhy index FOLDER",
         "gone": f"Its file is not there any more. Of the text that is still in the index, {ranks}.",
         "filtered": f"A filter leaves it out: {ranks}.",
-        "missed": f"The approximate search overlooked it: {ranks}.",
     }[standing.cause]
 
 
@@ -136,7 +132,7 @@ def _draw_passage(canvas: Canvas, standing: WhyNot, hit: Hit) -> None:
     if standing.contrast is not None:
         _draw_hit(canvas, "last", standing.contrast.a)
     _draw_hit(canvas, "it", hit)
-    canvas.line(snippet(hit), style="dim", indent=17)
+    canvas.dim(snippet(hit), indent=17)
     canvas.gap()
     if standing.matched_on:
         canvas.line("What it was matched on", style="bold")

@@ -47,8 +47,8 @@ def pairs(drawn: Units) -> str:
             j + 1,
             first.label,
             second.label,
-            float(drawn.contributions[i, j]),
-            float(drawn.similarity[i, j]),
+            drawn.contributions[i, j].item(),
+            drawn.similarity[i, j].item(),
         )
         for i, first in enumerate(drawn.query)
         for j, second in enumerate(drawn.passage)

@@ -11,19 +11,15 @@ from rich.text import Text
 from search.records.evaluations import Comparison, EntityEvaluation, Estimate, Evaluation, Measured
 from search.render import json
 from search.render.format import duration, one_line
-from search.render.terminal import Canvas, grid, number
-
-_WHOLE = (
-    "dataset", "source", "task", "split", "index", "model", "pooling", "documents", "passages", "judgements", "primary",
-)  # fmt: skip
+from search.render.terminal import Canvas, as_text, grid, number
 
 
-def evaluation(evaluated: Evaluation, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def evaluation(canvas: Canvas, evaluated: Evaluation) -> None:
     """The figures with their intervals, how long queries take, settings compared, and what has to be known."""
-    canvas = Canvas(width, colour)
     split = f" ({one_line(evaluated.split)})" if evaluated.split else ""
     canvas.line(one_line(evaluated.dataset) + split, style="bold")
-    canvas.line(_judged(evaluated), style="dim")
+    canvas.dim(_judged(evaluated))
     canvas.gap()
     _draw_figures(canvas, evaluated.settings)
     _draw_latency(canvas, evaluated)
@@ -38,7 +34,6 @@ def evaluation(evaluated: Evaluation, *, width: int = 80, colour: bool = False) 
     if evaluated.notes:
         canvas.gap()
     canvas.notes(evaluated.notes)
-    return canvas.drawn()
 
 
 def _judged(evaluated: Evaluation) -> str:
@@ -110,10 +105,9 @@ def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
     names = ("setting", "metrics", "latency", *(["queries"] if per_query else []))
     settings = [{name: getattr(measured, name) for name in names} for measured in evaluated.settings]
     figures: dict[str, Any] = {"settings": settings, "comparisons": evaluated.comparisons}
-    whole = {name: getattr(evaluated, name) for name in _WHOLE}
     return json.document(
         {
-            **whole,
+            **json.plain(evaluated),
             "query_count": len(evaluated.queries),
             **(settings[0] if len(settings) == 1 else figures),
             "notes": evaluated.notes,
@@ -121,14 +115,14 @@ def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
     )
 
 
-def entities(evaluated: EntityEvaluation, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def entities(canvas: Canvas, evaluated: EntityEvaluation) -> None:
     """Precision, recall and F1 by type and over all, each with its interval, and what has to be known."""
-    canvas = Canvas(width, colour)
     canvas.line(one_line(evaluated.dataset), style="bold")
     counts = (
         f"{evaluated.sentences:,} sentences, {evaluated.words:,} words, {evaluated.micro.gold:,} entities"
     )
-    canvas.line(f"{counts}; {one_line(evaluated.model)}, {duration(evaluated.seconds)}", style="dim")
+    canvas.dim(f"{counts}; {one_line(evaluated.model)}, {duration(evaluated.seconds)}")
     canvas.gap()
     table = grid(
         "type",
@@ -155,9 +149,8 @@ def entities(evaluated: EntityEvaluation, *, width: int = 80, colour: bool = Fal
     canvas.line(f"over all: precision {precision}, recall {recall}")
     if evaluated.mapping:
         said = ", ".join(f"{old} as {new}" for old, new in evaluated.mapping.items())
-        canvas.line(f"taken: {one_line(said)}", style="dim")
+        canvas.dim(f"taken: {one_line(said)}")
     canvas.notes(evaluated.notes)
-    return canvas.drawn()
 
 
 def entities_json(evaluated: EntityEvaluation) -> str:

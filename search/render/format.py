@@ -81,6 +81,11 @@ def cut_in_the_middle(name: str, longest: int) -> str:
     return f"{name[:before]}…{name[before + 1 - longest :]}"
 
 
+def named(hit: Hit) -> str:
+    """`(rank 1, p12)`, or `(p12)` of a passage that is no hit."""
+    return f"(rank {hit.rank}, p{hit.passage_id})" if hit.rank else f"(p{hit.passage_id})"
+
+
 def headings(hit: Hit) -> str:
     """Title and heading trail, the title not twice."""
     trail = [hit.title, *(hit.heading.split(" > ") if hit.heading else [])]

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from rich.cells import cell_len
 from rich.table import Column
 from rich.text import Text
 
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
+from search.records.inspections import EVERY_HEAD, Attention, View
+from search.render import json
 from search.render.format import fixed, letters, one_line
-from search.render.terminal import Canvas, grid
+from search.render.terminal import Canvas, as_text, grid
 from search.render.why import Units, largest_addend, left_out, part, signed
 
 _SHADES = " ·░▒▓█"
@@ -27,9 +30,9 @@ _CLOSEST = 5
 _LABEL = 12
 
 
-def sentences(similarities: Similarities, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def sentences(canvas: Canvas, similarities: Similarities) -> None:
     """A matrix of sentences: the sentences, the cosines, the closest pairs."""
-    canvas = Canvas(width, colour)
     rows = [str(i + 1) for i in range(len(similarities.rows))]
     columns = rows if similarities.itself else [letters(j) for j in range(len(similarities.columns))]
     _draw_legend(canvas, rows, similarities.rows)
@@ -40,28 +43,23 @@ def sentences(similarities: Similarities, *, width: int = 80, colour: bool = Fal
     shape = f"{len(rows)} x {len(columns)} cosines"
     large = max(similarities.cosines.shape) > _MOST_SENTENCES
     if large:
-        canvas.line(
-            f"{shape} are too many to draw here; --html, --png, --csv and --json have them all.", style="dim"
-        )
+        canvas.dim(f"{shape} are too many to draw here; --html, --png, --csv and --json have them all.")
     else:
         draw_cells(canvas, rows, columns, similarities.cosines.tolist(), 1.0, places=2)
     canvas.title("Closest pairs")
     for i, j in similarities.closest(4 * _CLOSEST if large else _CLOSEST):
         canvas.line(f"  {similarities.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
-    canvas.line(f"  ({shape}, {similarities.pooling} pooling, {one_line(similarities.model)})", style="dim")
-    return canvas.drawn()
+    canvas.dim(f"  ({shape}, {similarities.pooling} pooling, {one_line(similarities.model)})")
 
 
 def _draw_legend(canvas: Canvas, names: Sequence[str], texts: Sequence[str]) -> None:
     table = grid(Column(style="bold", justify="right", no_wrap=True), "", header="")
-    for name, text in zip(names, texts, strict=True):
-        table.add_row(name, one_line(text))
-    canvas.table(table)
+    canvas.table(table, zip(names, map(one_line, texts), strict=True))
 
 
-def pairs(why: Explanation, drawn: Units, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def pairs(canvas: Canvas, why: Explanation, drawn: Units) -> None:
     """Both matrices of two texts, unit by unit: what made the cosine, then what is like what."""
-    canvas = Canvas(width, colour)
     shown = part(drawn, _MOST_TOKENS, _MOST_TOKENS)
     rows = [_short(unit.label) for unit in shown.units.query]
     columns = [_short(unit.label) for unit in shown.units.passage]
@@ -81,8 +79,7 @@ def pairs(why: Explanation, drawn: Units, *, width: int = 80, colour: bool = Fal
     draw_cells(canvas, rows, columns, shown.units.similarity.tolist(), 1.0, places=2)
     if left_out(shown):
         canvas.gap()
-        canvas.line(left_out(shown), style="dim")
-    return canvas.drawn()
+        canvas.dim(left_out(shown))
 
 
 def shade(value: float, largest: float) -> str:
@@ -142,3 +139,85 @@ def _right(name: str, width: int) -> str:
     text = Text(name)
     text.truncate(width, overflow="ellipsis")
     return " " * (width - text.cell_len) + text.plain
+
+
+MOST_SMALL, MOST_LARGE = 24, 60  # tokens
+
+CAVEATS = (
+    "A weight says with what share one head of one layer reads a token: one step among many. It says nothing about "
+    "how long the vector is that is read, what other heads read, or what the rest of the layer adds.",
+    'Whether attention explains what a model answers is disputed: Jain & Wallace 2019 ("Attention is not '
+    'Explanation"), Wiegreffe & Pinter 2019 ("Attention is not not Explanation"). Here it explains no score.',
+)
+
+
+@as_text
+def attention(canvas: Canvas, attention: Attention, view: View = EVERY_HEAD) -> None:
+    """Weights of a text: one matrix with numbers, or all heads small, in shades."""
+    canvas.line(view.title(attention), style="bold")
+    canvas.gap()
+    n, weights = len(attention.tokens), view.matrix(attention)
+    if n > (MOST_SMALL if weights is None else MOST_LARGE):
+        canvas.dim(f"{n} tokens are too many to draw here; --html, --png and --json have them all.")
+    elif weights is None:
+        _draw_all(canvas, attention)
+    else:
+        names = labels(attention)
+        numbered = [f"{i} {name}" for i, name in enumerate(names)]
+        draw_cells(canvas, numbered, names, weights.tolist(), 1.0, places=2)
+    canvas.gap()
+    for said in (rows_line(attention), *CAVEATS):
+        canvas.dim(said)
+
+
+def attention_json(attention: Attention, view: View = EVERY_HEAD) -> str:
+    """Tokens and weights: of all heads (layers, heads, n, n), or of what is viewed, (n, n)."""
+    weights = view.matrix(attention)
+    return json.document(
+        {
+            "texts": attention.texts,
+            "tokens": attention.tokens,
+            "model": attention.model,
+            "layers": attention.layers,
+            "heads": attention.heads,
+            "layer": view.layer,
+            "head": view.head,
+            "rollout": view.rollout,
+            "row_error": attention.row_error,
+            "weights": attention.weights if weights is None else weights,
+        }
+    )
+
+
+def rows_line(attention: Attention) -> str:
+    """How to read a picture, and the check of its rows."""
+    return (
+        "A row reads, a column is read. Every row sums to 1 "
+        f"(largest difference {attention.row_error:.1e}); {len(attention.tokens)} tokens, {one_line(attention.model)}."
+    )
+
+
+def labels(attention: Attention) -> list[str]:
+    return [one_line(token.text) for token in attention.tokens]
+
+
+def _draw_all(canvas: Canvas, attention: Attention) -> None:
+    """Every head as n lines of n shades, as many beside each other as fit; shades are of square roots."""
+    n = len(attention.tokens)
+    cell = max(n, 6)
+    at_once = max(1, (canvas.width + 2) // (cell + 2))
+    for layer in range(1, attention.layers + 1):
+        for first in range(0, attention.heads, at_once):
+            heads = range(first + 1, min(first + at_once, attention.heads) + 1)
+            names = (f"{layer}-{head}".ljust(cell) for head in heads)
+            canvas.line("  ".join(names), style="bold", whole=True)
+            roots = [np.sqrt(attention.matrix(layer, head)) for head in heads]
+            for i in range(n):
+                lines = (
+                    "".join(shade(value, 1.0) for value in root[i].tolist()).ljust(cell) for root in roots
+                )
+                canvas.line("  ".join(lines), style="blue", whole=True)
+            canvas.gap()
+    listed = " · ".join(f"{i} {name}" for i, name in enumerate(labels(attention)))
+    canvas.dim(f"layer-head; rows and columns in the order of the tokens: {listed}")
+    canvas.dim("A shade grows with the square root of a weight.")

@@ -1,4 +1,4 @@
-"""Ranked hits, and passages that say the same, for a terminal; hits as a Markdown list and as paths."""
+"""Ranked hits, passages that say the same, and answers to a question, for a terminal; hits also as Markdown, paths."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from search.records.hits import Cluster, Hit, Surroundings
+from search.render import json
 from search.render.format import (
     counted,
     escape,
@@ -21,22 +23,25 @@ from search.render.format import (
     snippet,
     where,
 )
-from search.render.terminal import Canvas
+from search.render.terminal import Canvas, as_text
+
+if TYPE_CHECKING:
+    from search.records.predictions import Answer, AnswerPlace, Answers
 
 _NO_PASSAGES = "the index holds no passages. Was its first run stopped? Go on with: seewhy index FOLDER"
 _SHOWN = 160  # characters of a passage that others repeat
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
 
 
+@as_text
 def hits(
+    canvas: Canvas,
     ranked: Sequence[Hit],
     *,
-    width: int = 80,
-    colour: bool = False,
     no_hits: str = "",
     grouped: bool = False,
     around: Sequence[Surroundings] | None = None,
-) -> str:
+) -> None:
     """Ranked hits: score, place, headings, the beginning of the text.
 
     Args:
@@ -45,8 +50,8 @@ def hits(
         around: what stands around each hit.
     """
     if not ranked:
-        return f"No hits: {no_hits or _NO_PASSAGES}"
-    canvas = Canvas(width, colour)
+        canvas.line(f"No hits: {no_hits or _NO_PASSAGES}", whole=True)
+        return
     before = None
     for place, hit in enumerate(ranked):
         if grouped and hit.document != before:
@@ -58,8 +63,7 @@ def hits(
     in_order = [hit.rank for hit in ranked] == list(range(1, len(ranked) + 1))
     falling = all(a.score >= b.score for a, b in pairwise(ranked))
     if in_order and falling and (said := percentiles_of(ranked)):
-        canvas.line(said, style="dim")
-    return canvas.drawn().rstrip("\n")
+        canvas.dim(said)
 
 
 def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:
@@ -85,7 +89,7 @@ def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:
 
 def _draw_lines(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> None:
     for number, line in lines:
-        canvas.line(f"{number:>5}- {escape(line)}", style="dim", indent=4)
+        canvas.dim(f"{number:>5}- {escape(line)}", indent=4)
 
 
 def _moved(rank: int, before: int) -> str:
@@ -113,13 +117,12 @@ def paths(ranked: Sequence[Hit]) -> str:
     return "\n".join(escape(path) for path in dict.fromkeys(shown_path(hit.path) for hit in ranked))
 
 
-def duplicates(
-    clusters: Sequence[Cluster], threshold: float, *, width: int = 80, colour: bool = False
-) -> str:
+@as_text
+def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) -> None:
     """Clusters, each with its passages by place; "=" marks a text that came before in the cluster."""
     if not clusters:
-        return f"No two passages have a cosine of {threshold:g} or more."
-    canvas = Canvas(width, colour)
+        canvas.line(f"No two passages have a cosine of {threshold:g} or more.", whole=True)
+        return
     for number, cluster in enumerate(clusters, 1):
         alike = "the same text" if cluster.exact else f"cosine {cluster.lowest:.3f} or more with the nearest"
         canvas.line(f"{number:>2}  {len(cluster.passages)} passages, {alike}", style="bold")
@@ -128,13 +131,129 @@ def duplicates(
             mark = "=     " if same else f"{copy.cosine:.3f} "
             canvas.line(f"    {mark} ", (where(copy), "cyan"), (f"  p{copy.passage_id}", "dim"), whole=True)
             if not same:
-                canvas.line(shortened(one_line(copy.text), _SHOWN), style="dim", indent=11)
+                canvas.dim(shortened(one_line(copy.text), _SHOWN), indent=11)
         canvas.gap()
     total = sum(len(cluster.passages) for cluster in clusters)
     exact = sum(copy.same_text_as is not None for cluster in clusters for copy in cluster.passages)
-    canvas.line(
+    canvas.dim(
         f"{total:,} passages in {counted(len(clusters), 'cluster')}, "
-        f"{exact:,} of them with a text that came before (=).",
-        style="dim",
+        f"{exact:,} of them with a text that came before (=)."
     )
-    return canvas.drawn()
+
+
+_AROUND = 150  # characters of the passage on each side of an answer
+_MOST_PLACES = 4
+
+
+@as_text
+def answers(canvas: Canvas, reply: Answers) -> None:
+    """Each answer with its place, how its score is made up, and the passage around it."""
+    for answer in reply.answers:
+        _draw_answer(canvas, answer)
+    if not reply.answers:
+        canvas.line(no_answer_line(reply), style="bold")
+        if reply.nearest:
+            canvas.gap()
+            canvas.line("The nearest:")
+            _draw_answer(canvas, reply.nearest)
+    if reply.passages:
+        canvas.dim(reading_line(reply))
+    canvas.notes(reply.notes)
+
+
+def _draw_answer(canvas: Canvas, answer: Answer) -> None:
+    text = one_line(answer.text)
+    rank = f"{answer.rank:>2}  " if answer.rank else "    "
+    canvas.line(rank, (text, "green"), style="bold", whole=True)
+    canvas.line(
+        f"    {answer.score:.3f}",
+        (f"  {place_of(answer)}", "cyan"),
+        ("" if answer.passage_id is None else f"  p{answer.passage_id}", "dim"),
+        style="bold",
+        whole=True,
+    )
+    if answer.hit and (title := headings(answer.hit)):
+        canvas.line(title, style="bold", indent=4)
+    before, after = around(answer)
+    canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
+    for said in (sum_line(answer), also_line(answer)):
+        if said:
+            canvas.dim(said, indent=4)
+    canvas.gap()
+
+
+def around(answer: Answer, most: int = _AROUND) -> tuple[str, str]:
+    """What stands before and behind an answer in its passage, on one line, harmless."""
+    start, end = answer.start - answer.passage_start, answer.end - answer.passage_start
+    before, after = _flat(answer.passage[:start]), _flat(answer.passage[end:])
+    if len(before) > most:
+        before = "… " + before[-most:].partition(" ")[2]
+    if len(after) > most:
+        after = after[:most].rpartition(" ")[0] + " …"
+    return before.lstrip(), after.rstrip()
+
+
+def _flat(text: str) -> str:
+    return escape(re.sub(r"\s+", " ", text))
+
+
+def place_of(answer: Answer | AnswerPlace) -> str:
+    """`path:line`, or the line alone of a text that has no path."""
+    return where(answer) if answer.path else f"line {answer.line_start}"
+
+
+def sum_line(answer: Answer) -> str:
+    """How the score of an answer is made up."""
+    spans = f"{answer.start_logit:+.2f} start, {answer.end_logit:+.2f} end"
+    said = f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"
+    if answer.hit:
+        said += f"; its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}"
+    if answer.window.of > 1:
+        said += f"; window {answer.window.number} of {answer.window.of}"
+    return said
+
+
+def also_line(answer: Answer) -> str:
+    """Where else it was found; "" for nowhere."""
+    said = []
+    if answer.readings > 1:
+        said.append(f"chosen in {answer.readings} windows")
+    for other in answer.also[:_MOST_PLACES]:
+        shown = "" if other.text == answer.text else f" '{one_line(other.text)}'"
+        said.append(f"{place_of(other)}{shown} ({other.margin:+.2f})")
+    if len(answer.also) > _MOST_PLACES:
+        said.append(f"{len(answer.also) - _MOST_PLACES:,} more places")
+    return f"also: {', '.join(said)}" if said else ""
+
+
+def no_answer_line(reply: Answers) -> str:
+    """That there is no answer, and why."""
+    if not reply.passages:
+        return "No answer: there is no passage to read."
+    read = "the text" if reply.passages == 1 else f"any of the {reply.passages:,} passages"
+    if reply.nearest is None:
+        return f"No answer: the reader's tokenizer leaves nothing of {read}."
+    if not reply.no_answer_margin:
+        return f"No answer: no span in {read} scores as much as no answer does."
+    return f"No answer: no span in {read} has a margin of {reply.no_answer_margin:g} over no answer."
+
+
+def reading_line(reply: Answers) -> str:
+    """What was read, by whom, and how much of it holds no answer."""
+    passages, windows = counted(reply.passages, "passage"), counted(reply.windows, "window")
+    said = f"{passages} in {windows} read by {one_line(reply.model)}"
+    if reply.answers and reply.unanswered:
+        said += f"; {reply.unanswered:,} of them without an answer"
+    if reply.more:
+        said += f"; {counted(reply.more, 'further answer')} not shown"
+    return f"{said}."
+
+
+def answers_json(reply: Answers) -> str:
+    """One JSON document; of each window the number of its tokens, without the tokens and their logits."""
+    whole = json.plain(reply)
+    for answer in (*whole["answers"], *([whole["nearest"]] if reply.nearest else ())):
+        window = answer["window"]
+        del window["start_logits"], window["end_logits"]
+        window["tokens"] = len(window["tokens"])
+    return json.document(whole)

@@ -20,15 +20,15 @@ from search.records.inspections import (
 )
 from search.render import json
 from search.render.format import letters, one_line
-from search.render.terminal import Canvas, bar, grid, number
+from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
 _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosine_of_two_tokens")  # as JSON
 _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "cosine of two tokens")
 
 
-def inspection(inspected: Inspection, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def inspection(canvas: Canvas, inspected: Inspection) -> None:
     """Tokens, embedding layer, hidden states, pooler, parameters; a section each."""
-    canvas = Canvas(width, colour)
     texts = zip(("text", "text 2"), map(one_line, inspected.texts), strict=False)
     canvas.facts((*texts, ("model", _model_line(inspected.model))))
     _draw_tokens(canvas, inspected)
@@ -37,7 +37,6 @@ def inspection(inspected: Inspection, *, width: int = 80, colour: bool = False) 
     canvas.title("Pooler: tanh(W [CLS] + b)")
     canvas.line(_pooler_line(inspected))
     _draw_parameters(canvas, inspected.model)
-    return canvas.drawn()
 
 
 def _model_line(model: ModelShape) -> str:
@@ -77,25 +76,23 @@ def _draw_embedding(canvas: Canvas, inspected: Inspection) -> None:
     then = "" if inspected.embedding.projected is None else ", then a projection"
     canvas.title(f"Embedding layer: {parts}, then LayerNorm{then}")
     names, rows = _embedding_lengths(inspected)
-    table = _of_tokens(*names)
-    for i, (token, lengths) in enumerate(zip(inspected.tokens, rows, strict=True)):
-        table.add_row(str(i), one_line(token.text), *(f"{length:.3f}" for length in lengths))
-    canvas.table(table)
-    canvas.line(
+    tokens = enumerate(zip(inspected.tokens, rows, strict=True))
+    lines = ((str(i), one_line(token.text), *map("{:.3f}".format, lengths)) for i, (token, lengths) in tokens)
+    canvas.table(_of_tokens(*names), lines)
+    canvas.dim(
         "  Lengths of the vectors. Put together here, it differs from the model's own output by at most "
-        f"{inspected.embedding.difference:.1e}.",
-        style="dim",
+        f"{inspected.embedding.difference:.1e}."
     )
 
 
 def _draw_states(canvas: Canvas, inspected: Inspection) -> None:
     layers, tokens, width = inspected.states.shape
     canvas.title(f"Hidden states: {layers} x {tokens} tokens x {width} dimensions")
-    table = grid(*(_folded(header) for header in _STATE_HEADERS), header="dim")
+    table = grid(*(folded(header) for header in _STATE_HEADERS), header="dim")
     for layer, *numbers in state_rows(inspected):
         table.add_row(str(layer), *("" if number is None else f"{number:.3f}" for number in numbers))
     canvas.table(table)
-    canvas.line("  Means over the tokens. Layer 0 is the output of the embedding layer.", style="dim")
+    canvas.dim("  Means over the tokens. Layer 0 is the output of the embedding layer.")
 
 
 def _pooler_line(inspected: Inspection) -> str:
@@ -200,24 +197,16 @@ def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
         "no_pooler": inspected.no_pooler,
     }
     if vectors:
-        whole["embedding"] |= {
-            "words": layer.words,
-            "positions": layer.positions,
-            "segments": layer.segments,
-            "sum": layer.total,
-            "normalized": layer.normalized,
-            "projected": layer.projected,
-            "output": layer.output,
-        }
+        whole["embedding"] |= {**json.plain(layer), "sum": layer.total}
         whole["hidden_states"] = inspected.states
         if inspected.pooler:
-            whole["pooler"] |= {"output": inspected.pooler.output, "computed": inspected.pooler.computed}
+            whole["pooler"] |= json.plain(inspected.pooler)
     return json.document(whole)
 
 
-def comparison(compared: TokenizerComparison, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def comparison(canvas: Canvas, compared: TokenizerComparison) -> None:
     """What two tokenizers make of the same text, side by side; * where they differ."""
-    canvas = Canvas(width, colour)
     tokenizers = (
         f"{one_line(made.name)} ({made.vocabulary:,} entries)" for made in (compared.first, compared.second)
     )
@@ -228,34 +217,28 @@ def comparison(compared: TokenizerComparison, *, width: int = 80, colour: bool =
     canvas.table(table)
     canvas.gap()
     differ = sum(not stretch.same for stretch in compared.stretches)
-    canvas.line(
+    canvas.dim(
         f"{differ} of {len(compared.stretches)} differ; {len(compared.first.tokens)} and {len(compared.second.tokens)} "
-        "tokens in all, special ones included.",
-        style="dim",
+        "tokens in all, special ones included."
     )
-    return canvas.drawn()
 
 
 def _spelled(tokens: Sequence[InputToken]) -> str:
     return " ".join(one_line(token.text) for token in tokens) or "(nothing)"
 
 
-def contexts(cosines: ContextualCosines, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
     """The cosines of a word in several contexts, a layer a line."""
-    canvas = Canvas(width, colour)
     texts = zip(cosines.texts, cosines.found, strict=True)
     canvas.facts(((letters(i), _marked(text, span)) for i, (text, span) in enumerate(texts)), style="bold")
     canvas.gap()
     names, columns = compared(cosines)
-    table = grid(
-        Column("layer", justify="right"), *(Column(name, justify="right", overflow="fold") for name in names)
-    )
-    for layer in range(len(cosines.between)):
-        table.add_row(str(layer), *(f"{column[layer]:.4f}" for column in columns))
-    canvas.table(table)
+    layers = enumerate(zip(*columns, strict=True))
+    rows = ((str(layer), *map("{:.4f}".format, numbers)) for layer, numbers in layers)
+    canvas.table(grid(folded("layer"), *map(folded, names)), rows)
     canvas.gap()
-    canvas.line(what_was_compared(cosines), style="dim")
-    return canvas.drawn()
+    canvas.dim(what_was_compared(cosines))
 
 
 def contexts_json(cosines: ContextualCosines) -> str:
@@ -304,12 +287,7 @@ def _marked(text: str, span: tuple[int, int]) -> Text:
 
 def _of_tokens(*headers: str) -> Table:
     """A table with a line for each token: its number, its text, and numbers."""
-    return grid(_folded("#"), "token", *map(_folded, headers), header="dim")
-
-
-def _folded(name: str) -> Column:
-    """A column of numbers whose name may be long."""
-    return Column(name, justify="right", overflow="fold")
+    return grid(folded("#"), "token", *map(folded, headers), header="dim")
 
 
 def _length(vector: object) -> float:

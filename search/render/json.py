@@ -14,7 +14,7 @@ from typing import Any
 from search.records.explanations import Explanation
 from search.records.hits import Hit, Surroundings
 
-# What comes after the fields of a record: properties, and fields that have their place there.
+# What comes after the fields of a record: properties, methods, and fields that have their place there.
 _DERIVED: dict[str, tuple[str, ...]] = {
     "Answer": (
         "score", "probability", "margin", "span_score", "passage_id", "window",
@@ -23,6 +23,9 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "Audit": ("residual", "drift"),
     "Contrast": ("gap", "residual", "words"),
     "Difference": ("gap",),
+    "Explanation": (
+        "audit", "shares", "residual", "sum_of_contributions", "words", "alignment", "highlights",
+    ),
     "Faithfulness": ("holds", "seed"),
     "LabelExplanation": ("residual", "by_word"),
     "ModelShape": ("parameters", "in_matrices", "tensors"),
@@ -36,6 +39,7 @@ _DERIVED: dict[str, tuple[str, ...]] = {
 _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Answer": ("passage",),
     "EntityEvaluation": ("predictions", "micro"),
+    "Evaluation": ("settings", "comparisons", "notes"),
     "Faithfulness": ("query", "passage", "context", "is_score"),
 }
 
@@ -50,18 +54,9 @@ def lines(values: Sequence[Any]) -> str:
     return "\n".join(_dump(plain(value), indent=None) for value in values)
 
 
-def hits(ranked: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
-    """Hits as one JSON document, with what stands around them if that is given."""
-    return document(_with_surroundings(ranked, around))
-
-
-def hit_lines(ranked: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> str:
-    """Likewise, one JSON object a line."""
-    return lines(_with_surroundings(ranked, around))
-
-
-def _with_surroundings(hits: Sequence[Hit], around: Sequence[Surroundings] | None) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = [plain(hit) for hit in hits]
+def hits(ranked: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> list[dict[str, Any]]:
+    """Hits, with what stands around them if that is given."""
+    records: list[dict[str, Any]] = [plain(hit) for hit in ranked]
     for record, beside in zip(records, around or (), strict=False):
         record["surroundings"] = plain(beside)
     return records
@@ -69,26 +64,14 @@ def _with_surroundings(hits: Sequence[Hit], around: Sequence[Surroundings] | Non
 
 def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:
     """An explanation with what it derives: residual, words, alignment, highlights."""
-    return document(
-        {
-            **({} if hit is None else {"hit": hit}),
-            **plain(why),
-            "audit": why.audit,
-            "shares": why.shares(),
-            "residual": why.residual,
-            "sum_of_contributions": float(why.contributions.sum()),
-            "words": why.words(),
-            "alignment": why.alignment(),
-            "highlights": why.highlights(),
-            **more,
-        }
-    )
+    return document({**({} if hit is None else {"hit": hit}), **plain(why), **more})
 
 
 def plain(value: Any) -> Any:
     """A record as names and values, and so what it holds."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(getattr(value, name)) for name in _names(value)}
+        derived = {name: getattr(value, name) for name in _names(value)}
+        return {name: plain(item() if callable(item) else item) for name, item in derived.items()}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):

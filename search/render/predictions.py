@@ -20,7 +20,7 @@ from search.records.predictions import (
     TagReport,
 )
 from search.render.format import counted, duration, escape, fixed, letters, one_line
-from search.render.terminal import Canvas, bar, grid, number
+from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
 _TOGETHER = "All masks are masked at once, and each is guessed by itself: the guesses need not fit together."
 _TRAINED = (
@@ -31,12 +31,12 @@ _NAMELESS = "(no name)"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
-def filled(guessed: Filled, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def filled(canvas: Canvas, guessed: Filled) -> None:
     """The words at each masked place; where candidates were asked about, these and the best one besides."""
-    canvas = Canvas(width, colour)
     canvas.facts((("text", one_line(guessed.text)), ("model", one_line(guessed.model))))
     for place, mask in enumerate(guessed.masks, 1):
-        title = f"mask {place} of {len(guessed.masks)}, " if len(guessed.masks) > 1 else ""
+        which = title = f"mask {place} of {len(guessed.masks)}, " if len(guessed.masks) > 1 else ""
         if mask.hidden:
             title += f"'{one_line(guessed.text[mask.start : mask.end])}', "
         title += f"characters {mask.start}-{mask.end}"
@@ -45,18 +45,14 @@ def filled(guessed: Filled, *, width: int = 80, colour: bool = False) -> str:
             title += f": rank {mask.hidden.rank:,} of {guessed.vocabulary:,}, probability {likely}"
         _draw_guesses(canvas, title, mask.guesses)
         if mask.among:
-            which = f"mask {place} of {len(guessed.masks)}, " if len(guessed.masks) > 1 else ""
             _draw_guesses(canvas, f"{which}of the words that were asked about", mask.among)
     canvas.title(one_line(guessed.filled))
     canvas.gap()
-    canvas.line(
-        f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.", style="dim"
-    )
+    canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
     if len(guessed.masks) > 1:
-        canvas.line(_TOGETHER, style="dim")
+        canvas.dim(_TOGETHER)
     if any(guess.piece.startswith("##") for mask in guessed.masks for guess in (*mask.guesses, *mask.among)):
-        canvas.line("## goes on with the word before it.", style="dim")
-    return canvas.drawn()
+        canvas.dim("## goes on with the word before it.")
 
 
 def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
@@ -69,14 +65,13 @@ def _draw_guesses(canvas: Canvas, title: str, guesses: Sequence[Guess]) -> None:
     canvas.table(table)
 
 
-def next_sentences(pairs: Sequence[NextSentence], *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def next_sentences(canvas: Canvas, pairs: Sequence[NextSentence]) -> None:
     """How likely each text follows the one before it, and the other way round."""
-    canvas = Canvas(width, colour)
     texts = [pairs[0].first, *(pair.second for pair in pairs)]
     names = [letters(i) for i in range(len(texts))]
-    canvas.facts(
-        (name, one_line(text)) for name, text in zip((*names, "model"), (*texts, pairs[0].model), strict=True)
-    )
+    facts = zip((*names, "model"), map(one_line, (*texts, pairs[0].model)), strict=True)
+    canvas.facts(facts)
     canvas.gap()
     table = grid(
         "", *map(number, ("probability", "is next", "is not next")), Column(no_wrap=True), header="dim"
@@ -90,9 +85,8 @@ def next_sentences(pairs: Sequence[NextSentence], *, width: int = 80, colour: bo
             table.add_row(name, probability(likely), *numbers, bar(likely), style=style)
     canvas.table(table)
     canvas.gap()
-    canvas.line("Probability is the softmax of the two logits beside it.", style="dim")
-    canvas.line(_TRAINED, style="dim")
-    return canvas.drawn()
+    canvas.dim("Probability is the softmax of the two logits beside it.")
+    canvas.dim(_TRAINED)
 
 
 def probability(value: float) -> str:
@@ -100,37 +94,36 @@ def probability(value: float) -> str:
     return f"{value:.4f}" if value >= 0.00005 or value == 0 else f"{value:.1e}"
 
 
-def labelling(labelled: Labelling, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def labelling(canvas: Canvas, labelled: Labelling) -> None:
     """Texts with the probabilities of their classes, the best first."""
-    canvas = Canvas(width, colour)
     for text in labelled.texts:
         canvas.line(one_line(text.text))
         _draw_classes(canvas, labelled.classes, text)
         if text.windows > 1:
-            canvas.line(f"  read in {text.windows} windows; the mean of their logits counts", style="dim")
+            canvas.dim(f"  read in {text.windows} windows; the mean of their logits counts")
         canvas.gap()
     who = one_line(labelled.classifier)
     if labelled.pooling:
         who += f", a linear head over {one_line(labelled.model)} ({labelled.pooling})"
     rest = "They sum to 1." if labelled.exclusive else "Each class has its own; from 0.5 on it is a label."
-    canvas.line(f"Probabilities by {who}. {rest}", style="dim")
-    return canvas.drawn()
+    canvas.dim(f"Probabilities by {who}. {rest}")
 
 
 def _draw_classes(canvas: Canvas, classes: Sequence[str], text: LabelledText) -> None:
-    table = grid("", _folded_number(), "", header="")
+    table = grid("", folded(), "", header="")
     for name, score in sorted(zip(classes, text.scores, strict=True), key=lambda pair: -pair[1]):
         style = "bold green" if name in text.labels else "dim"
         table.add_row(Text(f"  {one_line(name) or _NAMELESS}", style=style), f"{score:.3f}", bar(score))
     canvas.table(table)
 
 
-def labelled_index(done: LabelledIndex, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
     """What was labelled, and how many passages have each label."""
-    canvas = Canvas(width, colour)
     before = f", {done.before:,} had been before" if done.before else ""
     canvas.line(f"{one_line(done.name)}: {done.labelled:,} passages labelled{before}", style="bold")
-    table = grid("", _folded_number(), _folded_number(), "", header="")
+    table = grid("", folded(), folded(), "", header="")
     for name, count in sorted(done.counts.items(), key=lambda pair: -pair[1]):
         share = count / max(done.passages, 1)
         table.add_row(f"  {one_line(name) if name else '(none)'}", f"{count:,}", f"{share:.0%}", bar(share))
@@ -141,16 +134,21 @@ def labelled_index(done: LabelledIndex, *, width: int = 80, colour: bool = False
     condition = in_filter(done.name, best)
     if done.exclusive:  # of several labels it would be the highest one's
         condition += f" and {field_in_filter(f'{done.name}_score')}>=0.8"
-    canvas.line(f"Filter by it: --where {one_line(filter_argument(condition))}", style="dim")
-    return canvas.drawn()
+    canvas.dim(f"Filter by it: --where {one_line(filter_argument(condition))}")
 
 
-def label_explanation(why: LabelExplanation, *, width: int = 80, colour: bool = False) -> str:
-    """What each word adds to the logit of each class, the sums, and the probabilities."""
-    canvas = Canvas(width, colour)
+@as_text
+def label_explanations(canvas: Canvas, texts: Sequence[LabelExplanation]) -> None:
+    """Of each text, what each word adds to the logit of each class, the sums, and the probabilities."""
+    for why in texts:
+        _draw_logits(canvas, why)
+        canvas.gap()
+
+
+def _draw_logits(canvas: Canvas, why: LabelExplanation) -> None:
     canvas.line(one_line(why.text))
     canvas.gap()
-    table = grid("", *(_folded_number(one_line(name)) for name in why.classes))
+    table = grid("", *(folded(one_line(name)) for name in why.classes))
     largest = float(abs(why.by_word).max()) or 1.0
     for word, added in zip(why.words, why.by_word.tolist(), strict=True):
         style = "" if word.kind == "word" else "dim"
@@ -163,13 +161,11 @@ def label_explanation(why: LabelExplanation, *, width: int = 80, colour: bool = 
     canvas.table(table)
     canvas.gap()
     residual = float(abs(why.residual).max())
-    canvas.line(
+    canvas.dim(
         f"The label is '{one_line(why.label)}', by the head '{one_line(why.head)}' over {one_line(why.model)} "
         f"({why.pooling}). Each column adds up to its logit; residual at most {residual:.1e}. The vectors of words "
-        "depend on their neighbours: an addend is no effect of leaving the word out.",
-        style="dim",
+        "depend on their neighbours: an addend is no effect of leaving the word out."
     )
-    return canvas.drawn()
 
 
 def _addend(value: float) -> str:
@@ -182,16 +178,11 @@ def _tone(value: float, largest: float) -> str:
     return "blue" if value > 0 else "yellow"
 
 
-def _folded_number(name: str = "") -> Column:
-    """A column of numbers whose name may be long."""
-    return Column(name, justify="right", overflow="fold")
-
-
-def tagged(tagging: Tagged, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def tagged(canvas: Canvas, tagging: Tagged) -> None:
     """The text with its entities marked, each with its place, and every word with its class."""
-    canvas = Canvas(width, colour)
     if tagging.task == "ner":
-        canvas.line(_marked(tagging, colour))
+        canvas.line(_marked(tagging, canvas.colour))
         canvas.gap()
         if not tagging.mentions:
             canvas.line("No entity.")
@@ -212,14 +203,12 @@ def tagged(tagging: Tagged, *, width: int = 80, colour: bool = False) -> str:
     canvas.table(table)
     many = any(len(word.tokens) > 1 for word in tagging.words)
     rule = " A word has the class of its first token." if many else ""
-    canvas.line(f"{one_line(tagging.model)}, {len(tagging.labels)} classes.{rule}", style="dim")
+    canvas.dim(f"{one_line(tagging.model)}, {len(tagging.labels)} classes.{rule}")
     if tagging.windows > 1:
-        canvas.line(
+        canvas.dim(
             f"Read in {tagging.windows} overlapping windows; a token counts in the one in whose middle it stands "
-            "nearest.",
-            style="dim",
+            "nearest."
         )
-    return canvas.drawn()
 
 
 def _marked(tagging: Tagged, colour: bool) -> Text:
@@ -236,9 +225,9 @@ def _marked(tagging: Tagged, colour: bool) -> Text:
     return text.append(escape(tagging.text[at:]))
 
 
-def tag_report(done: TagReport, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def tag_report(canvas: Canvas, done: TagReport) -> None:
     """How many passages were tagged, and what was found, by field."""
-    canvas = Canvas(width, colour)
     canvas.line(_tagged_line(done), style="bold", whole=True)
     if any(field.mentions for field in done.fields):
         table = grid(
@@ -255,7 +244,6 @@ def tag_report(done: TagReport, *, width: int = 80, colour: bool = False) -> str
         typed = one_line(filter_argument(in_filter(first.field, first.frequent[0][0])))
         canvas.line(f"Filter by them: --where {typed}", style="dim", whole=True)
     canvas.notes(done.notes)
-    return canvas.drawn()
 
 
 def _tagged_line(done: TagReport) -> str:
@@ -269,8 +257,11 @@ def _tagged_line(done: TagReport) -> str:
     return f"{one_line(done.name)}: tagged {new} {done.passages:,} passages{windows}, {one_line(done.model)}, {took}."
 
 
-def removed(was: Annotator) -> str:
+@as_text
+def removed(canvas: Canvas, was: Annotator) -> None:
     """What was taken away."""
     fields = ", ".join(map(one_line, was.fields))
     passages = counted(was.annotated, "passage")
-    return f"Removed the annotations '{one_line(was.name)}' of {passages}, with the fields {fields}."
+    canvas.line(
+        f"Removed the annotations '{one_line(was.name)}' of {passages}, with the fields {fields}.", whole=True
+    )

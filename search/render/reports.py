@@ -20,7 +20,7 @@ from search.render.format import (
     shown_path,
     size,
 )
-from search.render.terminal import Canvas, grid, number
+from search.render.terminal import Canvas, as_text, grid, number
 
 # Characters of a line that a list needs for its numbers, with the space between columns.
 _NUMBERS_OF_INDEX, _NUMBERS_OF_MODEL = 38, 34
@@ -31,9 +31,9 @@ _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 _WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
 
 
-def report(done: Report, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def report(canvas: Canvas, done: Report) -> None:
     """What a run of indexing did."""
-    canvas = Canvas(width, colour)
     folder = escape(shown_path(done.folder))
     head = (
         f"Nothing changed in {folder}" if done.nothing_changed else f"Indexed {folder}: {_file_counts(done)}"
@@ -51,7 +51,6 @@ def report(done: Report, *, width: int = 80, colour: bool = False) -> str:
         )
     )
     _draw_skipped(canvas, done.skipped)
-    return canvas.drawn()
 
 
 def update_line(done: Report) -> str:
@@ -59,9 +58,9 @@ def update_line(done: Report) -> str:
     return f"{_file_counts(done)}; {counted(done.encoded, 'passage')} encoded in {duration(done.seconds)}"
 
 
-def changes(planned: Changes, *, width: int = 80) -> str:
+@as_text
+def changes(canvas: Canvas, planned: Changes) -> None:
     """What a run of indexing would change, a file a line as in diff: + added, ~ changed, > renamed, - removed."""
-    canvas = Canvas(width, False)
     counts = []
     for mark, word, paths in (
         ("+", "added", planned.added),
@@ -84,17 +83,11 @@ def changes(planned: Changes, *, width: int = 80) -> str:
     canvas.line(
         f"{would}. {planned.unchanged:,} unchanged, skipped: {skipped_line(planned.skipped)}.", whole=True
     )
-    return canvas.drawn()
 
 
 def _file_counts(done: Report) -> str:
     """How many files were added, changed and so on: "1 file added, 2 removed"."""
-    counts = [
-        (done.added, "added"),
-        (done.changed, "changed"),
-        (done.renamed, "renamed"),
-        (done.removed, "removed"),
-    ]
+    counts = [(getattr(done, word), word) for word in ("added", "changed", "renamed", "removed")]
     (first, word), *others = [(count, word) for count, word in counts if count]
     return ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
 
@@ -106,9 +99,9 @@ def _work(done: Report) -> str:
     return f" ({done.encoded:,} encoded{reused})"
 
 
-def status(held: Status, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def status(canvas: Canvas, held: Status) -> None:
     """What one index is and holds."""
-    canvas = Canvas(width, colour)
     facts = (
         ("index", escape(held.index)),
         ("folder", escape(held.folder) + ("" if Path(held.folder).is_dir() else "  (not there now)")),
@@ -132,35 +125,36 @@ def status(held: Status, *, width: int = 80, colour: bool = False) -> str:
         canvas.line(
             "The last run was stopped before its end. Go on with: seewhy index FOLDER", style="yellow"
         )
-    return canvas.drawn()
 
 
-def index_list(indexes: Sequence[Status], *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
     """One line for each index."""
     if not indexes:
-        return "No index has been made yet. Make one with: seewhy index FOLDER"
-    canvas = Canvas(width, colour)
+        canvas.line("No index has been made yet. Make one with: seewhy index FOLDER", whole=True)
+        return
     table = grid(
         *(Column(name, no_wrap=True) for name in ("name", "folder", "model")),
         *map(number, ("documents", "passages", "size")),
     )
     names = [(item.name, shown_path(item.folder), f"{item.model}, {item.pooling}") for item in indexes]
     numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in indexes]
-    for row in zip(_fitted(names, width - _NUMBERS_OF_INDEX), numbers, strict=True):
-        table.add_row(*row[0], *row[1])
-    canvas.table(table)
-    return canvas.drawn()
+    fitted = _fitted(names, canvas.width - _NUMBERS_OF_INDEX)
+    canvas.table(table, (row + more for row, more in zip(fitted, numbers, strict=True)))
 
 
-def model_list(models: Sequence[ConvertedModel], width: int = 80, colour: bool = False) -> str:
+@as_text
+def model_list(canvas: Canvas, models: Sequence[ConvertedModel]) -> None:
     """One line for each converted model, and why others could not be."""
     if not models:
-        return "No model has been converted on this machine yet; the first use of one does it."
-    canvas = Canvas(width, colour)
+        canvas.line(
+            "No model has been converted on this machine yet; the first use of one does it.", whole=True
+        )
+        return
     table = grid(
         Column("name", no_wrap=True), Column("weights", no_wrap=True), number("layers"), number("size")
     )
-    names = _fitted([(item.name,) for item in models], width - _NUMBERS_OF_MODEL)
+    names = _fitted([(item.name,) for item in models], canvas.width - _NUMBERS_OF_MODEL)
     for (name,), item in zip(names, models, strict=True):
         layers, bytes_ = ("-", "-") if item.problem else (str(item.layers), size(item.bytes))
         table.add_row(name, item.weights[:12], layers, bytes_)
@@ -168,7 +162,6 @@ def model_list(models: Sequence[ConvertedModel], width: int = 80, colour: bool =
     for item in models:
         if item.problem:
             canvas.line(f"Not converted: {escape(item.problem)}", style="yellow", whole=True)
-    return canvas.drawn()
 
 
 def _fitted(rows: Sequence[tuple[str, ...]], room: int) -> list[tuple[str, ...]]:
@@ -191,29 +184,28 @@ def _draw_skipped(canvas: Canvas, groups: Sequence[SkippedGroup]) -> None:
     for group in groups:
         names = ", ".join(escape(name) for name in group.examples)
         more = f" and {group.count - len(group.examples):,} more" if group.count > len(group.examples) else ""
-        canvas.line(f"{group.reason}: {names}{more}", style="dim", indent=2)
+        canvas.dim(f"{group.reason}: {names}{more}", indent=2)
         if group.reason in _WAYS_OUT:
             canvas.line(_WAYS_OUT[group.reason], indent=4)
 
 
-def check(checked: CheckReport, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def check(canvas: Canvas, checked: CheckReport) -> None:
     """Every check in one line, what is wrong with its first examples, and the commands that help."""
-    canvas = Canvas(width, colour)
     _draw_findings(canvas, checked.findings)
     if checked.unchecked:
-        canvas.line(f"not checked: {', '.join(checked.unchecked)}", style="dim")
+        canvas.dim(f"not checked: {', '.join(checked.unchecked)}")
     canvas.gap()
     _draw_verdict(canvas, checked)
     for severity, what in (("damaged", "mend it with"), ("stale", "see to it with")):
         commands = [finding.command for finding in checked.findings if finding.severity == severity]
         for command in dict.fromkeys(filter(None, commands)):
             canvas.line(f"  {what}: {escape(command)}", whole=True)
-    return canvas.drawn()
 
 
-def repair(done: RepairReport, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def repair(canvas: Canvas, done: RepairReport) -> None:
     """What was done, step by step, what was lost, and what a check says now."""
-    canvas = Canvas(width, colour)
     if not done.steps:
         canvas.line("There was nothing to repair." if not done.dry_run else "There is nothing to repair.")
     for step in done.steps:
@@ -221,7 +213,7 @@ def repair(done: RepairReport, *, width: int = 80, colour: bool = False) -> str:
         canvas.line(f"{escape(step.message)}{count}", whole=True)
         if step.examples:
             more = step.count - len(step.examples) if len(step.examples) > 1 else 0
-            canvas.line(_examples(step.examples, more), style="dim", indent=2)
+            canvas.dim(_examples(step.examples, more), indent=2)
     if done.lost:
         canvas.line(f"Lost from the index: {len(done.lost):,}", style="bold red")
         for name in done.lost:
@@ -234,7 +226,6 @@ def repair(done: RepairReport, *, width: int = 80, colour: bool = False) -> str:
     else:
         _draw_findings(canvas, [finding for finding in done.check.findings if finding.severity != "ok"])
         _draw_verdict(canvas, done.check)
-    return canvas.drawn()
 
 
 def _draw_findings(canvas: Canvas, findings: Sequence[Finding]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.padding import Padding
@@ -51,6 +52,10 @@ class Canvas:
         text = Text.assemble(*parts, style=style)
         self._console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole)
 
+    def dim(self, *parts: Part, indent: int = 0) -> None:
+        """A paragraph that is less than the others."""
+        self.line(*parts, style="dim", indent=indent)
+
     def gap(self) -> None:
         """An empty line."""
         self._console.print()
@@ -67,17 +72,29 @@ class Canvas:
 
     def facts(self, rows: Iterable[tuple[str, str | Text]], style: str = "dim") -> None:
         """Names, and what they stand for."""
-        table = grid(Column(style=style, no_wrap=True), "", header="")
-        for name, value in rows:
-            table.add_row(name, value)
-        self.table(table)
+        self.table(grid(Column(style=style, no_wrap=True), "", header=""), rows)
 
-    def table(self, table: Table) -> None:
+    def table(self, table: Table, rows: Iterable[Iterable[str | Text]] = ()) -> None:
+        """A table of `grid`, and more rows of it."""
+        for row in rows:
+            table.add_row(*row)
         self._console.print(table)
 
     def drawn(self) -> str:
-        """All of it, without spaces at line ends."""
-        return "\n".join(line.rstrip() for line in self._file.getvalue().splitlines())
+        """All of it, without spaces at line ends and empty lines at the end."""
+        return "\n".join(line.rstrip() for line in self._file.getvalue().splitlines()).rstrip("\n")
+
+
+def as_text(draw: Callable[..., None]) -> Callable[..., str]:
+    """What draws on a canvas, as a function that gives text: `width` characters wide, in `colour` or without."""
+
+    @wraps(draw)
+    def text(*args: Any, width: int = 80, colour: bool = False, **options: Any) -> str:
+        canvas = Canvas(width, colour)
+        draw(canvas, *args, **options)
+        return canvas.drawn()
+
+    return text
 
 
 def grid(*columns: str | Column, header: str = "bold", gap: int = 2) -> Table:
@@ -97,6 +114,11 @@ def grid(*columns: str | Column, header: str = "bold", gap: int = 2) -> Table:
 def number(name: str = "", style: str = "") -> Column:
     """A column of numbers."""
     return Column(name, justify="right", no_wrap=True, style=style)
+
+
+def folded(name: str = "") -> Column:
+    """A column of numbers whose name may be long."""
+    return Column(name, justify="right", overflow="fold")
 
 
 def bar(share: float, width: int = 20) -> Text:

@@ -11,7 +11,7 @@ last on the similarity matrix, and they say so. Then, where it was asked for, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -22,8 +22,8 @@ from search.records.comparisons import Difference, Faithfulness, Removal
 from search.records.explanations import Explanation, Partner, Share
 from search.records.hits import Hit
 from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
-from search.render.format import escape, headings, hub_warning, one_line, percentile_of, where
-from search.render.terminal import BLOCK, Canvas, bar, grid, number
+from search.render.format import escape, headings, hub_warning, named, one_line, percentile_of, where
+from search.render.terminal import BLOCK, Canvas, as_text, bar, grid, number
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix, Vector
@@ -132,13 +132,12 @@ def part(whole: Units, rows: int, columns: int) -> Part:
     """At most so many rows and columns: those that added most, whatever the sign, in the order of the text."""
     kept_rows, kept_columns = _largest(whole.query_added, rows), _largest(whole.passage_added, columns)
     cells = np.ix_(kept_rows, kept_columns)
-    shown = Units(
-        whole.words,
-        tuple(whole.query[i] for i in kept_rows),
-        tuple(whole.passage[j] for j in kept_columns),
-        whole.contributions[cells],
-        whole.similarity[cells],
-        whole.by,
+    shown = replace(
+        whole,
+        query=tuple(whole.query[i] for i in kept_rows),
+        passage=tuple(whole.passage[j] for j in kept_columns),
+        contributions=whole.contributions[cells],
+        similarity=whole.similarity[cells],
     )
     return Part(
         shown,
@@ -206,24 +205,20 @@ _PAIRS = 12
 _NAMED = 10  # words that were cut out
 
 
-def explanation(why: Explanation, hit: Hit | None = None, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None) -> None:
     """The whole picture, `width` characters wide; readable without colour too."""
-    canvas = Canvas(width, colour)
     _draw_head(canvas, why, hit)
     _draw_sum(canvas, why)
     _draw_query_words(canvas, why)
     _draw_passage(canvas, why, why.words())
     _draw_alignment(canvas, why)
-    return canvas.drawn()
 
 
 def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
     canvas.line(("query    ", "dim"), (one_line(why.query), "bold"))
     if hit is not None:
-        rank = f"rank {hit.rank}, " if hit.rank else ""
-        canvas.line(
-            ("passage  ", "dim"), (where(hit), "cyan"), (f"  ({rank}p{hit.passage_id})", "dim"), whole=True
-        )
+        canvas.line(("passage  ", "dim"), (where(hit), "cyan"), (f"  {named(hit)}", "dim"), whole=True)
         canvas.line(headings(hit), style="bold", indent=9)
         if said := percentile_of(hit):
             canvas.line(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {said}")
@@ -250,12 +245,12 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     )
     if audit.recomputed is not None and audit.drift is not None:
         stored = f"      {audit.recomputed:.6f} {signed(audit.drift)} by the embedding that is stored"
-        canvas.line(stored, style="dim")
+        canvas.dim(stored)
     how = f"{why.pooling} pooling"
     if why.steps:
         how += f"; by integrated gradients in {why.steps} steps, so the residual is their error"
     pairs = f"{len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens"
-    canvas.line(f"({pairs}, {how})", style="dim")
+    canvas.dim(f"({pairs}, {how})")
     canvas.gap()
 
 
@@ -335,9 +330,9 @@ def _draw_passage(canvas: Canvas, why: Explanation, words: WordMatrices) -> None
     for kind in ("context", "prompt", "special"):
         rest = [value for word, value in zip(words.passage, added, strict=True) if word.kind == kind]
         if rest:
-            canvas.line(f"  {one_line(all_of_kind(kind, words.passage))}: {sum(rest):+.4f}", style="dim")
+            canvas.dim(f"  {one_line(all_of_kind(kind, words.passage))}: {sum(rest):+.4f}")
     marks = "" if canvas.colour else "; «word» at least 60 % of it, ‹word› at least 25 %"
-    canvas.line(f"  (strongest word {strongest:+.4f}{marks})", style="dim")
+    canvas.dim(f"  (strongest word {strongest:+.4f}{marks})")
     canvas.gap()
 
 
@@ -354,34 +349,31 @@ def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
         words = f"  {one_line(pair.query.text):>16}  ~  {one_line(pair.passage.text):<16}"
         canvas.line(f"{words}  {pair.similarity:.3f} ", bar(max(pair.similarity, 0), _BAR))
     if not pairs:
-        canvas.line("  no pair of words is each other's best match", style="dim")
+        canvas.dim("  no pair of words is each other's best match")
     more = f"; {len(pairs) - _PAIRS} weaker pairs left out" if len(pairs) > _PAIRS else ""
-    canvas.line(
+    canvas.dim(
         f"  (cosines of token vectors at layer {why.similarity_layer}, mutual best matches; "
-        f"these do not add up to the score{more})",
-        style="dim",
+        f"these do not add up to the score{more})"
     )
 
 
-def faithfulness(checked: Faithfulness, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def faithfulness(canvas: Canvas, checked: Faithfulness) -> None:
     """What is lost without the words that count most, in sentences; `width` characters wide."""
-    canvas = Canvas(width, colour)
     what = "score" if checked.is_score else "cosine"
     canvas.line(f"Does the {what} need the words that count most?", style="bold")
     for removal in checked.removals:
         canvas.line(_sentence(removal, checked.words, what), indent=2)
         words = ", ".join(one_line(word.text) for word in removal.words[:_NAMED])
         more = f" and {len(removal.words) - _NAMED} more" if len(removal.words) > _NAMED else ""
-        canvas.line(f"cut out: {words}{more}", style="dim", indent=4)
+        canvas.dim(f"cut out: {words}{more}", indent=4)
     canvas.line(_verdict(checked, what), indent=2)
     rest = "" if checked.is_score else "; the word part of the score is no matter of this check"
-    canvas.line(
+    canvas.dim(
         f"(what is left was encoded again; the whole passage has the cosine {checked.cosine:.4f}{rest}; "
         "± is the standard deviation of the draws)",
-        style="dim",
         indent=2,
     )
-    return canvas.drawn()
 
 
 def _sentence(removal: Removal, words: int, what: str) -> Text:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from search.bert import attention, compare_tokenizers, in_contexts, inspect
-from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison
-from search.render import attention as drawing
+from search.records.inspections import Attention, ContextualCosines, Inspection, TokenizerComparison, View
+from search.render import heatmap as drawing
 from search.render import inspection as tables
 from search.render import page
 from search.render.inspection import state_rows, turned_rows
@@ -105,19 +105,19 @@ def test_json_of_an_inspection(looked: Inspection) -> None:
 
 
 def test_json_of_attention() -> None:
-    assert np.shape(json.loads(drawing.as_json(by_hand()))["weights"]) == (2, 2, 2, 2)
-    one = json.loads(drawing.as_json(by_hand(), 1, 2))
+    assert np.shape(json.loads(drawing.attention_json(by_hand()))["weights"]) == (2, 2, 2, 2)
+    one = json.loads(drawing.attention_json(by_hand(), View(1, 2)))
     assert (one["layer"], one["head"], one["rollout"]) == (1, 2, False)
     np.testing.assert_allclose(one["weights"], [[0.8, 0.2], [0.1, 0.9]], atol=1e-6)
     np.testing.assert_allclose(
-        json.loads(drawing.as_json(by_hand(), rollout=True))["weights"][0],
+        json.loads(drawing.attention_json(by_hand(), View(rollout=True)))["weights"][0],
         [0.625, 0.375],
         atol=1e-6,
     )
 
 
 def test_attention_in_the_terminal() -> None:
-    drawn = drawing.attention(by_hand(), 1, 2)
+    drawn = drawing.attention(by_hand(), View(1, 2))
     lines = [" ".join(line.split()) for line in drawn.splitlines()]
     assert lines[0] == "Attention in layer 1, head 2"
     assert re.search(r"0 a +[░▒▓█]+0.80 +[·░]*0.20", drawn)
@@ -126,8 +126,8 @@ def test_attention_in_the_terminal() -> None:
         and "Jain & Wallace 2019" in drawn
         and "Wiegreffe & Pinter 2019" in drawn
     )
-    assert drawing.attention(by_hand(), 1).startswith("Attention in layer 1, mean of 2 heads")
-    assert drawing.attention(by_hand(), rollout=True).startswith("Attention rollout, layers 1 to 2")
+    assert drawing.attention(by_hand(), View(1)).startswith("Attention in layer 1, mean of 2 heads")
+    assert drawing.attention(by_hand(), View(rollout=True)).startswith("Attention rollout, layers 1 to 2")
     small = drawing.attention(by_hand())
     assert "1-1     1-2" in small and "2-1     2-2" in small
     block = small.split("2-1     2-2\n")[1].splitlines()
@@ -140,7 +140,7 @@ def test_too_many_tokens_for_a_terminal_are_said(tiny_model: Path) -> None:
     assert "32 tokens are too many to draw here; --html, --png and --json have them all" in drawing.attention(
         found
     )
-    assert "too many" not in drawing.attention(found, 1)
+    assert "too many" not in drawing.attention(found, View(1))
 
 
 def test_contexts_in_the_terminal(tiny_model: Path) -> None:
@@ -169,7 +169,7 @@ def test_nothing_from_a_text_reaches_the_terminal_raw(evil: Any, colour: bool) -
         tables.inspection(inspection, colour=colour),
         tables.contexts(contexts, colour=colour),
         tables.comparison(comparison, colour=colour),
-        drawing.attention(weights, 1, colour=colour),
+        drawing.attention(weights, View(1), colour=colour),
         drawing.attention(few, colour=colour),
     ):
         assert "\x1b[31m\x00" not in drawn and "\x00" not in drawn and "\u202e" not in drawn
@@ -211,13 +211,13 @@ def test_the_page(looked: Inspection, tiny_model: Path) -> None:
     assert "keys" in said and "[UNK]" in said
     read = "What each token reads most"
     assert f"{read} in layer 3, mean of its heads" in source
-    one = page.attention(weights, 2, 1)
+    one = page.attention(weights, View(2, 1))
     most = weights.matrix(2, 1)[1].argmax()
     assert data_of(one)["opened"] == [2, 1] and f"{read} in layer 2, head 1" in one
     row = re.sub(r"<[^>]+>", "", one.split(f"{read} in layer 2, head 1")[1].split("</tr>")[1])
     assert row.startswith(f"turn{looked.tokens[most].text} {weights.matrix(2, 1)[1, most]:.3f}, ")
-    assert f"{read} by the rollout up to layer 2" in page.attention(weights, 2, rollout=True)
-    assert data_of(page.attention(weights, 2, rollout=True))["opened"] == [2, 6]
+    assert f"{read} by the rollout up to layer 2" in page.attention(weights, View(2, rollout=True))
+    assert data_of(page.attention(weights, View(2, rollout=True)))["opened"] == [2, 6]
 
 
 def test_twelve_by_twelve_heads_and_sixty_tokens_are_a_page_of_reasonable_size(looked: Inspection) -> None:
@@ -264,11 +264,11 @@ def test_pictures(evil: Any, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) 
     long = attention("key " * 62, model=str(tiny_model))
     for png in (
         picture.attention(by_hand()),
-        picture.attention(by_hand(), 1, 2),
+        picture.attention(by_hand(), View(1, 2)),
         picture.attention(weights),
-        picture.attention(weights, rollout=True),
+        picture.attention(weights, View(rollout=True)),
         picture.attention(long),
-        picture.attention(long, 2),
+        picture.attention(long, View(2)),
         picture.contexts(contexts),
         picture.contexts(
             in_contexts("a", ["a", "a", "a key", "the a", "a a"], list("bcdefg"), model=str(tiny_model))

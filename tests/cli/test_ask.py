@@ -44,11 +44,6 @@ def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
         "ask", QUESTION, "--model", reader, "--no-answer-margin", -99, "-n", 1, "--color", "always"
     )[1]
     assert "\x1b[1;32m" in coloured and "«" not in coloured
-    logits = json.loads(
-        run("ask", QUESTION, "--model", reader, "--no-answer-margin", -99, "--json", "--logits", "-n", 1)[1]
-    )["answers"][0]["window"]
-    assert len(logits["tokens"]) == len(logits["start_logits"]) == len(logits["end_logits"])
-    assert logits["tokens"][0] == "[CLS]"
 
 
 def test_device(run: Run, indexed: Path, reader: Path) -> None:
@@ -88,7 +83,6 @@ def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path) ->
     code, _, err = run("ask", QUESTION)
     assert code == 2
     assert "deepset/roberta-base-squad2" in err
-    assert run("ask", QUESTION, "--model", reader, "--logits")[0] == 2
     assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "--where", "path:b")[0] == 2
     assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "-k", 3)[0] == 2
     code, out, err = run("ask", QUESTION, "--model", tiny_model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from search.cli import progress
+from search.cli import output
 from search.records.reports import Progress
 
 
@@ -12,9 +12,9 @@ def test_what_begins_again_is_timed_anew(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("search.cli.progress._SECONDS_BETWEEN_LINES", 15)
-    monkeypatch.setattr("search.cli.progress.time.monotonic", lambda: now)
-    with progress.progress_bar(quiet=False) as show:
+    monkeypatch.setattr("search.cli.output._SECONDS_BETWEEN_LINES", 15)
+    monkeypatch.setattr("search.cli.output.time.monotonic", lambda: now)
+    with output.progress_bar(quiet=False) as show:
         assert show is not None
         for now, done in ((10, 1), (20, 5), (30, 1), (36, 3)):  # noqa: B007 (the clock reads it)
             show(Progress("asking", done, 10, passages=done))
@@ -22,5 +22,5 @@ def test_what_begins_again_is_timed_anew(
         " 50%  5 passages  about 12 s left",
         " 30%  3 passages  about 21 s left",
     ]
-    with progress.progress_bar(quiet=True) as show:
+    with output.progress_bar(quiet=True) as show:
         assert show is None

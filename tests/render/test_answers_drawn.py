@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from search.records.predictions import Answer, AnswerPlace, Answers, ReadWindow
-from search.render import answers as draw
+from search.render import hits as draw
 from tests.render.test_page import EVIL
 from tests.render.test_render import HIT
 
@@ -58,11 +58,11 @@ def test_a_terminal_gets_no_control_characters(found: Answers) -> None:
 
 
 def test_json_has_what_is_derived() -> None:
-    found = json.loads(draw.as_json(FOUND))
+    found = json.loads(draw.answers_json(FOUND))
     (one,) = found["answers"]
     assert (one["margin"], one["score"], one["passage_id"]) == (2.5, ANSWER.score, HIT.passage_id)
     assert one["also"][0]["text"] == "In  The water"
     assert one["window"] == {
         "number": 2, "of": 3, "start": 100, "end": 130, "tokens": 11, "passage": [3, 10], "first": 6, "last": 8
     }  # fmt: skip
-    assert json.loads(draw.as_json(NONE, logits=True))["nearest"]["window"]["start_logits"] == list(range(11))
+    assert json.loads(draw.answers_json(NONE))["nearest"]["window"]["tokens"] == 11

@@ -82,7 +82,7 @@ def test_where_a_hit_stands(path: str, page: int | None, shown: str) -> None:
 @pytest.mark.parametrize("length", [5, 60, 300])
 def test_a_long_path_in_a_table_lacks_its_middle(length: int) -> None:
     model = ConvertedModel(f"/{'x' * length}/tiny", "0123456789abcdef", 3, 616_800, "/cache")
-    table = reports.model_list([model], 80)
+    table = reports.model_list([model], width=80)
     row = table.splitlines()[1]
     assert len(table.splitlines()) == 2
     assert row.endswith("x/tiny  0123456789ab       3  616.8 kB")

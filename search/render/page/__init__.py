@@ -16,12 +16,4 @@ from search.render.page.document import MOST_CELLS, contexts, sentences
 from search.render.page.explanation import explanation
 from search.render.page.training import training
 
-__all__ = [
-    "MOST_CELLS",
-    "MOST_WEIGHTS",
-    "attention",
-    "contexts",
-    "explanation",
-    "sentences",
-    "training",
-]
+__all__ = ["MOST_CELLS", "MOST_WEIGHTS", "attention", "contexts", "explanation", "sentences", "training"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records.inspections import Attention
-from search.render.attention import CAVEATS, rows_line
+from search.records.inspections import EVERY_HEAD, Attention, View
+from search.render.heatmap import CAVEATS, rows_line
 from search.render.page.document import document, header, isolated, text
 
 if TYPE_CHECKING:
@@ -35,13 +35,8 @@ way to do nothing. After the first layer a position holds a mixture of tokens; r
 multiplies the layers. It leaves out value vectors and feed-forward networks.</p>"""
 
 
-def attention(
-    attention: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
-) -> str:
-    """The page of a text's attention, as the text of an HTML file. It opens at the last layer's mean.
-
-    Args:
-        layer, head, rollout: what to open it at instead.
+def attention(attention: Attention, view: View = EVERY_HEAD) -> str:
+    """The page of a text's attention, as the text of an HTML file. It opens at `view`, else at the last layer's mean.
 
     Raises:
         ValueError: there are more than MOST_WEIGHTS weights.
@@ -50,7 +45,8 @@ def attention(
         raise ValueError(
             f"{attention.weights.size:,} weights are more than the {MOST_WEIGHTS:,} that a page can hold"
         )
-    opened = (layer or attention.layers, attention.heads + 2 if rollout else head or attention.heads + 1)
+    shown = attention.heads + 2 if view.rollout else view.head or attention.heads + 1
+    opened = view.layer or attention.layers, shown
     body = "\n".join(
         (
             _head(attention),

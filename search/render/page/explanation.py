@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.tokens import Word
-from search.render.format import headings, where
+from search.render.format import headings, named, where
 from search.render.page.document import bar, document, header, isolated, shade, signed, text
 from search.render.why import Unit, Units, largest_addend
 
@@ -122,8 +122,7 @@ def _head(why: Explanation, hit: Hit | None) -> str:
         return header(
             "Why these texts have their cosine", (("First", query), ("Second", isolated(why.passage)))
         )
-    rank = f"rank {hit.rank}, " if hit.rank else ""
-    place = f'{isolated(where(hit))} <span class="faint">({rank}p{hit.passage_id})</span>'
+    place = f'{isolated(where(hit))} <span class="faint">{named(hit)}</span>'
     under = [("Under", isolated(headings(hit)))] if headings(hit) else []
     return header("Why this passage has its score", (("Query", query), ("Passage", place), *under))
 

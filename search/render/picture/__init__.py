@@ -16,12 +16,4 @@ from search.render.picture.matrices import explanation, sentences
 
 EXTRA, PACKAGE = "pictures", "matplotlib"
 
-__all__ = [
-    "EXTRA",
-    "PACKAGE",
-    "attention",
-    "contexts",
-    "explanation",
-    "sentences",
-    "training",
-]
+__all__ = ["EXTRA", "PACKAGE", "attention", "contexts", "explanation", "sentences", "training"]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records.inspections import Attention
-from search.render.attention import CAVEATS, chosen, labels, rows_line, title
+from search.records.inspections import EVERY_HEAD, Attention, View
+from search.render.heatmap import CAVEATS, labels, rows_line
 from search.render.picture.canvas import (
     FAINT,
     GRID,
@@ -30,23 +30,10 @@ _MOST_INCHES = 40.0  # of a side: 6,400 pixels
 _LABELLED_FROM = 0.12  # inches a cell must have to be labelled
 
 
-def attention(
-    attention: Attention, layer: int | None = None, head: int | None = None, *, rollout: bool = False
-) -> bytes:
-    """Weights of a text, as the bytes of a PNG.
-
-    Args:
-        layer, head: one head; a layer without a head is the mean of its heads; neither is every head of every
-            layer, in rows and columns.
-        rollout: instead, what rollout makes of the layers up to `layer`, all by default.
-    """
-    if layer is None and not rollout:
-        return _all(attention)
-    return _one(
-        attention,
-        chosen(attention, layer, head, rollout=rollout),
-        title(attention, layer, head, rollout=rollout),
-    )
+def attention(attention: Attention, view: View = EVERY_HEAD) -> bytes:
+    """Weights of a text, as the bytes of a PNG: a matrix, or every head of every layer, in rows and columns."""
+    weights = view.matrix(attention)
+    return _all(attention) if weights is None else _one(attention, weights, view.title(attention))
 
 
 def _one(attention: Attention, weights: Matrix, name: str) -> bytes:
@@ -89,7 +76,7 @@ def _all(attention: Attention) -> bytes:
     top = _MARGIN + 0.85
     height = top + attention.layers * (side + gap) + 0.55 + 0.2 * len(notes) + _MARGIN
     canvas = Canvas(width, height, lettering)
-    name = title(attention, None, None)
+    name = EVERY_HEAD.title(attention)
     _head(canvas, attention, name)
     for head in range(attention.heads):
         x = _MARGIN + left + head * (side + gap) + side / 2

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.render.format import fixed, headings, letters, one_line, where
+from search.render.format import fixed, headings, letters, named, one_line, where
 from search.render.picture.canvas import (
     FAINT,
     GRID,
@@ -33,6 +33,7 @@ from search.render.why import Part, Unit, Units, largest_addend, left_out, part,
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from search.records.tokens import Matrix
@@ -241,12 +242,7 @@ def _cell_size(rows: int, columns: int) -> float:
 def _head(why: Explanation, hit: Hit | None) -> list[str]:
     if hit is None:
         return [f"First: {one_line(why.query)}", f"Second: {one_line(why.passage)}"]
-    rank = f"rank {hit.rank}, " if hit.rank else ""
-    return [
-        f"Query: {one_line(why.query)}",
-        f"Passage: {where(hit)} ({rank}p{hit.passage_id})",
-        headings(hit),
-    ]
+    return [f"Query: {one_line(why.query)}", f"Passage: {where(hit)} {named(hit)}", headings(hit)]
 
 
 def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
@@ -310,22 +306,14 @@ def _largest_bar(units: Sequence[Unit], added: NDArray[np.float64]) -> float:
     return min(float(abs(added).max()), 2 * max(alone, default=math.inf)) or 1.0
 
 
-def _bars(axes: object, values: NDArray[np.float64], largest: float, *, upright: bool) -> None:
-    from matplotlib.axes import Axes
-
-    assert isinstance(axes, Axes)
-    places = range(len(values))
+def _bars(axes: Axes, values: NDArray[np.float64], largest: float, *, upright: bool) -> None:
+    places, lengths = range(len(values)), (values / largest).clip(-1, 1)
     colours = [PLUS if value >= 0 else MINUS for value in values]
-    lengths = (values / largest).clip(-1, 1)
     hatches = ["/////" if abs(value) > largest else "" for value in values]  # longer than it is drawn
-    lowest = min(0.0, float(lengths.min()))
-    if upright:
-        axes.bar(places, lengths, width=0.72, color=colours, hatch=hatches, edgecolor="white", linewidth=0)
-        axes.set_xlim(-0.5, len(values) - 0.5)
-        axes.set_ylim(lowest, 1)
-        axes.axhline(0, color=FAINT, linewidth=0.6)
-    else:
-        axes.barh(places, lengths, height=0.72, color=colours, hatch=hatches, edgecolor="white", linewidth=0)
-        axes.set_ylim(len(values) - 0.5, -0.5)
-        axes.set_xlim(lowest, 1)
-        axes.axvline(0, color=FAINT, linewidth=0.6)
+    ends = (-0.5, len(values) - 0.5)
+    draw = axes.bar if upright else axes.barh
+    draw(places, lengths, 0.72, color=colours, hatch=hatches, edgecolor="white", linewidth=0)
+    along, across = (axes.set_ylim, axes.set_xlim) if upright else (axes.set_xlim, axes.set_ylim)
+    along(min(0.0, float(lengths.min())), 1)
+    across(*(ends if upright else ends[::-1]))
+    (axes.axhline if upright else axes.axvline)(0, color=FAINT, linewidth=0.6)
