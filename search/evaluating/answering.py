@@ -18,7 +18,7 @@ from search.evaluating.dataset import AnsweredQuestion, Answering
 from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
 from search.records.hits import Hit
 from search.records.predictions import Answers
-from search.records.reports import Progress
+from search.records.reports import Progress, Status
 from search.statistics import mean_of
 
 GOLD = "gold paragraph"
@@ -49,8 +49,7 @@ def evaluate_reader(
     limit: int | None = None,
     forced: bool | None = None,
     retrieved: Sequence[Retrieved] = (),
-    index: tuple[str, int] = ("", 0),
-    pooling: str = "",
+    status: Status | None = None,
 ) -> Evaluation:
     """Exact match and F1 of answers.
 
@@ -61,8 +60,7 @@ def evaluate_reader(
         forced: the best span counts as the answer, however little it scores; None does so where every question has
             an answer, as the script of SQuAD 1.1 has it.
         retrieved: ways to answer from an index, each compared with the gold paragraph given.
-        index: its folder, and how many passages it holds.
-        pooling: of its embeddings.
+        status: of that index.
 
     Raises:
         InputError: a limit below 1, or a question that cannot be asked.
@@ -96,11 +94,11 @@ def evaluate_reader(
         dataset=data.name,
         source=str(data.source),
         task="qa",
-        index=index[0],
+        index=status.index if status else "",
         model=reader,
-        pooling=pooling,
+        pooling=status.pooling if status else "",
         documents=len(entries),
-        passages=index[1],
+        passages=status.passages if status else 0,
         judgements=sum(len(question.answers) for question in questions),
         primary="f1",
         settings=tuple(measured),

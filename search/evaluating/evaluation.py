@@ -81,21 +81,22 @@ def evaluate(
     own = isinstance(data, Retrieval) and not data.entries
     if whole_documents and (own or not isinstance(data, Retrieval)):
         raise InputError("whole documents can only be ranked of a folder in BEIR layout or of SQuAD's JSON.")
+    of_encoder: dict[str, Any] = {"model": model, "pooling": pooling, "offline": offline, "engine": engine}
     if whole_documents or isinstance(data, SentencePairs):
         if settings or index:
             raise InputError(
                 "nothing is indexed for this, so there are no ways to ask. Leave out settings and index."
             )
-        encoder = Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
+        encoder = Encoder(**{**of_encoder, "model": model or DEFAULT_MODEL})
         if isinstance(data, SentencePairs):
             return evaluate_pairs(data, encoder, plan)
         assert isinstance(data, Retrieval)
         return evaluate_whole(data, encoder, plan, allow_missing=allow_missing)
     asked = settings_of(settings, QueryOptions.__annotations__)
     if own:
-        opened = Index.open(index, model=model, pooling=pooling, offline=offline, engine=engine)
+        opened = Index.open(index, **of_encoder)
     else:
-        opened = _collection(data, index, model, pooling, token_vectors, offline, engine, progress)
+        opened = _collection(data, index, token_vectors=token_vectors, progress=progress, **of_encoder)
     if isinstance(data, Spans):
         return evaluate_spans(data, opened, asked, plan)
     return evaluate_retrieval(data, opened, asked, plan, allow_missing=allow_missing)
@@ -143,7 +144,6 @@ def evaluate_answers(
 
     reader = required(model)
     data = read_questions(Path(dataset).expanduser())
-    plan = Plan(k, seed, progress)
     margin = 0.0 if no_answer_margin is None else no_answer_margin
     how: dict[str, Any] = {
         "model": reader,
@@ -152,12 +152,12 @@ def evaluate_answers(
         "device": device,
     }
     ways: list[Retrieved] = []
-    held, pooling = ("", 0), ""
+    opened = None
     if retrieve:
         asked = settings_of(settings, (*RerankOptions.__annotations__, "where"))
-        opened = _collection(data.paragraphs, index, encoder, None, None, offline, engine, progress)
-        status = opened.status()
-        held, pooling = (str(opened.path), status.passages), status.pooling
+        opened = _collection(
+            data.paragraphs, index, model=encoder, offline=offline, engine=engine, progress=progress
+        )
         for one in asked:
             ask: Callable[[str], Answers] = partial(opened.ask, k=k, answers=1, **how, **one.options)
             ways.append(Retrieved(one, ask, partial(opened.query, k=k, **one.options)))
@@ -167,49 +167,29 @@ def evaluate_answers(
         data,
         reader,
         partial(answer, answers=1, offline=offline, **how),
-        plan,
+        Plan(k, seed, progress),
         limit=limit,
         forced=False if no_answer_margin is not None else None,
         retrieved=ways,
-        index=held,
-        pooling=pooling,
+        status=opened.status() if opened else None,
     )
 
 
-def _collection(
-    data: Retrieval | Spans,
-    index: str | Path | None,
-    model: str | None,
-    pooling: str | None,
-    token_vectors: bool | None,
-    offline: bool,
-    engine: str,
-    progress: Callable[[Progress], None] | None,
-) -> Index:
-    """The index of a collection, up to date."""
-    place = place_of_collection(data.source, model, pooling)
-    is_corpus = isinstance(data, Retrieval)
-    folder = written_corpus(data, place) if isinstance(data, Retrieval) and not data.folder else data.folder
+def _collection(data: Retrieval | Spans, index: str | Path | None, **options: Any) -> Index:
+    """The index of a collection, up to date, made with options of `Index.build`."""
+    place = place_of_collection(data.source, options.get("model"), options.get("pooling"))
+    options["index"] = str(index or place / "index")
+    folder = data.folder
+    if isinstance(data, Retrieval):
+        folder = folder or written_corpus(data, place)
+        options |= {"include": [f"/{CORPUS}"], "text_field": "text"}
     assert folder is not None
-    build = partial(
-        Index.build,
-        folder,
-        index=str(index or place / "index"),
-        model=model,
-        pooling=pooling,
-        include=[f"/{CORPUS}"] if is_corpus else None,
-        text_field="text" if is_corpus else None,
-        token_vectors=token_vectors,
-        offline=offline,
-        engine=engine,
-        progress=progress,
-    )
     try:
-        return build()
+        return Index.build(folder, **options)
     except (
         FingerprintMismatch,
         IndexDamaged,
-    ):  # another model by now, or other passages; nothing of it is precious
+    ):  # another model by now, or other passages; none of it is precious
         if index:
             raise
-        return build(rebuild=True)
+        return Index.build(folder, rebuild=True, **options)
