@@ -231,14 +231,12 @@ def read_examples(
         raise InputError(f"'{source}' is in no format that can be trained on. {_KNOWN_FORMATS}")
     if split is not None:
         raise InputError(f"'{source}' has no splits; --split is for a folder in BEIR layout.")
-    shape, numbered, unused = _of_file(source)
+    shape, every, unused = _of_file(source)
     notes: tuple[str, ...] = ()
     if shape == "graded":
-        numbered, notes = _scaled(source, numbered)
-    _require_even(source, numbered)
+        every, notes = _scaled(source, every)
     if unused:
         notes += (f"not used of {source.name}: {', '.join(unused)}",)
-    every = tuple(row for _, row in numbered)
     different = tuple(dict.fromkeys(every))
     file = TrainingFile(role, str(source), source.name, sha256_of(source), len(every))
     # What is measured with stays as it is, so that the figures are those of `seewhy eval`.
@@ -251,29 +249,28 @@ class _Columns:
     """Which columns hold the texts and the score."""
 
     shape: Shape
-    first: str
-    second: str
-    negatives: tuple[str, ...] = ()
-    score: str | None = None
-
-    @property
-    def used(self) -> set[str]:
-        return {self.first, self.second, *self.negatives, self.score or self.first}
+    texts: tuple[str, ...]
+    score: str | None
 
 
-def _of_file(path: Path) -> tuple[Shape, list[tuple[int, Example]], list[str]]:
-    """The shape of a table or of JSON Lines, the rows with their lines, and the columns that were not used."""
+def _of_file(path: Path) -> tuple[Shape, tuple[Example, ...], list[str]]:
+    """The shape of a table or of JSON Lines, its rows, and the columns that were not used."""
     records = _records(path)
     line, names = next(records, (1, {}))
     if not names:
         raise InputError(f"{path} holds no example. {_KNOWN_FORMATS}")
     columns = _columns(path, line, list(names))
+    used = (*columns.texts, columns.score)
     unused: dict[str, None] = {}
-    numbered = []
+    rows = []
     for number, record in records:
-        unused |= dict.fromkeys(name for name in record if name not in columns.used)
-        numbered += [(number, example) for example in _examples(path, number, columns, record)]
-    return columns.shape, numbered, list(unused)
+        unused |= dict.fromkeys(name for name in record if name not in used)
+        texts = tuple(_text(path, number, record.get(name), name) for name in columns.texts)
+        score = 1.0
+        if columns.score is not None:
+            score = _score(path, number, record.get(columns.score), columns.score)
+        rows.append(Example(texts, score))
+    return columns.shape, tuple(rows), list(unused)
 
 
 def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -313,33 +310,17 @@ def _columns(path: Path, line: int, names: Sequence[str]) -> _Columns:
         wrong = f"no examples can be made of what is named here ({listed}). {_KNOWN_FORMATS}"
         raise malformed(path, line, wrong)
     score = named.pop("score", None)
-    first, second = named.values()
-    return _Columns(shape, first, second, negatives, score)
+    return _Columns(shape, (*named.values(), *negatives), score)
 
 
-def _examples(path: Path, line: int, columns: _Columns, record: Mapping[str, Any]) -> Iterator[Example]:
-    """One row; several where a list of passages answers the query."""
-    first = _texts(path, line, record, columns.first, lists=False)[0]
-    seconds = _texts(path, line, record, columns.second, lists=columns.score is None)
-    negatives = [text for name in columns.negatives for text in _texts(path, line, record, name, lists=True)]
-    score = 1.0 if columns.score is None else _score(path, line, record.get(columns.score), columns.score)
-    for second in seconds:
-        yield Example((first, second, *negatives), score)
-
-
-def _texts(path: Path, line: int, record: Mapping[str, Any], name: str, *, lists: bool) -> list[str]:
-    value = record.get(name)
-    texts = value if lists and isinstance(value, list) and value else [value]
-    for text in texts:
-        if not isinstance(text, str):
-            raise malformed(
-                path, line, f'"{name}" must be there and hold a text{" or texts" if lists else ""}.'
-            )
-        if not text.strip():
-            raise malformed(path, line, f'"{name}" is empty.')
-        if _is_broken(text):
-            raise malformed(path, line, f'"{name}" holds half a character (a lone surrogate).')
-    return list(texts)
+def _text(path: Path, line: int, text: Any, name: str) -> str:
+    if not isinstance(text, str):
+        raise malformed(path, line, f'"{name}" must be there and hold a text.')
+    if not text.strip():
+        raise malformed(path, line, f'"{name}" is empty.')
+    if _is_broken(text):
+        raise malformed(path, line, f'"{name}" holds half a character (a lone surrogate).')
+    return text
 
 
 def _is_broken(text: str) -> bool:
@@ -357,11 +338,9 @@ def _score(path: Path, line: int, value: Any, name: str) -> float:
     return score
 
 
-def _scaled(
-    path: Path, numbered: list[tuple[int, Example]]
-) -> tuple[list[tuple[int, Example]], tuple[str, ...]]:
+def _scaled(path: Path, rows: tuple[Example, ...]) -> tuple[tuple[Example, ...], tuple[str, ...]]:
     """Graded rows with their scores between 0 and 1, and what was done to them."""
-    scores = [row.score for _, row in numbered] or [0.0]
+    scores = [row.score for row in rows] or [0.0]
     low, high = min(scores), max(scores)
     if low < 0 or high > _STS_TOP:
         raise InputError(
@@ -369,20 +348,9 @@ def _scaled(
         )
     note = f"scores of {path.name} run from {low:g} to {high:g}: "
     if high <= 1:
-        return numbered, (note + "taken as they are",)
-    scaled = [(line, replace(row, score=row.score / _STS_TOP)) for line, row in numbered]
+        return rows, (note + "taken as they are",)
+    scaled = tuple(replace(row, score=row.score / _STS_TOP) for row in rows)
     return scaled, (f"{note}read as 0 to {_STS_TOP:g} and scaled to 0 to 1",)
-
-
-def _require_even(path: Path, numbered: Sequence[tuple[int, Example]]) -> None:
-    for line, row in numbered:
-        wanted = len(numbered[0][1].texts) - 2
-        if len(row.texts) - 2 != wanted:
-            raise malformed(
-                path,
-                line,
-                f"{len(row.texts) - 2} negatives, but the first row has {wanted}. Give every row as many.",
-            )
 
 
 def _of_beir(folder: Path, role: str, split: str | None) -> Examples:

@@ -183,23 +183,21 @@ def run(job: Job, *, resume: bool, progress: Callable[[Progress], None] | None =
         ModelError: the model cannot be trained, or went astray.
     """
     from search.encoding.loading import load_encoder
-    from search.training.trainer import fit, random_kept, save_model, silent
+    from search.training.trainer import fit, save_model, seeded, silent
 
-    primary = job.measure.primary
     with job.work.held(job.plan, resume) as checkpoint:
-        with silent(), random_kept():
+        with silent(), seeded(job.settings.seed):
             model = load_encoder(job.base.files).to(job.settings.on)
             before = job.measure.figures(model)
             first = job.chooser.score(model)
-            for value in (first, *(figure.mean for figure in before.metrics.values())):
-                require_number(value, primary)
+            require_numbers(first, *(figure.mean for figure in before.metrics.values()))
             began = time.monotonic()
             fitted = fit(model, job, checkpoint=checkpoint, progress=progress)
             seconds = time.monotonic() - began
             after = job.measure.figures(model)
             if not all(math.isfinite(figure.mean) for figure in after.metrics.values()):
                 raise ModelError(
-                    f"{primary} of the trained model is no number: the training has gone astray. "
+                    f"{job.measure.primary} of the trained model is no number: the training has gone astray. "
                     "Begin anew with a lower learning rate: --lr"
                 )
             saved = save_model(model, job.work.result)
@@ -210,19 +208,16 @@ def run(job: Job, *, resume: bool, progress: Callable[[Progress], None] | None =
     return report
 
 
-def require_number(value: float, primary: str) -> None:
+def require_numbers(*values: float) -> None:
     """
     Raises:
         InputError: what was measured before the training is no number, so nothing can be compared with it.
     """
-    if math.isfinite(value):
-        return
-    if primary == "spearman":
+    if not all(map(math.isfinite, values)):
         raise InputError(
             "the model gives all held-out pairs the same cosine, so there is no correlation to measure. "
             "Hold out other examples: --dev FILE"
         )
-    raise InputError(f"{primary} of the held-out data is no number, so nothing can be measured with it.")
 
 
 def _report(

@@ -186,10 +186,16 @@ def silent() -> Iterator[None]:
 
 
 @contextmanager
-def random_kept() -> Iterator[None]:
-    """What the trainer does with its seed is undone: everything random goes on as if nothing had been."""
+def seeded(seed: int) -> Iterator[None]:
+    """Everything random starts from the seed, and afterwards goes on as if nothing had been.
+
+    The trainer has the seed, too; but weights that a model's file lacks, of its pooler say, are drawn before.
+    """
     before = random.getstate(), np.random.get_state()
     with torch.random.fork_rng():
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
         try:
             yield
         finally:

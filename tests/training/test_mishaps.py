@@ -14,7 +14,7 @@ from search import Encoder
 from search.errors import InputError
 from search.training import train
 from search.training.examples import read_examples
-from search.training.run import require_number
+from search.training.run import require_numbers
 from search.training.work import WorkFolder
 from tests.conftest import save_tiny_bert
 from tests.training.conftest import trainable, write_lines, write_pairs
@@ -95,8 +95,8 @@ def test_columns_that_come_later_and_mean_nothing_are_named(tmp_path: Path) -> N
 
 def test_no_number_is_refused_before_the_training() -> None:
     with pytest.raises(InputError, match="all held-out pairs the same cosine"):
-        require_number(float("nan"), "spearman")
-    require_number(0.0, "spearman")
+        require_numbers(0.5, float("nan"))
+    require_numbers(0.0, 0.5)
 
 
 def _questions(path: Path, rows: int = 30, answers: int = 5) -> Path:

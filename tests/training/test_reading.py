@@ -47,14 +47,15 @@ def test_scores_are_never_scaled_by_a_guess(tmp_path: Path) -> None:
 def test_pairs_and_triplets(tmp_path: Path) -> None:
     file = written(tmp_path / "a.csv", "question,answer", 'who,"one, two"', "what,three")
     assert read_examples(file).rows == (Example(("who", "one, two")), Example(("what", "three")))
-    lists = write_lines(
-        tmp_path / "b.jsonl",
-        {"query": "q", "positive": ["a", "b"], "negatives": ["c", "d"]},
-        {"query": "r", "positive": "e", "negatives": ["f", "g"]},
+    found = read_examples(
+        write_lines(
+            tmp_path / "b.jsonl",
+            {"query": "q", "positive": "a", "negative_1": "c", "negative_2": "d"},
+            {"query": "r", "positive": "e", "negative_1": "f", "negative_2": "g"},
+        )
     )
-    found = read_examples(lists)
     assert found.shape == "triplets"
-    assert found.rows[:2] == (Example(("q", "a", "c", "d")), Example(("q", "b", "c", "d")))
+    assert found.rows == (Example(("q", "a", "c", "d")), Example(("r", "e", "f", "g")))
     assert found.columns == ("anchor", "positive", "negative_1", "negative_2")
     plain = written(tmp_path / "c.csv", "sentence1,sentence2", "a,b", "c,d")
     assert read_examples(plain).shape == "pairs"
@@ -104,8 +105,8 @@ def test_a_beir_folder_gives_a_pair_for_each_relevant_document(tmp_path: Path) -
         ("a.jsonl", "\n", "holds no example"),
         (
             "a.jsonl",
-            '{"query": "a", "passage": "b", "negative": ["c", "d"]}\n{"query": "a", "passage": "b", "negative": "c"}\n',
-            "a.jsonl:2: 1 negatives, but the first row has 2",
+            '{"query": "a", "passage": "b", "negative": "c"}\n{"query": "a", "passage": "b"}\n',
+            'a.jsonl:2: "negative" must be there',
         ),
         ("a.txt", "a\n", "in no format that can be trained on"),
     ],
