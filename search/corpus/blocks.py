@@ -22,6 +22,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from search.corpus.files import DOCUMENT_KINDS
+from search.corpus.text import KEPT_LINE
 from search.records.documents import Document, Section
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ _LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has ro
 _MOST_BARE_HEADINGS = 8
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _LONGEST_HEADING = 10  # lines that it could take
 
 # Kinds whose text is what a reader sees, so that a heading is its words and no marks.
@@ -88,7 +88,7 @@ def _end_of_heading(document: Document, section: Section) -> int:
     """Where the text beneath a section's heading starts; `section.start` if no heading begins it."""
     lines: list[str] = []
     if section.trail:
-        for line in islice(_LINE.finditer(document.text, section.start, section.end), _LONGEST_HEADING):
+        for line in islice(KEPT_LINE.finditer(document.text, section.start, section.end), _LONGEST_HEADING):
             lines.append(line[0])
             if _is_heading(lines, section.trail[-1], document.kind):
                 return line.end()

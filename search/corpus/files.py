@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from posixpath import splitext
 
 from search.errors import OptionalDependency
 
@@ -250,13 +251,7 @@ def kind_of(path: str) -> str:
     name = path.rpartition("/")[2].lower()
     if name in _CODE_NAMES:
         return "code"
-    return _KIND_OF_SUFFIX.get(_suffix(name), "text")
-
-
-def _suffix(name: str) -> str:
-    """The last suffix of a name, with its dot; "" for ".bashrc" and "a."."""
-    dot = name.rfind(".")
-    return name[dot:] if 0 < dot < len(name) - 1 else ""
+    return _KIND_OF_SUFFIX.get(splitext(name)[1], "text")
 
 
 def is_secret(name: str) -> bool:
@@ -271,7 +266,7 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
         name: of the file.
         readable: those of DOCUMENT_KINDS whose packages are installed.
     """
-    suffix = _suffix(name.lower())
+    suffix = splitext(name.lower())[1]
     kind = _KIND_OF_SUFFIX.get(suffix)
     if kind in DOCUMENT_KINDS and kind not in readable:
         return Reason.NEEDS_EXTRA, ""

@@ -18,7 +18,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, time
-from itertools import pairwise
 from typing import Any
 
 from search.corpus.files import Reason, file_stem
@@ -26,6 +25,7 @@ from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
+KEPT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 # What str.splitlines, and with it docutils, would take for line ends on top of ours.
 FALSE_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -64,9 +64,7 @@ def kept_lines(text: str) -> list[str]:
         >>> kept_lines("a\\r\\nb\\x0cc")
         ['a\\r\\n', 'b\\x0cc']
     """
-    starts = line_starts(text)
-    bounds = [*starts, len(text)] if starts[-1] < len(text) else starts
-    return [text[first:last] for first, last in pairwise(bounds)]
+    return KEPT_LINE.findall(text)
 
 
 @dataclass(frozen=True)
