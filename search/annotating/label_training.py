@@ -27,7 +27,6 @@ from search.annotating.labelled_examples import (
     embedded,
     gathered,
     macro_f1,
-    same_kind,
 )
 from search.bert.checkpoint import softmax
 from search.bert.labelling import LinearHead
@@ -128,8 +127,8 @@ def train_labels(
     found = gathered(named, place)
     check_classes(found, folds)
     encoder = _encoder(made, model, pooling, offline, engine)
-    from_index = place if made is not None and same_kind(made, encoder) else None
-    known = embedded(found.items, encoder, from_index, truncate=truncate, progress=progress)
+    same = made is not None and not encoder.fingerprint.differences(replace(made, passages=""))
+    known = embedded(found.items, encoder, place if same else None, truncate=truncate, progress=progress)
     report = _report(found, encoder, _judged(found, known.vectors, way, progress), way)
     notes = tuple(_notes(found, known, report))
     training = LabelTraining(name, source, report, known.reused, known.encoded, notes)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.encoding import Encoder, Fingerprint
+from search.encoding import Encoder
 from search.encoding.tokenizer import with_context
 from search.errors import InputError, TextTooLong
 from search.records.predictions import Calibration, CalibrationBin, ClassFigures, Example
@@ -237,11 +237,6 @@ def embedded(
             + ". Shorten it, or take --truncate to read the beginning alone."
         ) from None
     return Embedded(vectors, len(items) - len(missing), len(missing), cut)
-
-
-def same_kind(index: Fingerprint, encoder: Encoder) -> bool:
-    """Whether an index holds the embeddings that an encoder makes."""
-    return not encoder.fingerprint.differences(replace(index, passages=""))
 
 
 _BINS = 10

@@ -72,14 +72,6 @@ class Checkpoint:
         """Most tokens of one input, special ones included."""
         return token_limit(self.files, self.model)
 
-    @property
-    def layers(self) -> int:
-        return int(self.model.config.num_hidden_layers)
-
-    @property
-    def heads(self) -> int:
-        return int(self.model.config.num_attention_heads)
-
     def tokens(self, text: str, text2: str | None = None) -> Tokenization:
         """The tokens of an input that fits the model.
 

@@ -120,8 +120,8 @@ def _shape(checkpoint: Checkpoint) -> ModelShape:
     return ModelShape(
         name=checkpoint.name,
         kind=checkpoint.kind,
-        layers=checkpoint.layers,
-        heads=checkpoint.heads,
+        layers=int(config.num_hidden_layers),
+        heads=int(config.num_attention_heads),
         dimension=int(config.hidden_size),
         vocabulary=int(tables.word_embeddings.num_embeddings),
         positions=int(tables.position_embeddings.num_embeddings),

@@ -26,8 +26,10 @@ _TIMED = 200  # queries that are timed, at most
 _NAMED = 10
 QUERIES = "query has", "queries have"
 _TAKEN = ("per_document",)
-_NUMBERS = ("weight", "min_score", "offset")
-_SWITCHES = ("phrases", "group")
+_KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("weight", "min_score", "offset"), ("a number", (int, float))),
+    **dict.fromkeys(("phrases", "group"), ("true or false", (bool,))),
+}
 
 
 @dataclass(frozen=True)
@@ -181,14 +183,8 @@ def settings_of(asked: Sequence[str | Setting], keywords: Iterable[str]) -> tupl
 
 def _require_fitting(setting: Setting, name: str, value: Any) -> None:
     """Raise InputError for a value of another kind than the keyword takes; null is as if it were not there."""
-    types: tuple[type, ...] = (str,)
-    kind = "a text"
-    if name in _SWITCHES:
-        types, kind = (bool,), "true or false"
-    elif name in _NUMBERS:
-        types, kind = (int, float), "a number"
-    is_switch = isinstance(value, bool)
-    if value is not None and (not isinstance(value, types) or is_switch != (types == (bool,))):
+    kind, types = _KINDS.get(name, ("a text", (str,)))
+    if value is not None and (not isinstance(value, types) or isinstance(value, bool) != (bool in types)):
         raise InputError(f"'{name}' in the setting '{setting.name}' takes {kind}, not {value!r}.")
 
 
