@@ -47,16 +47,11 @@ def explain(
             "--check", help="Cut out the words that count most and encode the rest: does the score fall?"
         ),
     ] = False,
-    cut: Annotated[
-        list[int] | None,
-        typer.Option(metavar="N", min=1, help="Check with N words, not 1, 3 and 5; may be repeated."),
-    ] = None,
 ) -> None:
     """Say why a passage has its score for TEXT, addend by addend.
 
     With --png or --html it goes into that file and nothing is printed, unless --json or --check asks for it.
     """
-    from search.explaining.faithfulness import COUNTS
     from search.render import json, page, picture, why
     from search.render.why import units
 
@@ -66,7 +61,7 @@ def explain(
             f"'{which}' is no hit. Give a rank, such as 1, or a passage as it is listed, such as p812."
         )
     question = parts.question(text)
-    if (check or cut) and not isinstance(question, str):
+    if check and not isinstance(question, str):
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = index.open()
     hit = (
@@ -75,7 +70,7 @@ def explain(
         else opened.hit(question, id_, **ranking.order)
     )
     explanation = opened.explain(question, hit)
-    tested = opened.faithfulness(explanation, counts=cut or COUNTS) if check or cut else None
+    tested = opened.faithfulness(explanation) if check else None
     output.result(
         explanation,
         partial(why.explanation, hit=hit),

@@ -201,7 +201,8 @@ class Explanation:
             else:
                 others[word.kind] = others.get(word.kind, 0.0) + added
         found += [Share(all_of_kind(kind, words.query), kind, 0, 0, added) for kind, added in others.items()]
-        return (*found, *(_term_share(term) for term in self.terms), *self._late_shares(words))
+        found += [Share(term.term, term.kind, term.start, term.end, term.contribution) for term in self.terms]
+        return (*found, *self._late_shares(words))
 
     def _late_shares(self, words: WordMatrices) -> Iterator[Share]:
         """What each word of the query added by the passage words that are most like it."""
@@ -283,10 +284,6 @@ def _by_words(together: ufunc, cells: Matrix, query: Sequence[Word], passage: Se
     rows, columns = [word.tokens[0] for word in query], [word.tokens[0] for word in passage]
     found: Matrix = together.reduceat(together.reduceat(cells, rows, axis=0), columns, axis=1)
     return found
-
-
-def _term_share(term: Term) -> Share:
-    return Share(term.term, term.kind, term.start, term.end, term.contribution)
 
 
 def _is_at(word: Word, place: Occurrence) -> bool:

@@ -162,8 +162,9 @@ def _table(side: _Side, shares: Sequence[Share], *, opened: bool) -> str:
     ]
     rows += [(_name(share), share.kind, share.contribution) for share in shares]
     end = max((abs(value) for _, _, value in rows), default=0.0)
+    remark = {"context": " <small>in title and headings</small>"}
     lines = "".join(
-        f'<tr><th scope="row" class="{kind}">{name}{_remark(kind)}</th>'
+        f'<tr><th scope="row" class="{kind}">{name}{remark.get(kind, "")}</th>'
         f"<td>{signed(value)}</td><td>{bar(value, end)}</td></tr>"
         for name, kind, value in rows
     )
@@ -176,10 +177,6 @@ def _table(side: _Side, shares: Sequence[Share], *, opened: bool) -> str:
 def _name(share: Share) -> str:
     before = {"term": "the word ", "late": "best match of "}.get(share.kind, "")
     return f"{before}{isolated(share.text)}"
-
-
-def _remark(kind: str) -> str:
-    return " <small>in title and headings</small>" if kind == "context" else ""
 
 
 def _panel(side: _Side) -> str:

@@ -51,14 +51,12 @@ def _one(attention: Attention, weights: Matrix, name: str) -> bytes:
     width = max(_MARGIN + left + n * cell + _MARGIN, 6.5)
     notes = _notes(attention, lettering, width, "The deepest colour is the largest weight. ")
     top = _MARGIN + 0.6
-    height = top + n * cell + left + 0.55 + 0.2 * len(notes) + _MARGIN
-    canvas = Canvas(width, height, lettering)
+    canvas = Canvas(width, top + n * cell + left + 0.55, lettering, notes, _MARGIN)
     _head(canvas, attention, name)
     tones = [FAINT if token.special else INK for token in attention.tokens] if shown else []
     block = Block(_MARGIN + left, top, cell, shown, shown, size)
     draw_cells(canvas, block, np.asarray(weights), end, "attention", tones, tones)
     draw_scale(canvas, _MARGIN + left, top + n * cell + left + 0.05, NARROWEST_SCALE, end, "attention")
-    canvas.foot(notes, _MARGIN)
     return canvas.png(name)
 
 
@@ -74,8 +72,8 @@ def _all(attention: Attention) -> bytes:
     more = f"Rows and columns in the order of the tokens: {order}. The colour grows with the square root of a weight. "
     notes = _notes(attention, lettering, width, more)
     top = _MARGIN + 0.85
-    height = top + attention.layers * (side + gap) + 0.55 + 0.2 * len(notes) + _MARGIN
-    canvas = Canvas(width, height, lettering)
+    height = top + attention.layers * (side + gap)
+    canvas = Canvas(width, height + 0.55, lettering, notes, _MARGIN)
     name = EVERY_HEAD.title(attention)
     _head(canvas, attention, name)
     for head in range(attention.heads):
@@ -95,10 +93,7 @@ def _all(attention: Attention) -> bytes:
             axes.set_yticks([])
             for spine in axes.spines.values():
                 spine.set_color(GRID)
-    draw_scale(
-        canvas, _MARGIN + left, top + attention.layers * (side + gap), NARROWEST_SCALE, 1.0, "attention"
-    )
-    canvas.foot(notes, _MARGIN)
+    draw_scale(canvas, _MARGIN + left, height, NARROWEST_SCALE, 1.0, "attention")
     return canvas.png(name)
 
 

@@ -80,15 +80,23 @@ class Lettering:
 
 
 class Canvas:
-    """A figure of a size in inches; x goes right and y down from its top left corner."""
+    """A figure of a size in inches; x goes right and y down from its top left corner.
 
-    def __init__(self, width: float, height: float, lettering: Lettering) -> None:
+    Args:
+        height: without the notes, which are lines below the picture, and the margin below them.
+    """
+
+    def __init__(
+        self, width: float, height: float, lettering: Lettering, notes: Sequence[str], margin: float
+    ) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        self.width, self.height, self.lettering = width, height, lettering
-        self.figure: Figure = Figure(figsize=(width, height), dpi=_DPI, facecolor="white")
+        self.width, self.height, self.lettering = width, height + 0.2 * len(notes) + margin, lettering
+        self.figure: Figure = Figure(figsize=(width, self.height), dpi=_DPI, facecolor="white")
         self._agg = FigureCanvasAgg(self.figure)
+        for i, line in enumerate(notes):
+            self.write(margin, height + 0.2 * i, line, 8.5, color=FAINT)
 
     def axes(self, x: float, y: float, width: float, height: float) -> Axes:
         """Axes at a place, without frame, ticks or labels."""
@@ -109,11 +117,6 @@ class Canvas:
             family=self.lettering.families,
             parse_math=False,
         )
-
-    def foot(self, notes: Sequence[str], margin: float) -> None:
-        """Lines at the bottom of the picture."""
-        for i, line in enumerate(notes):
-            self.write(margin, self.height - margin - 0.2 * (len(notes) - i), line, 8.5, color=FAINT)
 
     def png(self, title: str) -> bytes:
         """The file, with a title for programs that show one."""

@@ -52,7 +52,7 @@ def contexts(cosines: ContextualCosines) -> bytes:
     notes = wrapped(f"{what_was_compared(cosines)} {lettering.note}", width - 2 * _MARGIN)
     top = _MARGIN + 0.3 + 0.22 * len(heads) + 0.15
     tall = max(_HEIGHT, 0.19 * len(names))
-    canvas = Canvas(width, top + tall + 0.6 + 0.2 * len(notes) + _MARGIN, lettering)
+    canvas = Canvas(width, top + tall + 0.6, lettering, notes, _MARGIN)
     title = f"'{cosines.word}' in {len(texts)} contexts, by layer"
     canvas.write(_MARGIN, _MARGIN - 0.1, title, 12, weight="bold")
     for i, line in enumerate(heads):
@@ -78,7 +78,6 @@ def contexts(cosines: ContextualCosines) -> bytes:
     for number, y in apart(ends, 0.19, top + tall):
         label = f"{columns[number][-1]:.2f}  {shown[number]}"
         canvas.write(left + _WIDTH + 0.1, y, label, 9, va="center", color=_TONES[number % len(_TONES)])
-    canvas.foot(notes, _MARGIN)
     return canvas.png(f"{cosines.word} in contexts")
 
 
@@ -108,14 +107,13 @@ def training(done: TrainingReport) -> bytes:
     width = 2 * margin + 2 * (_LEFT + _PANEL) + _GAP
     notes = wrapped(f"{under} {lettering.note}", width - 2 * margin)
     top = margin + 0.65
-    canvas = Canvas(width, top + _PANEL_HEIGHT + 0.6 + 0.2 * len(notes) + margin, lettering)
+    canvas = Canvas(width, top + _PANEL_HEIGHT + 0.6, lettering, notes, margin)
     canvas.write(margin, margin - 0.1, head, 12, weight="bold")
     last = max(point.step for point in (*done.losses, *done.scores))
     _panel(canvas, margin + _LEFT, top, done.losses, last, MINUS, "training loss")
     right = margin + 2 * _LEFT + _PANEL + _GAP
     name = f"{done.primary}, {chosen_by(done)} (dashed: before)"
     _panel(canvas, right, top, done.scores, last, PLUS, name, done.kept)
-    canvas.foot(notes, margin)
     return canvas.png("learning curve")
 
 

@@ -156,8 +156,8 @@ def sentences(similarities: Similarities) -> bytes:
     note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling. {lettering.note}"
     notes = wrapped(note, width - 2 * _MARGIN)
     top = _MARGIN + 0.55
-    height = top + n * cell + 0.4 + 0.5 + 0.2 * (len(legend) + len(notes)) + _MARGIN
-    canvas = Canvas(width, height, lettering)
+    height = top + n * cell + 0.75
+    canvas = Canvas(width, height + 0.2 * len(legend), lettering, notes, _MARGIN)
     canvas.write(_MARGIN, _MARGIN - 0.1, f"{n} x {m} sentences", 12, weight="bold")
     x = _MARGIN + left
     block = Block(x, top, cell, labels if labelled else [], [], _SIZE)
@@ -169,9 +169,8 @@ def sentences(similarities: Similarities) -> bytes:
             )
     y = top + n * cell + 0.2
     draw_scale(canvas, x, y, max(m * cell, NARROWEST_SCALE), 1.0, "cosine")
-    for i, line in enumerate([*legend, *notes]):
-        tone = INK if i < len(legend) else FAINT
-        canvas.write(_MARGIN, y + 0.55 + 0.2 * i, line, 8.5, color=tone)
+    for i, line in enumerate(legend):
+        canvas.write(_MARGIN, height + 0.2 * i, line, 8.5)
     return canvas.png("Cosines of sentences")
 
 
@@ -211,8 +210,7 @@ def explanation(
     notes = _notes(why, shown, lettering, width - 2 * _MARGIN)
     head_height = 0.27 * len(_head(why, hit)) + 0.2
     top = _MARGIN + head_height + 0.4 + _BARS
-    height = top + matrix_height + below + 0.75 + 0.2 * len(notes) + _MARGIN
-    canvas = Canvas(width, height, lettering)
+    canvas = Canvas(width, top + matrix_height + below + 0.75, lettering, notes, _MARGIN)
 
     _draw_head(canvas, why, hit)
     largest = limit or largest_addend(shown.units)
@@ -228,7 +226,6 @@ def explanation(
         draw_cells(canvas, block, cells, end, scale, _tones(rows), _tones(columns))
         draw_scale(canvas, x, below_labels, max(matrix_width, NARROWEST_SCALE), end, scale)
     _draw_sums(canvas, first, top, cell, shown)
-    canvas.foot(notes, _MARGIN)
     return canvas.png(f"Why: {why.query}")
 
 
