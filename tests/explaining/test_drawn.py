@@ -77,7 +77,6 @@ def test_nothing_from_a_file_reaches_the_terminal_raw(colour: bool) -> None:
     [
         ("found", "among the first 10 hits: p12 ranks 1 of 99"),
         ("filtered", "A filter leaves it out"),
-        ("missed", "The approximate search overlooked it"),
     ],
 )
 def test_every_cause_has_its_sentence(cause: str, said: str) -> None:
