@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -40,25 +40,12 @@ class Figures:
     values: Mapping[str, NDArray[np.float64]]
 
 
-class Measure(Protocol):
-    """Held-out data to measure models with."""
-
-    @property
-    def primary(self) -> str:
-        """The metric that checkpoints are compared by."""
-
-    def score(self, model: Any) -> float:
-        """The primary metric alone."""
-
-    def figures(self, model: Any) -> Figures:
-        """Every metric."""
-
-    def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
-        """After less before, of the same data."""
-
-
 class Correlation:
-    """Graded sentences: how well cosines follow the scores, as the STS benchmark has it (Cer et al. 2017)."""
+    """Graded sentences: how well cosines follow the scores, as the STS benchmark has it (Cer et al. 2017).
+
+    Attributes:
+        primary: the metric that checkpoints are compared by, which `score` gives alone.
+    """
 
     primary = "spearman"
 
@@ -149,6 +136,7 @@ class Ranking:
         return Figures({name: mean_of(each, seed=self._seed) for name, each in values.items()}, values)
 
     def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
+        """After less before, of the same queries."""
         return {
             name: mean_of(after.values[name] - each, seed=self._seed) for name, each in before.values.items()
         }
@@ -166,6 +154,10 @@ class Ranking:
                 ranking_values([str(i) for i in best], {str(i): grade for i, grade in grades.items()})
             )
         return {name: np.array([values[name] for values in judged]) for name in _RANKED}
+
+
+Measure: TypeAlias = Correlation | Ranking
+"""Held-out data to measure models with, before and after."""
 
 
 def embeddings(model: Any, texts: list[str], prompt: str = "") -> NDArray[np.float32]:
