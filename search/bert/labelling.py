@@ -392,7 +392,7 @@ class Classifier:
     """
 
     def __init__(self, head: Head) -> None:
-        self._head = head
+        self._head, self.name = head, head.name
         problem = getattr(head.model.config, "problem_type", None)
         self.exclusive = problem != "multi_label_classification"
         self.classes = head.labels
@@ -406,10 +406,6 @@ class Classifier:
                 f"'{head.name}' has two classes of one name, which cannot be told apart. Mend `id2label` in its "
                 "config.json."
             )
-
-    @property
-    def name(self) -> str:
-        return self._head.name
 
     def __call__(self, texts: Sequence[str]) -> list[LabelledText]:
         """The texts' labels, in order; those that do not fit are read in windows."""

@@ -42,7 +42,6 @@ from search.evaluating.dataset import (
     table,
     text_in,
 )
-from search.records.evaluations import Task
 from search.records.predictions import Example
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels"
@@ -66,35 +65,20 @@ def read_dataset(source: Path, *, split: str = "test") -> Dataset:
     Raises:
         InputError: nothing known, or something malformed.
     """
-    found = _task_of(source)
-    if found == "sts":
-        return _sentence_pairs(source)
-    if found == "spans":
-        return _spans(source)
-    if source.is_dir():
-        return read_beir(source, split)
-    return read_questions(source, answered=False).paragraphs if _is_json(source) else _judged_paths(source)
-
-
-def _task_of(source: Path) -> Task:
     if not source.exists():
         raise InputError(f"there is no '{source}'. Name the file or folder that holds the judged data.")
-    if source.is_dir():
-        if is_beir(source):
-            return "retrieval"
-        if (source / _CORPORA).is_dir() and (source / _QUESTIONS).is_file():
-            return "spans"
-    elif _is_json(source):
-        return "retrieval"
-    elif source.suffix.lower() in (".csv", ".tsv", ".tab"):
+    suffix = "" if source.is_dir() else source.suffix.lower()
+    if is_beir(source):
+        return read_beir(source, split)
+    if (source / _CORPORA).is_dir() and (source / _QUESTIONS).is_file():
+        return _spans(source)
+    if suffix == ".json":
+        return read_questions(source, answered=False).paragraphs
+    if suffix in (".csv", ".tsv", ".tab"):
         _, header = next(rows(source, quoted=False), (1, []))
         names = {name.strip().strip('"').lower() for name in header}
-        return "sts" if names.intersection(_PAIR[:2]) else "retrieval"
+        return _sentence_pairs(source) if names.intersection(_PAIR[:2]) else _judged_paths(source)
     raise InputError(f"'{source}' is in no format that can be evaluated on. {_FORMATS}")
-
-
-def _is_json(source: Path) -> bool:
-    return source.suffix.lower() == ".json"
 
 
 def is_beir(folder: Path) -> bool:
