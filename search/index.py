@@ -105,8 +105,11 @@ class Index:
             FingerprintMismatch: the index was made with another model or other settings.
             IndexLocked: another process is writing to the index.
         """
-        from search.indexing.options import asked_for, existing_folder
-        from search.indexing.update import update  # with all that writing needs, which a query does not
+        from search.indexing.update import (
+            asked_for,
+            existing_folder,
+            update,  # with all that writing needs, which a query does not
+        )
 
         root = existing_folder(folder)
         path = place_for(root, index)
@@ -171,8 +174,8 @@ class Index:
             InputError: no such folder.
             IndexDamaged: there is an index, and it cannot be read.
         """
-        from search.indexing.options import earlier, existing_folder, source_of
         from search.indexing.plan import preview
+        from search.indexing.update import earlier, existing_folder, source_of
 
         root = existing_folder(folder)
         path = place_for(root, index)
@@ -189,8 +192,7 @@ class Index:
             InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
             IndexLocked: another process is writing to the index.
         """
-        from search.indexing.options import existing_folder, source_of
-        from search.indexing.update import update
+        from search.indexing.update import existing_folder, source_of, update
 
         meta = read_meta(self.path / DATABASE)
         root = existing_folder(meta["root"])

@@ -23,9 +23,9 @@ from search.records.documents import Annotation, Mention
 from search.records.predictions import FieldCount, LabelledIndex, LabelledText, TagReport, TagTask
 from search.records.reports import Progress
 from search.store.annotating import Annotating, annotating, annotators_of
-from search.store.annotations import CALLED, COMMAND
 from search.store.database import read_meta
 from search.store.layout import DATABASE, find_index
+from search.store.passages import CALLED, COMMAND
 from search.store.sqlite import SQLiteStore
 
 _RULES = 1  # of tags; raised when the same checkpoint would make other annotations

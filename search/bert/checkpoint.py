@@ -34,7 +34,7 @@ from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError, quoted
 from search.records.inspections import Tokenization
-from search.store.annotations import CALLED
+from search.store.passages import CALLED
 
 if TYPE_CHECKING:
     import tokenizers

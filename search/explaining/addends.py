@@ -17,7 +17,7 @@ from search.records.explanations import Occurrence, Term
 from search.records.hits import Hit
 from search.records.tokens import TokenVectors
 from search.store.protocol import StoredPassage
-from search.store.token_vectors import kept
+from search.store.vectors import kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

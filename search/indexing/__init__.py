@@ -1,7 +1,6 @@
 """A folder and an index -> the index of that folder as it is now.
 
-options.py  what it is made with: as asked for, else as before, else the defaults
-update.py   the whole of it, from the lock to the report, and again when files change
+update.py   what it is made with, and the whole of it, from the lock to the report, and again when files change
 run.py      one run, with the lock held
 plan.py     what a walk finds, against what is stored; what a run would do
 batches.py  changed files -> documents and passages, a batch ahead of the model

@@ -28,10 +28,9 @@ from search.store import lexicon, mend
 from search.store.calibration import forget_baseline, renew_baseline
 from search.store.database import connect_to_write, read_meta, translated
 from search.store.derived import named_file
-from search.store.files import DATABASE, delete_leftovers
+from search.store.files import DATABASE, delete_leftovers, writer_lock
 from search.store.health import Examination, lenient
 from search.store.layout import is_index
-from search.store.lock import writer_lock
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Writer
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile
@@ -17,34 +17,17 @@ from search.indexing.batches import batches_ahead
 from search.indexing.plan import compare, nothing_to_index
 from search.records.documents import Passage
 from search.records.reports import Progress, Report
-from search.store import token_vectors
-from search.store.annotations import annotators, way_on
 from search.store.calibration import renew_baseline
 from search.store.checksums import content_key
 from search.store.database import all_meta, one_meta
 from search.store.faiss_file import is_whole, next_generation, write_file
-from search.store.passages import counts, skipped_groups, stored_files, tokens_beyond
+from search.store.passages import annotators, counts, skipped_groups, stored_files, tokens_beyond, way_on
 from search.store.settings import PassageSettings, Source
-from search.store.vectors import read_ann
+from search.store.vectors import missing_token_vectors, read_ann
 from search.store.writer import Work, Writer, as_blob
 
+_REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "encoded_tokens", "reused")
 _REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew
-
-
-@dataclass
-class _Counts:
-    added: int = 0
-    changed: int = 0
-    renamed: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    documents: int = 0
-    passages: int = 0
-    encoded: int = 0
-    encoded_tokens: int = 0
-    reused: int = 0
-    done_bytes: int = 0
-    total_bytes: int = 0
 
 
 class Run:
@@ -69,7 +52,7 @@ class Run:
         self.settings = settings
         self.source = source
         self.progress = progress
-        self.counts = _Counts()
+        self.counts: Counter[str] = Counter()
         self.renamed: set[str] = set()  # paths that are gone because the file has another one now
         self.max_tokens = encoder.max_tokens - _prompt_tokens(encoder)
 
@@ -77,8 +60,8 @@ class Run:
         self._claim()
         self.writer.renew_lexicon()
         plan = compare(stored_files(self.connection), files, skipped, verify=verify)
-        self.counts.unchanged = plan.unchanged
-        self.counts.total_bytes = sum(file.size for file, _ in plan.changed)
+        self.counts["unchanged"] = plan.unchanged
+        self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
         if plan.changed:
             batches = batches_ahead(self.database, plan, self._cutter(), self.source)
             with closing(batches):  # at once, also when this is left by Ctrl-C
@@ -86,7 +69,7 @@ class Run:
                     self._commit(batch)
         if removed := [path for path in plan.gone if path not in self.renamed]:
             self.writer.remove(removed)
-            self.counts.removed = len(removed)
+            self.counts["removed"] = len(removed)
         if not one_meta(self.connection, "passages"):
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
@@ -100,7 +83,7 @@ class Run:
         else:
             self.writer.drop_token_vectors()
         facts = {"updated": time.strftime("%Y-%m-%d %H:%M:%S"), "complete": True}
-        if self.counts.encoded:
+        if self.counts["encoded"]:
             facts["engine"] = self.encoder.runs_on
         self.writer.finish(skipped, **facts)
         return self._report()
@@ -137,7 +120,7 @@ class Run:
         """Encode what is new in a batch, store it, count it."""
         same = [work for work in batch if work.outcome == "same bytes"]
         everything, batch = batch, [work for work in batch if work.outcome != "same bytes"]
-        self.counts.unchanged += sum(bool(work.records) for work in same)
+        self.counts["unchanged"] += sum(bool(work.records) for work in same)
         if same:
             self.writer.touch(work.file for work in same)
         passages = [p for work in batch for _, found in work.documents for p in found]
@@ -158,17 +141,15 @@ class Run:
         if batch:
             self.writer.store(batch, vectors)
         self.renamed.update(work.renamed_from for work in batch if work.renamed_from is not None)
-        self.counts.encoded += len(new)
-        self.counts.encoded_tokens += n_tokens
-        self.counts.reused += len(passages) - len(new)
-        self.counts.documents += sum(len(work.documents) for work in batch)
-        self.counts.passages += len(passages)
-        self.counts.done_bytes += size
-        for work in batch:
-            self.counts.added += work.outcome == "added"
-            self.counts.changed += work.outcome == "changed"
-            self.counts.renamed += work.outcome == "renamed"
-            self.counts.unchanged += work.outcome == "unchanged"
+        self.counts.update(
+            encoded=len(new),
+            encoded_tokens=n_tokens,
+            reused=len(passages) - len(new),
+            documents=sum(len(work.documents) for work in batch),
+            passages=len(passages),
+            done_bytes=size,
+        )
+        self.counts.update(work.outcome for work in batch)
         self._tell("reading")
 
     def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
@@ -176,11 +157,11 @@ class Run:
             self.progress(
                 Progress(
                     stage=stage,
-                    done=int(self.counts.done_bytes + more_bytes),
-                    total=self.counts.total_bytes,
-                    documents=self.counts.documents,
-                    passages=self.counts.passages + passages,
-                    tokens=self.counts.encoded_tokens + tokens,
+                    done=int(self.counts["done_bytes"] + more_bytes),
+                    total=self.counts["total_bytes"],
+                    documents=self.counts["documents"],
+                    passages=self.counts["passages"] + passages,
+                    tokens=self.counts["encoded_tokens"] + tokens,
                 )
             )
 
@@ -189,26 +170,19 @@ class Run:
         return Report(
             folder=str(self.folder),
             index=str(self.index),
-            added=self.counts.added,
-            changed=self.counts.changed,
-            renamed=self.counts.renamed,
-            removed=self.counts.removed,
-            unchanged=self.counts.unchanged,
             documents=n_documents,
             passages=n_passages,
             tokens=n_tokens,
-            encoded=self.counts.encoded,
-            encoded_tokens=self.counts.encoded_tokens,
-            reused=self.counts.reused,
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
             notes=(*self.encoder.notes, *self._annotations_that_lack()),
+            **{name: self.counts[name] for name in _REPORTED},
         )
 
     def _annotations_that_lack(self) -> Iterator[str]:
         """What is to be said of passages that are new to annotators, once for a run that stored some."""
-        if self.counts.passages:
+        if self.counts["passages"]:
             for one in annotators(self.connection):
                 if not one.complete:
                     way = way_on(one, self.index)
@@ -231,7 +205,7 @@ def renew_token_vectors(
     writer: Writer, encoder: Encoder, progress: Callable[[Progress], None] | None
 ) -> None:
     """Encode the tokens of the passages that have no token vectors."""
-    for rows, done, total in token_vectors.missing(writer.connection, encoder):
+    for rows, done, total in missing_token_vectors(writer.connection, encoder):
         writer.put_token_vectors(rows)
         if progress:
             progress(Progress("token vectors of", done, total, passages=done))

@@ -31,7 +31,7 @@ from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order
 from search.records.tokens import TokenVectors
 from search.store.protocol import StoredPassage
-from search.store.token_vectors import kept, unit_rows
+from search.store.vectors import kept, unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Writing annotations (annotations.py): in batches, each in one short transaction.
+"""Writing annotations (read in passages.py): in batches, each in one short transaction.
 
 The writer's lock is held for the whole run and no transaction is open while a model works. A run that was killed goes
 on where it was, and annotations of different making are never mixed.
@@ -18,14 +18,13 @@ import numpy as np
 
 from search.errors import InputError
 from search.records.documents import BUILT_IN_FIELDS, Annotation, Annotator
-from search.store.annotations import COMMAND, NOT_COMPARED, annotators, lacking
 from search.store.checksums import with_checksum
 from search.store.database import connect_to_write, meta_of, one_meta, reading, translated
+from search.store.files import writer_lock
 from search.store.layout import DATABASE
-from search.store.lock import writer_lock
-from search.store.passages import stored_passages
+from search.store.passages import COMMAND, NOT_COMPARED, annotators, lacking, stored_passages
 from search.store.protocol import StoredPassage
-from search.store.vectors import embeddings_of
+from search.store.vectors import embeddings
 from search.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class Annotating:
     def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """The embeddings of the passages in `todo`, as blocks of (ids, (n, d)); no transaction is open between two."""
         dimension = int(one_meta(self.connection, "fingerprint")["dimension"])
-        return embeddings_of(self.connection, dimension, np.array(self.todo, dtype=np.int64))
+        return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
     def put(self, found: Sequence[Annotation]) -> None:
         """Store annotations, one for each passage that was looked at, with values or without: one transaction.

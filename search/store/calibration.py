@@ -38,8 +38,7 @@ from search.errors import IndexDamaged
 from search.records.reports import RandomPairs
 from search.store.checksums import COVERED, covered, require, row_checksum
 from search.store.database import one_meta
-from search.store.lexicon import Lexicon
-from search.store.postings import summed
+from search.store.lexicon import Lexicon, summed
 from search.store.terms import TOKENIZER, words
 from search.store.vectors import embeddings
 

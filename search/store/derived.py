@@ -20,8 +20,7 @@ from search.store import lexicon
 from search.store.calibration import read_baseline
 from search.store.database import one_meta
 from search.store.faiss_file import LoadedVectors
-from search.store.files import leftovers
-from search.store.lock import is_being_written
+from search.store.files import is_being_written, leftovers
 from search.store.vectors import read_ann
 
 _ROWS_AT_ONCE = 2048

@@ -1,17 +1,25 @@
-"""The files of an index: their names, and the only way in which they are deleted.
+"""The files of an index: their names, the only way in which they are deleted, and the lock of its writer.
 
 An index may lie in a folder that somebody else can write to. So no name in it is followed where it is a link, and
 nothing is deleted but files of exactly the names that this program writes, one by one; never a whole tree.
+
+One writer at a time: the lock is the operating system's, and ends with the process that holds it, however that dies.
+Beside it lies a note of who holds it, for the message that a second writer gets.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import re
 import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from search.errors import IndexDamaged
+from search.errors import IndexDamaged, IndexLocked
 
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
@@ -129,3 +137,61 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
     except OSError:  # others have something in it, or it is not there
         return
+
+
+@contextmanager
+def writer_lock(index: Path) -> Iterator[None]:
+    """Hold the index for writing.
+
+    Raises:
+        IndexLocked: another process does; the message says which, and since when.
+        IndexDamaged: a name in it is a link.
+    """
+    from filelock import FileLock, Timeout
+
+    require_own_names(index)
+
+    lock = FileLock(index / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise IndexLocked(
+            f"{_holder(index)} is writing to the index in '{index}'. Try again when it is done."
+        ) from None
+    try:
+        note = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+        (index / HOLDER).write_text(json.dumps(note), encoding="utf-8")
+        yield
+    finally:
+        with suppress(OSError):  # left behind it does no harm
+            (index / HOLDER).unlink()
+        lock.release()
+
+
+def is_being_written(index: Path) -> bool:
+    """Whether a run is under way.
+
+    Where no writer left its name there is none, and nothing is touched. Otherwise the lock is tried for a
+    moment, because the name outlives a writer that was killed.
+    """
+    from filelock import FileLock, Timeout
+
+    if not (is_own_file(index / HOLDER) and is_own_file(index / LOCK)):
+        return False
+    lock = FileLock(index / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    except OSError:  # no right to write there, as in an index on a read-only drive
+        return False
+    lock.release()
+    return False
+
+
+def _holder(index: Path) -> str:
+    try:
+        note = json.loads((index / HOLDER).read_text(encoding="utf-8"))
+        return f"process {note['pid']} on {note['host']} (since {note['since']})"
+    except (OSError, ValueError, KeyError):
+        return "another process"

@@ -6,7 +6,7 @@ cannot do it: its lower() and LIKE know the letters of ASCII alone, and its JSON
 of its name, round long numbers, and take no text of a CSV file for a number or date. What was typed is never part of
 the SQL.
 
-A field of the metadata may also be one that an annotator gives to passages (`search.store.annotations`): then the
+A field of the metadata may also be one that an annotator gives to passages (`search.store.passages`): then the
 document's values and the passage's count alike.
 """
 
@@ -28,7 +28,6 @@ import numpy as np
 from search.corpus.patterns import Patterns
 from search.errors import IndexDamaged
 from search.records.documents import BUILT_IN_FIELDS, Annotator
-from search.store.annotations import annotators, way_on
 from search.store.conditions import (
     ORDERS,
     Comparison,
@@ -45,6 +44,7 @@ from search.store.conditions import (
     folded,
     wrong,
 )
+from search.store.passages import annotators, way_on
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

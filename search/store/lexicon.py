@@ -3,6 +3,8 @@
 The table keeps no text, so a passage is taken out of it by the text that was put in. It has a seal in `meta`: what it
 was made with, and a name for its present state. A reader trusts a table that has one; where there is none, or one of
 other rules, the table is made anew in memory, from the passages. `seewhy check` compares every word.
+
+What FTS5 says of single terms is kept for as long as the words of an index stay as they are.
 """
 
 from __future__ import annotations
@@ -10,17 +12,28 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from search.errors import IndexDamaged, SearchError
 from search.store.checksums import COVERED, covered, require, row_checksum
 from search.store.database import one_meta, put_meta
-from search.store.postings import KeptTerms, Postings
 from search.store.terms import RULES, TOKENIZER, Stemmer, Term, indexable, words
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    _Ranked: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
+
+
+_Found = TypeVar("_Found", "Postings", int)
 
 _KEY = "lexicon"
 _ROWS = np.dtype([("id", np.int64), ("score", np.float64)])
@@ -174,7 +187,7 @@ class Lexicon:
         if not terms:
             return []
         with self._table(connection) as table:
-            return [self._count(table, term) if term.stems else 0 for term in terms]
+            return [self._kept_or_asked(term, table, table.count) if term.stems else 0 for term in terms]
 
     def postings(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[Postings]:
         """For each term the passages that have it, and what it adds to their BM25, which is a sum over terms.
@@ -185,7 +198,7 @@ class Lexicon:
         if not terms:
             return []
         with self._table(connection) as table:
-            return [self._postings(table, term) for term in terms]
+            return [self._kept_or_asked(term, table, table.postings) for term in terms]
 
     @contextmanager
     def _table(self, connection: sqlite3.Connection) -> Iterator[_Table]:
@@ -209,20 +222,13 @@ class Lexicon:
             self._substitute, self._substituted = made, of
         return self._substitute
 
-    def _postings(self, table: _Table, term: Term) -> Postings:
-        found = self._kept.postings(table.seal, term.expression) if table.seal else None
+    def _kept_or_asked(self, term: Term, table: _Table, ask: Callable[[Term], _Found]) -> _Found:
+        """What FTS5 says of a term, if need be."""
+        key = (ask.__name__, term.expression)
+        found = self._kept.get(table.seal, key)
         if found is None:
-            found = table.postings(term)
-            if table.seal:
-                self._kept.keep(table.seal, term.expression, found)
-        return found
-
-    def _count(self, table: _Table, term: Term) -> int:
-        found = self._kept.count(table.seal, term.expression) if table.seal else None
-        if found is None:
-            found = table.count(term)
-            if table.seal:
-                self._kept.keep(table.seal, term.expression, found)
+            found = ask(term)
+            self._kept.keep(table.seal, key, found)
         return found
 
 
@@ -254,3 +260,114 @@ class _Table:
             sql, value = "SELECT count(*) FROM lexicon WHERE lexicon MATCH ?", term.expression
         row = self.connection.execute(sql, (value,)).fetchone()
         return int(row[0]) if row else 0
+
+
+_MOST = 2_000_000  # entries of 16 bytes
+_EACH = 30  # entries that a term takes besides
+
+
+@dataclass(frozen=True, eq=False)
+class Postings:
+    """The passages that have a term.
+
+    Attributes:
+        ids: (n,) increasing.
+        scores: (n,) float64, what the term adds to the BM25 of each.
+    """
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+    def at(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(n,) the scores of passages, in their order; 0 for those that do not have the term."""
+        if not len(self.ids):
+            return np.zeros(len(passages))
+        places = np.minimum(np.searchsorted(self.ids, passages), len(self.ids) - 1)
+        return np.where(self.ids[places] == passages, self.scores[places], 0.0)
+
+    def among(self, passages: NDArray[np.int64]) -> Postings:
+        """Those of some passages, by increasing ids."""
+        kept = np.isin(self.ids, passages, assume_unique=True)
+        return Postings(self.ids[kept], self.scores[kept])
+
+
+def summed(terms: Sequence[Postings]) -> Postings:
+    """The passages that have any of the terms, each with the sum of what these add, in their order."""
+    if not terms:
+        return Postings(np.empty(0, dtype=np.int64), np.empty(0))
+    ids, places = np.unique(np.concatenate([term.ids for term in terms]), return_inverse=True)
+    scores = np.bincount(places, np.concatenate([term.scores for term in terms]), len(ids))
+    return Postings(ids, scores.astype(np.float64, copy=False))
+
+
+class Matches:
+    """The passages that have any of some terms; see `search.store.protocol.Matches`."""
+
+    def __init__(self, terms: Sequence[Postings]) -> None:
+        self._terms = terms
+        self._sum = summed(terms)
+        self.highest = float(self._sum.scores.max()) if len(self._sum.ids) else 1.0
+        self._parts = self._sum.scores / self.highest
+
+    def best(self, n: int, among: NDArray[np.int64] | None = None) -> _Ranked:
+        ids, parts = self._chosen(-np.inf, among)
+        first = np.lexsort((ids, -parts))[:n]
+        return ids[first], parts[first]
+
+    def at_least(self, part: float, among: NDArray[np.int64] | None = None) -> _Ranked:
+        return self._chosen(part, among)
+
+    def parts(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
+        return self._sum.at(passages) / self.highest
+
+    def addends(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
+        columns = [term.at(passages) for term in self._terms]
+        return np.array(columns).reshape(len(columns), len(passages)).T / self.highest
+
+    def _chosen(self, part: float, among: NDArray[np.int64] | None) -> _Ranked:
+        chosen = self._parts >= part
+        if among is not None:
+            chosen[chosen] = np.isin(self._sum.ids[chosen], among)
+        return self._sum.ids[chosen], self._parts[chosen]
+
+
+@dataclass(eq=False)
+class KeptTerms:
+    """What FTS5 says of single terms, of one state of the words. Safe between threads.
+
+    BM25 is a sum over terms, so a term that was asked for once need not be asked for again: a process that answers many
+    queries asks FTS5 only for what is new in each. Common terms, which cost the most, are soon all there. What was not
+    asked for longest is dropped where there are more than `most` entries in all.
+    """
+
+    most: int = _MOST
+    _state: Hashable = None
+    _values: OrderedDict[tuple[str, str], Any] = field(default_factory=OrderedDict)
+    _held: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, state: Hashable, key: tuple[str, str]) -> Any:
+        """What is kept for a question and a term; None for nothing."""
+        with self._lock:
+            if state != self._state or key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key]
+
+    def keep(self, state: Hashable, key: tuple[str, str], value: Postings | int) -> None:
+        """Keep an answer; that of a state without a name is good for this once."""
+        if state is None or _entries(value) > self.most + _EACH:
+            return
+        with self._lock:
+            if state != self._state:
+                self._state, self._held = state, 0
+                self._values.clear()
+            if key not in self._values:
+                self._values[key] = value
+                self._held += _entries(value)
+            while self._held > self.most:
+                self._held -= _entries(self._values.popitem(last=False)[1])
+
+
+def _entries(value: Postings | int) -> int:
+    return _EACH + (len(value.ids) if isinstance(value, Postings) else 0)

@@ -1,4 +1,9 @@
-"""Passages as they are stored, what a path means, and what an index is and holds; all within a transaction."""
+"""Passages as they are stored, what a path means, what an index is and holds; all within a transaction.
+
+*Annotations* are what models have said of passages, so that filters can ask for it. An annotator is a name, what made
+its annotations, and the fields that they have. It has at most one annotation for each passage; a passage without one
+has not been looked at yet, as after an update. Annotations go when their passage goes. annotating.py writes them.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.encoding.fingerprint import Fingerprint
-from search.errors import IndexDamaged, InputError
+from search.errors import IndexDamaged, InputError, quoted
+from search.records.documents import Annotation, Annotator, Mention
 from search.records.reports import SkippedGroup, Status
-from search.store.annotations import annotators, values_by_passage
 from search.store.calibration import LoadedBaseline
 from search.store.checksums import COVERED, content_key, covered, require
 from search.store.database import meta_of, one_meta
@@ -25,6 +30,7 @@ from search.store.vectors import read_ann
 
 if TYPE_CHECKING:
     from search.corpus import Skipped
+
 
 _EXAMPLES = 5
 _PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
@@ -39,20 +45,6 @@ class FileState:
     inode: int
     sha256: str | None
     status: str
-
-
-def one_passage(connection: sqlite3.Connection, id_: int) -> StoredPassage:
-    """A passage by its id, within a transaction.
-
-    Raises:
-        InputError: the index has no passage of that id.
-    """
-    found = stored_passages(connection, [id_])
-    if id_ not in found:
-        raise InputError(
-            f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
-        )
-    return found[id_]
 
 
 def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Status:
@@ -149,22 +141,14 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
                 f"the embedding of passage {mine['id']} belongs to another text. Mend it with: seewhy repair"
             )
         name = os.fsdecode(file["path"])
-        found[mine["id"]] = StoredPassage(
-            id=mine["id"],
-            path=os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
-            document=f"{name}#{document['record']}" if document["record"] else name,
-            title=document["title"],
-            heading=mine["heading"],
-            context=mine["context"],
-            text=mine["text"],
-            start=mine["start"],
-            end=mine["end"],
-            line_start=mine["line_start"],
-            line_end=mine["line_end"],
-            metadata=json.loads(document["metadata"]),
-            page=mine["page"],
-            annotations=annotated.get(mine["id"], {}),
-        )
+        del mine["n_tokens"]
+        found[mine["id"]] = StoredPassage(**mine | {
+            "path": os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
+            "document": f"{name}#{document['record']}" if document["record"] else name,
+            "title": document["title"],
+            "metadata": json.loads(document["metadata"]),
+            "annotations": annotated.get(mine["id"], {}),
+        })  # fmt: skip
     return found
 
 
@@ -281,3 +265,116 @@ def _rows(connection: sqlite3.Connection, place: Place) -> list[tuple[int, int, 
            WHERE path = ? AND (? IS NULL OR record = ?) ORDER BY passages.id""",
         (os.fsencode(place.name or ""), place.record, place.record),
     ).fetchall()
+
+
+# Of `made_with`: said to people, not compared.
+COMMAND = "command"
+CALLED = "called"  # the name of what made them, which may be a folder that was moved
+NOT_COMPARED = (COMMAND, CALLED)
+
+
+def annotators(connection: sqlite3.Connection) -> list[Annotator]:
+    """Those that an index has, by name, within a transaction.
+
+    Raises:
+        IndexDamaged: a row is damaged.
+    """
+    rows = connection.execute(
+        f"SELECT {covered('annotators')}, checksum FROM annotators ORDER BY name"
+    ).fetchall()
+    if not rows:
+        return []
+    total = int(one_meta(connection, "passages"))
+    found = []
+    for *values, checksum in rows:
+        require("annotators", values, checksum)
+        name, made_with, fields = values
+        (done,) = connection.execute(
+            "SELECT count(*) FROM annotations WHERE annotator = ?", (name,)
+        ).fetchone()
+        found.append(Annotator(name, json.loads(made_with), tuple(json.loads(fields)), done, total))
+    return found
+
+
+def annotations_of(
+    connection: sqlite3.Connection, passages: Sequence[int], annotator: str | None = None
+) -> dict[int, list[Annotation]]:
+    """The annotations of passages that have any, in the order of the annotators' names, within a transaction.
+
+    Raises:
+        IndexDamaged: a row is damaged.
+    """
+    found: dict[int, list[Annotation]] = {}
+    for row in _annotation_rows(connection, passages, annotator):
+        annotation = _annotation(*row)
+        found.setdefault(annotation.passage_id, []).append(annotation)
+    return found
+
+
+def values_by_passage(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """field -> value of each of the passages that has any annotation; quicker than with all spans.
+
+    No two annotators have a field in common.
+
+    Raises:
+        IndexDamaged: a row is damaged.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for passage, annotator, values, spans, checksum in _annotation_rows(connection, passages):
+        require("annotations", (passage, annotator, values, spans), checksum)
+        found.setdefault(passage, {}).update(json.loads(values))
+    return found
+
+
+def _annotation_rows(
+    connection: sqlite3.Connection, passages: Sequence[int], annotator: str | None = None
+) -> Iterable[tuple[int, str, str, str, int]]:
+    """Annotations with their checksums, by passage and annotator; without annotators one look at an empty table."""
+    if connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
+        return ()
+    return connection.execute(
+        f"""SELECT {covered("annotations")}, checksum FROM annotations
+            WHERE passage IN (SELECT value FROM json_each(?)) AND annotator = coalesce(?, annotator)
+            ORDER BY passage, annotator""",
+        (json.dumps(list(passages)), annotator),
+    )
+
+
+def each_annotation(connection: sqlite3.Connection, annotator: str) -> Iterator[Annotation]:
+    """All annotations of an annotator, by passage, within a transaction.
+
+    Raises:
+        IndexDamaged: a row is damaged.
+    """
+    rows = connection.execute(
+        f"SELECT {covered('annotations')}, checksum FROM annotations WHERE annotator = ? ORDER BY passage",
+        (annotator,),
+    )
+    return (_annotation(*row) for row in rows)
+
+
+def _annotation(passage: int, annotator: str, values: str, spans: str, checksum: int) -> Annotation:
+    require("annotations", (passage, annotator, values, spans), checksum)
+    return Annotation(passage, json.loads(values), tuple(Mention(**span) for span in json.loads(spans)))
+
+
+def lacking(connection: sqlite3.Connection, annotator: str) -> list[int]:
+    """The ids of the passages that an annotator has not looked at, increasing."""
+    rows = connection.execute(
+        """SELECT id FROM passages LEFT JOIN annotations ON passage = id AND annotator = ?
+           WHERE passage IS NULL ORDER BY id""",
+        (annotator,),
+    )
+    return [row[0] for row in rows]
+
+
+def way_on(annotator: Annotator, index: Path | None = None) -> str:
+    """The command that annotates what lacks an annotation, as far as it is known.
+
+    Args:
+        index: to be named in it; None where that is done elsewhere.
+    """
+    command = annotator.made_with.get(COMMAND)
+    if not command:
+        return "the command that made them"
+    return f"{command} --index {quoted(index)}" if index else str(command)

@@ -110,7 +110,6 @@ class Store(Protocol):
     @property
     def path(self) -> Path:
         """The folder of what the index keeps on this machine; nothing in it is indexed."""
-        ...
 
     def reading(self) -> AbstractContextManager[Snapshot]:
         """One state of the index, the newest there is.
@@ -118,7 +117,6 @@ class Store(Protocol):
         Raises:
             IndexNotFound, IndexOutdated, IndexDamaged: it cannot be read.
         """
-        ...
 
     @property
     def problems(self) -> Sequence[str]:
@@ -126,7 +124,6 @@ class Store(Protocol):
 
         Sentences, each of which ends with the command that helps.
         """
-        ...
 
 
 class Snapshot(Protocol):
@@ -137,22 +134,18 @@ class Snapshot(Protocol):
     @property
     def passage_count(self) -> int:
         """How many passages there are."""
-        ...
 
     @property
     def fingerprint(self) -> Fingerprint:
         """What the embeddings were made with; among others their dimension."""
-        ...
 
     @property
     def root(self) -> Path:
         """The folder that was indexed."""
-        ...
 
     @property
     def source(self) -> Source:
         """Which of its files are indexed, and how records are read."""
-        ...
 
     def status(self, weight: float) -> Status:
         """What the index is and holds, as `Index.status` says it.
@@ -160,7 +153,6 @@ class Snapshot(Protocol):
         Args:
             weight: what the cosine counts in the scores of random pairs.
         """
-        ...
 
     # Meaning
 
@@ -174,55 +166,43 @@ class Snapshot(Protocol):
             k: at least 1; fewer come back only if there are fewer passages.
             among: ids of the passages to choose from; None for all.
         """
-        ...
 
     def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
         """(n,) the cosines of passages that are there, in their order: the same numbers as in `nearest`."""
-        ...
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
         """(n, d) of passages that are there, in their order; unit length."""
-        ...
 
     def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
         """All embeddings, or those of some passages, as blocks of (ids, (n, d)) by increasing ids."""
-        ...
 
     def embedding_of(self, context: str, text: str) -> NDArray[np.float32] | None:
         """(d,) of a passage with exactly this context and text; None where there is none."""
-        ...
 
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """(tokens, d) rows of length 1, of those of the passages that have them."""
-        ...
 
     # Words
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         """The words of a query, each once, in order; with `phrases` what stands in double quotes is one term."""
-        ...
 
     def words(self, text: str) -> list[Term]:
         """All words of a text, in order; one that is never looked for has no stems."""
-        ...
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
         """In how many passages each term is."""
-        ...
 
     def telling(self, terms: Sequence[Term]) -> list[Term]:
         """Those that tell passages apart: in some, and in no more than half of them; else all that are in any."""
-        ...
 
     def matches(self, terms: Sequence[Term]) -> Matches:
         """The passages that have any of the terms, by BM25."""
-        ...
 
     # Passages and documents
 
     def ids(self) -> Ids:
         """Of all passages."""
-        ...
 
     def passing(self, where: Where | None) -> Ids | None:
         """Of the passages that pass a filter; None for no filter.
@@ -230,26 +210,21 @@ class Snapshot(Protocol):
         Raises:
             InputError: it names a field that nothing has, or orders one by what none of its values is.
         """
-        ...
 
     def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
         """Those of the passages that are there, by id."""
-        ...
 
     def passage(self, id_: int) -> StoredPassage:
         """
         Raises:
             InputError: there is no passage of that id.
         """
-        ...
 
     def documents(self, passages: Sequence[int]) -> dict[int, int]:
         """Passage id -> a number of its document, of those of the passages that are there."""
-        ...
 
     def siblings(self, passages: Sequence[int]) -> dict[int, int]:
         """As `documents`, of all passages of the same documents, by increasing ids."""
-        ...
 
     def place(self, what: str | Path) -> Place:
         """What a path means: a document, a record or a line, with the ids of its passages.
@@ -257,37 +232,29 @@ class Snapshot(Protocol):
         Raises:
             InputError: it is a folder, or no passage is at that line.
         """
-        ...
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Context and text of every passage, by increasing ids."""
-        ...
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         """What each document says of itself."""
-        ...
 
     def file_of(self, passage: int) -> StoredFile | None:
         """The file that a passage is of; None where there is no such passage."""
-        ...
 
     # What is known besides
 
     def annotators(self) -> Sequence[Annotator]:
         """Who gave annotations to passages, by name."""
-        ...
 
     def annotations(self, passages: Sequence[int]) -> Mapping[int, Sequence[Annotation]]:
         """What annotators say of those of the passages that they have said something of."""
-        ...
 
     def annotations_by(self, annotator: str) -> Iterator[Annotation]:
         """All that one annotator says, by increasing ids of passages."""
-        ...
 
     def random_pairs(self) -> Baseline | None:
         """What random pairs of a query and a passage score; None where nobody measured it."""
-        ...
 
 
 class Matches(Protocol):
@@ -301,20 +268,15 @@ class Matches(Protocol):
     @property
     def highest(self) -> float:
         """The highest BM25 of all passages, with or without a filter; 1 where no passage has a term."""
-        ...
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """Ids and parts of the n best, best first; equal ones in the order of ids."""
-        ...
 
     def at_least(self, part: float, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """Ids, increasing, and parts of all that have at least this part."""
-        ...
 
     def parts(self, passages: Ids) -> NDArray[np.float64]:
         """(n,) of passages, in their order; 0 for those that have no term."""
-        ...
 
     def addends(self, passages: Ids) -> NDArray[np.float64]:
         """(n, terms) what each term adds to the part of a passage; a row sums to it."""
-        ...

@@ -17,17 +17,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
-from search.errors import IndexDamaged
-from search.store import token_vectors
-from search.store.annotations import annotations_of, annotators, each_annotation
+from search.errors import IndexDamaged, InputError
 from search.store.calibration import Baseline, LoadedBaseline
 from search.store.checksums import content_key
 from search.store.database import Reader, one_meta
 from search.store.faiss_file import LoadedVectors
 from search.store.layout import DATABASE
-from search.store.lexicon import Lexicon
-from search.store.passages import one_passage, place_of, status_of, stored_passages
-from search.store.postings import Matches
+from search.store.lexicon import Lexicon, Matches
+from search.store.passages import (
+    annotations_of,
+    annotators,
+    each_annotation,
+    place_of,
+    status_of,
+    stored_passages,
+)
 from search.store.protocol import Place, StoredFile, StoredPassage
 from search.store.settings import Source
 from search.store.terms import Term
@@ -36,10 +40,10 @@ from search.store.vectors import (
     best,
     count_after,
     embeddings,
-    embeddings_of,
     is_stored,
     nearest_of,
     read_ann,
+    token_vectors_of,
     without_deleted,
 )
 
@@ -151,7 +155,7 @@ class SQLiteSnapshot:
         if among is None:
             newer = embeddings(connection, len(query), after)
         else:
-            newer = embeddings_of(connection, len(query), among[among > after])
+            newer = embeddings(connection, len(query), among=among[among > after])
             in_file += count_after(connection, after)
         for ids, vectors in newer:
             looked_at += len(ids)
@@ -190,9 +194,7 @@ class SQLiteSnapshot:
         return rows[np.searchsorted(ids, wanted)]
 
     def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
-        if among is None:
-            return embeddings(self.connection, self._dimension)
-        return embeddings_of(self.connection, self._dimension, among)
+        return embeddings(self.connection, self._dimension, among=among)
 
     def embedding_of(self, context: str, text: str) -> NDArray[np.float32] | None:
         row = self.connection.execute(
@@ -201,7 +203,7 @@ class SQLiteSnapshot:
         return None if row is None else self.embeddings(row)[0]
 
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        return token_vectors.stored(self.connection, passages, self._dimension)
+        return token_vectors_of(self.connection, passages, self._dimension)
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         return self._store.lexicon.terms(query, phrases=phrases)
@@ -232,7 +234,12 @@ class SQLiteSnapshot:
         return stored_passages(self.connection, passages)
 
     def passage(self, id_: int) -> StoredPassage:
-        return one_passage(self.connection, id_)
+        stored = self.stored([id_])
+        if id_ not in stored:
+            raise InputError(
+                f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
+            )
+        return stored[id_]
 
     def documents(self, passages: Sequence[int]) -> dict[int, int]:
         rows = self.connection.execute(

@@ -4,6 +4,11 @@ Sums of float32 in different orders differ in the last digit: equal vectors at t
 products, and of passages that are equally near FAISS takes any. So FAISS and matrix products only choose whose
 cosines are worth adding up one by one, in float64. Then equal vectors have equal cosines wherever they lie,
 and equal cosines are ordered by passage id.
+
+Token vectors of passages are kept for those who ask for them at index time, one byte a dimension; without them a rerank
+by late interaction encodes its candidates anew. A token's vector is scaled to length 1 and kept as whole numbers from
+-127 to 127 and one factor, so a row has n (4 + d) bytes for n tokens: with d = 384 about 390 bytes a token, where the
+text has 5. Special tokens and the prompt are left out.
 """
 
 from __future__ import annotations
@@ -18,10 +23,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
+from search.records.tokens import Token, TokenVectors
 from search.store.checksums import covered, require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from search.encoding.encoder import Encoder
+
 
 # Far more than two sums of the same products differ by.
 _ROUNDING = 1e-5
@@ -160,46 +169,38 @@ def read_ann(connection: sqlite3.Connection) -> Ann | None:
 
 
 def embeddings(
-    connection: sqlite3.Connection, dimension: int, after: int = 0
+    connection: sqlite3.Connection, dimension: int, after: int = 0, among: NDArray[np.int64] | None = None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Blocks of (passage ids, vectors (n, d)) with ids above `after`, in the order of ids.
+    """Blocks of (passage ids, vectors (n, d)), in the order of ids.
+
+    Args:
+        after: only passages with ids above it.
+        among: only those of these passages, given by increasing ids, that are there.
 
     Raises:
         IndexDamaged: a vector is not the one that was written.
     """
-    rows = connection.execute(
-        "SELECT passage, vector, checksum FROM embeddings WHERE passage > ? ORDER BY passage", (after,)
-    )
-    while block := rows.fetchmany(_ROWS_AT_ONCE):
-        yield _checked_block(block, dimension)
+    for rows in _blocks(connection, after, among):
+        for id_, vector, checksum in rows:
+            if vector is None or len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
+                raise IndexDamaged(f"the embedding of passage {id_} is damaged. Mend it with: seewhy repair")
+        ids = np.array([row[0] for row in rows], dtype=np.int64)
+        yield ids, np.frombuffer(b"".join(row[1] or b"" for row in rows), dtype="<f4").reshape(-1, dimension)
 
 
-def embeddings_of(
-    connection: sqlite3.Connection, dimension: int, passages: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """As `embeddings`, of those passages, given by increasing ids, that are there."""
-    for start in range(0, len(passages), _ROWS_AT_ONCE):
-        rows = connection.execute(
-            """SELECT passage, vector, checksum FROM embeddings
-               WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage""",
-            (json.dumps(passages[start : start + _ROWS_AT_ONCE].tolist()),),
-        )
-        if block := rows.fetchall():
-            yield _checked_block(block, dimension)
-
-
-def _checked_block(
-    rows: Sequence[tuple[int, bytes, int]], dimension: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    for id_, vector, checksum in rows:
-        _require_whole(id_, vector, checksum, dimension)
-    ids = np.array([row[0] for row in rows], dtype=np.int64)
-    return ids, np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(-1, dimension)
-
-
-def _require_whole(passage: int, vector: bytes | None, checksum: int, dimension: int) -> None:
-    if vector is None or len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
-        raise IndexDamaged(f"the embedding of passage {passage} is damaged. Mend it with: seewhy repair")
+def _blocks(
+    connection: sqlite3.Connection, after: int, among: NDArray[np.int64] | None
+) -> Iterator[list[tuple[int, bytes | None, int]]]:
+    columns = "SELECT passage, vector, checksum FROM embeddings WHERE passage"
+    if among is None:
+        rows = connection.execute(f"{columns} > ? ORDER BY passage", (after,))
+        yield from iter(lambda: rows.fetchmany(_ROWS_AT_ONCE), [])
+        return
+    for start in range(0, len(among), _ROWS_AT_ONCE):
+        wanted = json.dumps(among[start : start + _ROWS_AT_ONCE].tolist())
+        those = f"{columns} IN (SELECT value FROM json_each(?)) ORDER BY passage"
+        if block := connection.execute(those, (wanted,)).fetchall():
+            yield block
 
 
 def is_stored(
@@ -208,7 +209,7 @@ def is_stored(
     """Whether what was found in the FAISS file has the cosines that the embeddings in index.db give."""
     ids = np.array(sorted(id_ for id_, _ in found), dtype=np.int64)
     stored: list[tuple[int, float]] = []
-    for block, vectors in embeddings_of(connection, len(query), ids):
+    for block, vectors in embeddings(connection, len(query), among=ids):
         stored += best(block, vectors, query, len(block))
     return sorted(stored) == sorted(found)
 
@@ -229,3 +230,70 @@ def without_deleted(connection: sqlite3.Connection, near: list[tuple[int, float]
     )
     deleted = {row[0] for row in rows}
     return [(id_, cosine) for id_, cosine in near if id_ not in deleted]
+
+
+_TEXTS_AT_ONCE = 128
+
+
+def kept(tokens: Sequence[Token]) -> list[int]:
+    """The positions of the tokens that have vectors: those of the text and its context."""
+    return [i for i, token in enumerate(tokens) if token.part in ("text", "context")]
+
+
+def unit_rows(vectors: TokenVectors) -> NDArray[np.float32]:
+    """(n, d) last-layer vectors of the tokens of the text and its context, each of length 1."""
+    rows = np.asarray(vectors.layers[max(vectors.layers)][kept(vectors.tokens)], dtype=np.float32)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+
+def packed(rows: NDArray[np.float32]) -> bytes:
+    """Unit rows, (n, d), as they are stored: n factors as little-endian float32, then n d signed bytes."""
+    factors = np.maximum(np.abs(rows).max(axis=1, initial=0.0), 1e-12) / 127
+    numbers = np.rint(rows / factors[:, None]).astype(np.int8)
+    return factors.astype("<f4").tobytes() + numbers.tobytes()
+
+
+def unpacked(blob: bytes, dimension: int) -> NDArray[np.float32]:
+    """(n, d) rows, of length 1 again."""
+    n = len(blob) // (4 + dimension)
+    factors = np.frombuffer(blob, dtype="<f4", count=n)
+    numbers = np.frombuffer(blob, dtype=np.int8, offset=4 * n).reshape(n, dimension)
+    rows = numbers * factors[:, None]
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+
+def token_vectors_of(
+    connection: sqlite3.Connection, passages: Sequence[int], dimension: int
+) -> dict[int, NDArray[np.float32]]:
+    """The vectors of those of the passages that have them, whole; what is damaged is left out."""
+    rows = connection.execute(
+        """SELECT passage, vectors, checksum FROM token_vectors
+           WHERE passage IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(passages)),),
+    )
+    return {
+        id_: unpacked(blob, dimension)
+        for id_, blob, checksum in rows
+        if zlib.crc32(blob) == checksum and len(blob) % (4 + dimension) == 0
+    }
+
+
+def missing_token_vectors(
+    connection: sqlite3.Connection, encoder: Encoder
+) -> Iterator[tuple[list[tuple[int, bytes, int]], int, int]]:
+    """Rows for the passages that have none, batch by batch, with how many are done, and of how many.
+
+    They are encoded outside of any transaction.
+    """
+    lacking = connection.execute(
+        """SELECT passages.id, context, text FROM passages LEFT JOIN token_vectors ON passage = passages.id
+           WHERE passage IS NULL ORDER BY passages.id"""
+    ).fetchall()
+    for start in range(0, len(lacking), _TEXTS_AT_ONCE):
+        batch = lacking[start : start + _TEXTS_AT_ONCE]
+        found = encoder.tokens(
+            [text for _, _, text in batch], contexts=[context for _, context, _ in batch], role="document"
+        )
+        blobs = [packed(unit_rows(vectors)) for vectors in found]
+        rows = [(id_, blob, zlib.crc32(blob)) for (id_, _, _), blob in zip(batch, blobs, strict=True)]
+        yield rows, start + len(batch), len(lacking)

@@ -23,7 +23,7 @@ from sqlite_utils import Database
 from search.corpus import Skipped, SourceFile
 from search.records.documents import Document, Passage
 from search.store import lexicon
-from search.store.checksums import Value, content_key, with_checksum
+from search.store.checksums import COVERED, Value, content_key, with_checksum
 from search.store.database import connect_to_write, has_tables, one_meta, put_meta, require_format, translated
 from search.store.schema import create
 from search.store.vectors import Ann
@@ -295,34 +295,14 @@ def _record_of(skip: Skipped, file: SourceFile) -> int:
 
 
 def _document_row(id_: int, file: int, document: Document) -> dict[str, Any]:
-    return with_checksum(
-        "documents",
-        id_,
-        file,
-        document.record,
-        document.kind,
-        document.title,
-        json.dumps(document.metadata, ensure_ascii=False),
-        document.encoding,
-        document_sha256(document),
-    )
+    metadata = json.dumps(document.metadata, ensure_ascii=False)
+    told = document.record, document.kind, document.title, metadata, document.encoding
+    return with_checksum("documents", id_, file, *told, document_sha256(document))
 
 
 def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
-    return with_checksum(
-        "passages",
-        id_,
-        document,
-        passage.start,
-        passage.end,
-        passage.line_start,
-        passage.line_end,
-        passage.heading,
-        passage.context,
-        passage.text,
-        passage.n_tokens,
-        passage.page,
-    )
+    told = (getattr(passage, column) for column in COVERED["passages"][2:])
+    return with_checksum("passages", id_, document, *told)
 
 
 def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from search.corpus.files import Reason
 from search.encoding import Encoder
 from search.indexing.update import update
 from search.store.database import connect_to_write, read_meta, reading
+from search.store.files import writer_lock
 from search.store.layout import DATABASE
-from search.store.lock import writer_lock
 from search.store.schema import create
 from search.store.settings import PassageSettings, Source
 from search.store.vectors import read_ann

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from search import Index, IndexLocked, Report, SearchError
-from search.store.lock import writer_lock
+from search.store.files import writer_lock
 
 LONG = 60  # seconds to wait for what should take less than one
 

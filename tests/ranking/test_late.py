@@ -16,7 +16,7 @@ from search.encoding import Encoder
 from search.encoding.encoder import with_context
 from search.errors import ModelError
 from search.ranking.rerank import LATE_SHARE, LateInteraction
-from search.store import token_vectors
+from search.store.vectors import packed, unpacked
 
 QUERY = "turn the key in the water"
 
@@ -112,13 +112,13 @@ def test_stored_vectors_give_nearly_the_same(
 def test_packing_loses_little() -> None:
     rows = np.random.default_rng(0).normal(size=(50, 384)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    blob = token_vectors.packed(rows)
+    blob = packed(rows)
     assert len(blob) == 50 * (4 + 384)
-    again = token_vectors.unpacked(blob, 384)
+    again = unpacked(blob, 384)
     assert again.shape == rows.shape
     assert (again * rows).sum(axis=1).min() > 0.9999
     assert np.linalg.norm(again, axis=1) == pytest.approx(np.ones(50), abs=1e-6)
-    assert token_vectors.unpacked(token_vectors.packed(rows[:0]), 384).shape == (0, 384)
+    assert unpacked(packed(rows[:0]), 384).shape == (0, 384)
 
 
 def count(index: search.Index) -> tuple[int, int]:

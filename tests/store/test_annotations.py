@@ -13,9 +13,9 @@ from search.indexing.check import check
 from search.indexing.repair import repair
 from search.records.documents import Annotation, Mention
 from search.store.annotating import annotating, annotators_of, remove_annotator
-from search.store.annotations import annotations_of
 from search.store.checksums import COVERED
-from search.store.lock import writer_lock
+from search.store.files import writer_lock
+from search.store.passages import annotations_of
 from tests.store.damage import sql
 
 MADE = {"task": "ner", "model": "one", "command": "seewhy tag --task ner --model one"}

@@ -11,8 +11,8 @@ import pytest
 from search import CheckReport, Index, Progress
 from search.indexing.check import check
 from search.store import health
+from search.store.files import writer_lock
 from search.store.health import CHECKS, Examination
-from search.store.lock import writer_lock
 from tests.store import damage
 
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 import search
 from search.store import lexicon
 from search.store.database import Reader
-from search.store.lexicon import Lexicon
-from search.store.postings import summed
+from search.store.lexicon import Lexicon, summed
 from search.store.terms import Stemmer, Term, indexable, words
 from tests.store import damage
 

@@ -22,8 +22,17 @@ from search import Index, IndexDamaged, SearchError
 from search.indexing.check import check
 from search.indexing.repair import repair
 from search.store import database, faiss_file, files, lock
-from search.store.files import DATABASE, HOLDER, JOURNAL, LOCK, OWN_NAMES, VECTORS, WORK
-from search.store.lock import is_being_written, writer_lock
+from search.store.files import (
+    DATABASE,
+    HOLDER,
+    JOURNAL,
+    LOCK,
+    OWN_NAMES,
+    VECTORS,
+    WORK,
+    is_being_written,
+    writer_lock,
+)
 from tests.store import damage
 
 pytestmark = pytest.mark.skipif(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from search import Index
-from search.store.postings import KeptTerms, Postings, summed
+from search.store.lexicon import KeptTerms, Postings, summed
 
 
 def postings(*pairs: tuple[int, float]) -> Postings:
@@ -21,26 +21,32 @@ def test_sums_by_passage() -> None:
     assert some.ids.tolist() == [2, 5] and some.scores.tolist() == [1.0, 2.5]
 
 
+WATER, COUNT = ("postings", "water"), ("count", "water")
+
+
 def test_another_state_has_nothing_of_the_one_before() -> None:
     kept = KeptTerms()
-    kept.keep("one", "water", postings((1, 1.0)))
-    kept.keep("one", "water", 1)
-    assert kept.postings("one", "water") is not None and kept.count("one", "water") == 1
-    assert kept.postings("two", "water") is None and kept.count("two", "water") is None
-    kept.keep("two", "lock", 3)
-    assert kept.postings("one", "water") is None and kept.count("one", "water") is None
+    kept.keep("one", WATER, postings((1, 1.0)))
+    kept.keep("one", COUNT, 1)
+    assert kept.get("one", WATER) is not None and kept.get("one", COUNT) == 1
+    assert kept.get("two", WATER) is None and kept.get("two", COUNT) is None
+    kept.keep("two", ("count", "lock"), 3)
+    assert kept.get("one", WATER) is None and kept.get("one", COUNT) is None
+    kept.keep(None, WATER, postings((1, 1.0)))
+    assert kept.get(None, WATER) is None and kept.get("two", ("count", "lock")) == 3
 
 
 def test_what_was_not_asked_for_longest_is_dropped() -> None:
     kept = KeptTerms(most=64)  # two terms of two passages each, 32 entries in all
-    kept.keep(1, "a", postings((1, 1.0), (2, 1.0)))
-    kept.keep(1, "b", postings((1, 1.0), (2, 1.0)))
-    assert kept.postings(1, "a") is not None
-    kept.keep(1, "c", postings((3, 1.0)))
-    assert kept.postings(1, "b") is None
-    assert kept.postings(1, "a") is not None and kept.postings(1, "c") is not None
-    kept.keep(1, "far too common", postings(*((i, 1.0) for i in range(65))))
-    assert kept.postings(1, "far too common") is None and kept.postings(1, "a") is not None
+    a, b, c, common = (("postings", name) for name in ("a", "b", "c", "far too common"))
+    kept.keep(1, a, postings((1, 1.0), (2, 1.0)))
+    kept.keep(1, b, postings((1, 1.0), (2, 1.0)))
+    assert kept.get(1, a) is not None
+    kept.keep(1, c, postings((3, 1.0)))
+    assert kept.get(1, b) is None
+    assert kept.get(1, a) is not None and kept.get(1, c) is not None
+    kept.keep(1, common, postings(*((i, 1.0) for i in range(65))))
+    assert kept.get(1, common) is None and kept.get(1, a) is not None
 
 
 def test_an_index_that_changed_is_asked_anew(notes: Path, tiny_model: Path) -> None:

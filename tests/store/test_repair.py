@@ -16,7 +16,7 @@ from search.encoding import Encoder
 from search.indexing.check import check
 from search.indexing.repair import repair
 from search.records.reports import RepairReport
-from search.store.lock import writer_lock
+from search.store.files import writer_lock
 from tests.store import damage
 from tests.store.damage import NAN, flip_in_database, sql
 from tests.store.test_schema import as_format
