@@ -174,7 +174,7 @@ class Index:
             InputError: no such folder.
             IndexDamaged: there is an index, and it cannot be read.
         """
-        from search.indexing.plan import preview
+        from search.indexing.batches import preview
         from search.indexing.update import earlier, existing_folder, source_of
 
         root = existing_folder(folder)

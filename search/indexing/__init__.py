@@ -2,7 +2,7 @@
 
 update.py   what it is made with, and the whole of it, from the lock to the report, and again when files change
 run.py      one run, with the lock held
-plan.py     what a walk finds, against what is stored; what a run would do
-batches.py  changed files -> documents and passages, a batch ahead of the model
+plan.py     what a walk finds, against what is stored
+batches.py  changed files -> documents and passages, a batch ahead of the model; what a run would do
 check.py    whether the index is what was written, and up to date; repair.py what can be done about it
 """

@@ -1,4 +1,4 @@
-"""Changed files -> documents and passages, a batch ahead of the model.
+"""Changed files -> documents and passages, a batch ahead of the model; and what a run would do, without doing it.
 
 While one batch is encoded, another thread reads and cuts the next. It looks at the index through a connection
 of its own and changes nothing; what it finds out about a file travels with the work.
@@ -16,14 +16,17 @@ from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile, documents, load
 from search.errors import ReadError
-from search.indexing.plan import KEPT_UNTIL_SEEN, Plan
-from search.store.database import connect_to_read
-from search.store.passages import stored_documents
+from search.indexing.plan import KEPT_UNTIL_SEEN, Plan, compare, listed
+from search.records.reports import Changes
+from search.store.database import connect_to_read, reading
+from search.store.layout import DATABASE, is_index
+from search.store.passages import grouped, skipped_when_read, stored_documents, stored_files
 from search.store.settings import Source
 from search.store.writer import Work, document_sha256
 
 PASSAGES_IN_A_BATCH = 512
 _FILES_IN_A_BATCH = 2048  # that have few passages, or none
+_KEPT = ("same bytes", "unchanged")
 _COARSEST_CLOCK_NS = 2 * 10**9  # FAT counts time in steps of two seconds
 
 
@@ -38,8 +41,7 @@ def batches_ahead(
     Each is made while the one before it is used. Close it when it is left early: the next one is then given up.
     """
     with closing(connect_to_read(database)) as connection, ThreadPoolExecutor(1, "seewhy-reader") as thread:
-        documents_of = partial(stored_documents, connection)
-        batches = _batches(_works(documents_of, plan, cutter, source))
+        batches = _batches(_works(partial(stored_documents, connection), plan, source, cutter))
         following = thread.submit(next, batches, None)
         try:
             while (batch := following.result()) is not None:
@@ -63,10 +65,46 @@ def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
         yield batch
 
 
+def preview(folder: Path, index: Path, source: Source, *, verify: bool = False) -> Changes:
+    """What a run would do: walk, compare, and read what differs; nothing is cut, encoded or written.
+
+    Args:
+        index: where the index is, or would be made.
+    """
+    files, skipped = listed(folder, index, source)
+    if not is_index(index):
+        plan = Plan([(file, None) for file in files], {}, 0)
+        works = list(_works(lambda _: {}, plan, source))
+    else:
+        with reading(index / DATABASE) as connection:
+            plan = compare(stored_files(connection), files, skipped, verify=verify)
+            works = list(_works(partial(stored_documents, connection), plan, source))
+            read = {work.file.path for work in works if work.outcome != "same bytes"} | plan.gone.keys()
+            skipped += (skip for path, skip in skipped_when_read(connection) if path not in read)
+    skipped += (skip for work in works for skip in work.skipped)
+    renamed = tuple((work.renamed_from, work.file.path) for work in works if work.renamed_from is not None)
+    moved = {old for old, _ in renamed}
+    outcomes = [(work.outcome, work.file.path) for work in works]
+    return Changes(
+        folder=str(folder.resolve()),
+        index=str(index),
+        added=tuple(path for outcome, path in outcomes if outcome == "added"),
+        changed=tuple(path for outcome, path in outcomes if outcome == "changed"),
+        renamed=renamed,
+        removed=tuple(path for path in plan.gone if path not in moved),
+        unchanged=plan.unchanged + sum(bool(work.records) and work.outcome in _KEPT for work in works),
+        skipped=grouped((skip.path, skip.reason, skip.detail) for skip in skipped),
+    )
+
+
 def _works(
-    documents_of: Callable[[str], dict[int, str]], plan: Plan, cutter: Cutter, source: Source
+    documents_of: Callable[[str], dict[int, str]], plan: Plan, source: Source, cutter: Cutter | None = None
 ) -> Iterator[Work]:
-    """Each file, in pieces of about a batch; the last piece says what happened to the file."""
+    """Each file, in pieces of about a batch; the last piece says what happened to the file.
+
+    Args:
+        cutter: None for what happens alone.
+    """
     lost = {sha256: path for path, sha256 in plan.gone.items() if sha256}
     for file, old_sha256 in plan.changed:
         stored = documents_of(file.path)
@@ -91,7 +129,8 @@ def _works(
                 work.records.add(item.record)
                 if stored.get(item.record) != document_sha256(item):
                     differs = True
-                    work.documents.append((item, cutter.cut(item)))
+                    if cutter:
+                        work.documents.append((item, cutter.cut(item)))
                 if work.n_passages >= PASSAGES_IN_A_BATCH:
                     yield work
                     work = replace(work, documents=[], renamed_from=None)

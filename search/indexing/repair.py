@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -24,8 +25,8 @@ from search.indexing.check import check, reported, ways_out
 from search.indexing.plan import listed
 from search.indexing.run import Run, renew_token_vectors, renew_vectors
 from search.records.reports import Progress, RepairReport, RepairStep
-from search.store import lexicon, mend
-from search.store.calibration import forget_baseline, renew_baseline
+from search.store import mend
+from search.store.calibration import renew_baseline
 from search.store.database import connect_to_write, read_meta, translated
 from search.store.derived import named_file
 from search.store.files import DATABASE, delete_leftovers, writer_lock
@@ -72,7 +73,7 @@ def repair(
     started = time.monotonic()
     if not is_index(index):
         raise IndexNotFound(f"there is no index in '{index}'. Make one with: seewhy index FOLDER")
-    work = _Repair(index, offline, engine, progress)
+    work = _Repair(Examination(index, progress), offline, engine, progress)
     if dry_run:
         work.examine()
         for step in _STEPS:
@@ -95,18 +96,17 @@ def repair(
     )
 
 
+@dataclass
 class _Repair:
     """One repair, with the lock held."""
 
-    def __init__(
-        self, index: Path, offline: bool, engine: str, progress: Callable[[Progress], None] | None
-    ) -> None:
-        self.index = index
-        self.found = Examination(index, progress)
-        self.steps: list[RepairStep] = []
-        self.lost: set[str] = set()
-        self.encoded = 0
-        self._offline, self._engine, self._progress = offline, engine, progress
+    found: Examination
+    offline: bool
+    engine: str
+    progress: Callable[[Progress], None] | None
+    steps: list[RepairStep] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)
+    encoded: int = 0
 
     def examine(self) -> None:
         """Find what is wrong.
@@ -114,20 +114,22 @@ class _Repair:
         Raises:
             IndexDamaged, or what fits better: nothing can be done.
         """
-        self.found.run()
-        if self.found.counts["database"] or "root" not in self.found.meta:
+        meta = self.found.run().meta
+        self._index = index = self.found.index
+        if self.found.counts["database"] or "root" not in meta:
             with suppress(IndexDamaged):
                 read_meta(
-                    self.index / DATABASE
+                    index / DATABASE
                 )  # of an earlier format, and of what was never filled, it says more
-            way = ways_out(self.index, self.found.meta.get("root", ""))["rebuild"]
             raise IndexDamaged(
-                f"the index in '{self.index}' cannot be repaired: {self.found.names['database'][0]}. "
-                f"Make the index again with: {way}"
+                f"the index in '{index}' cannot be repaired: {self.found.names['database'][0]}. "
+                f"Make the index again with: {ways_out(index, meta.get('root', ''))['rebuild']}"
             )
+        self._root, self._source = Path(meta["root"]), Source.from_dict(meta["source"])
+        self._made = Fingerprint.from_dict(meta["fingerprint"])
 
     def run(self) -> None:
-        found, database = self.found, self.index / DATABASE
+        found, database = self.found, self._index / DATABASE
         with closing(lenient(connect_to_write(database))) as connection, translated(database):
             writer = self._writer = Writer(connection)
             if found.counts["settings"]:
@@ -138,9 +140,9 @@ class _Repair:
                 self.lost -= misnamed  # all files were compared with the folder
             self.lost -= mend.names_of(connection)
             self._renew()
-            for path in delete_leftovers(self.index, named_file(connection)):
-                found.add("leftovers", path.relative_to(self.index).as_posix())
-        ways = " and ".join(f"{command} --index {quoted(self.index)}" for command in commands)
+            for path in delete_leftovers(self._index, named_file(connection)):
+                found.add("leftovers", path.relative_to(self._index).as_posix())
+        ways = " and ".join(f"{command} --index {quoted(self._index)}" for command in commands)
         for name in _STEPS:
             self.did(name, after=f": {ways}" if ways and name == "annotations" else "")
 
@@ -151,34 +153,22 @@ class _Repair:
             self.steps.append(RepairStep(f"{before}{_STEPS[name]}{after}", count, examples))
 
     @cached_property
-    def _root(self) -> Path:
-        return Path(self.found.meta["root"])
-
-    @cached_property
-    def _made(self) -> Fingerprint:
-        return Fingerprint.from_dict(self.found.meta["fingerprint"])
-
-    @cached_property
-    def _source(self) -> Source:
-        return Source.from_dict(self.found.meta["source"])
-
-    @cached_property
     def _encoder(self) -> Encoder:
-        return Encoder.of(self._made, offline=self._offline, engine=self._engine)
+        return Encoder.of(self._made, offline=self.offline, engine=self.engine)
 
     def _read_again(self) -> bool:
         """The ordinary run of indexing, which reads the files that are marked. Returns whether the folder is there."""
         try:
-            files, skipped = listed(self._root, self.index, self._source)
+            files, skipped = listed(self._root, self._index, self._source)
             run = Run(
                 self._root,
-                self.index,
-                self.index / DATABASE,
+                self._index,
+                self._index / DATABASE,
                 self._writer,
                 self._encoder,
                 PassageSettings.from_json(self._made.passages),
                 self._source,
-                self._progress,
+                self.progress,
             )
             self.encoded = run.all(files, skipped).encoded
         except InputError as error:
@@ -189,15 +179,12 @@ class _Repair:
     def _renew(self) -> None:
         """Make anew what is derived of the rows."""
         counts, writer = self.found.counts, self._writer
-        if counts["words"]:
-            with writer.transaction() as connection:
-                lexicon.unseal(connection)
-        writer.renew_lexicon()
-        renew_vectors(writer, self.index, int(self._made.dimension), always=counts["vectors"] > 0)
+        writer.renew_lexicon(always=counts["words"] > 0)
+        renew_vectors(writer, self._index, int(self._made.dimension), always=counts["vectors"] > 0)
         if counts["token vectors"] and self._source.token_vectors:
-            renew_token_vectors(writer, self._encoder, self._progress)
+            renew_token_vectors(writer, self._encoder, self.progress)
         if counts["baseline"]:
-            with writer.transaction() as connection:
-                forget_baseline(connection)
+            with writer.transaction():
+                writer.delete("baseline", "1")
             with suppress(SearchError):  # no model at hand: the next run takes another sample
                 renew_baseline(writer, self._encoder)

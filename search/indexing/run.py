@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile
@@ -30,31 +30,29 @@ _REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "
 _REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew
 
 
+@dataclass
 class Run:
-    """What `update` does between taking the lock and giving it back."""
+    """What `update` does between taking the lock and giving it back.
 
-    def __init__(
-        self,
-        folder: Path,
-        index: Path,
-        database: Path,
-        writer: Writer,
-        encoder: Encoder,
-        settings: PassageSettings,
-        source: Source,
-        progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self.folder = folder.resolve()
-        self.index = index
-        self.database = database
-        self.writer, self.connection = writer, writer.connection
-        self.encoder = encoder
-        self.settings = settings
-        self.source = source
-        self.progress = progress
-        self.counts: Counter[str] = Counter()
-        self.renamed: set[str] = set()  # paths that are gone because the file has another one now
-        self.max_tokens = encoder.max_tokens - _prompt_tokens(encoder)
+    Attributes:
+        database: the file that is written to: another than the index's for a rebuild.
+        renamed: paths that are gone because the file has another one now.
+    """
+
+    folder: Path
+    index: Path
+    database: Path
+    writer: Writer
+    encoder: Encoder
+    settings: PassageSettings
+    source: Source
+    progress: Callable[[Progress], None] | None
+    counts: Counter[str] = field(default_factory=Counter)
+    renamed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.folder, self.connection = self.folder.resolve(), self.writer.connection
+        self.max_tokens = self.encoder.max_tokens - _prompt_tokens(self.encoder)
 
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
@@ -63,7 +61,9 @@ class Run:
         self.counts["unchanged"] = plan.unchanged
         self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
         if plan.changed:
-            batches = batches_ahead(self.database, plan, self._cutter(), self.source)
+            settings = asdict(self.settings)
+            cutter = Cutter(self.encoder.tokenizer, max_tokens=self.max_tokens, **settings)
+            batches = batches_ahead(self.database, plan, cutter, self.source)
             with closing(batches):  # at once, also when this is left by Ctrl-C
                 for batch in batches:
                     self._commit(batch)
@@ -87,16 +87,6 @@ class Run:
             facts["engine"] = self.encoder.runs_on
         self.writer.finish(skipped, **facts)
         return self._report()
-
-    def _cutter(self) -> Cutter:
-        return Cutter(
-            self.encoder.tokenizer,
-            max_tokens=self.max_tokens,
-            passage_tokens=self.settings.passage_tokens,
-            context_tokens=self.settings.context_tokens,
-            overlap=self.settings.overlap,
-            heading_context=self.settings.heading_context,
-        )
 
     def _claim(self) -> None:
         """Write down what this index is of and made with, or check that it is the same."""

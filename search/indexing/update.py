@@ -31,7 +31,7 @@ from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.database import last_passage_id, read_meta, reading, settle
 from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work, writer_lock
-from search.store.layout import check_place, is_index, warning
+from search.store.layout import check_place, is_index
 from search.store.passages import way_on
 from search.store.settings import PassageSettings, Source
 from search.store.vectors import read_ann
@@ -101,8 +101,6 @@ def update(
     remarks = [
         f"the annotations {one} went with the old index; make them again with: {way}" for one, way in lost
     ]
-    if not report.nothing_changed and (remark := warning(index)):
-        remarks.append(remark)
     return replace(report, notes=(*report.notes, *remarks), seconds=time.monotonic() - started)
 
 
@@ -115,7 +113,6 @@ def _annotated(index: Path) -> tuple[tuple[str, str], ...]:
 
 
 _TOGETHER_MS = 300  # changes that follow each other so quickly are one
-_QUIET_MS = 50  # that nothing more must come before they count
 _LOOK_UP_MS = 1000
 _LOOK_ANYWAY_SECONDS = 60.0  # because a network drive tells nothing
 
@@ -136,7 +133,6 @@ def changes(folder: Path, index: Path, stop: threading.Event | None = None) -> I
         folder,
         watch_filter=DefaultFilter(ignore_paths=[index]),
         debounce=_TOGETHER_MS,
-        step=_QUIET_MS,
         rust_timeout=_LOOK_UP_MS,
         yield_on_timeout=True,
         stop_event=stop,

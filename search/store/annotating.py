@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,7 +18,8 @@ import numpy as np
 from search.errors import InputError
 from search.records.documents import BUILT_IN_FIELDS, Annotation, Annotator
 from search.store.checksums import with_checksum
-from search.store.database import connect_to_write, meta_of, one_meta, reading, translated
+from search.store.conditions import folded
+from search.store.database import as_json, connect_to_write, meta_of, one_meta, reading, translated
 from search.store.files import writer_lock
 from search.store.layout import DATABASE
 from search.store.passages import COMMAND, NOT_COMPARED, annotators, lacking, stored_passages
@@ -58,16 +58,16 @@ class Annotating:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        writer: Writer,
         annotator: str,
         fields: Sequence[str],
         replaced: Annotator | None,
     ) -> None:
-        self.connection = connection
+        self.connection = connection = writer.connection
         self.replaced = replaced
         self.todo = lacking(connection, annotator)
         self.total = int(one_meta(connection, "passages"))
-        self._writer, self._annotator, self._fields = Writer(connection), annotator, frozenset(fields)
+        self._writer, self._annotator, self._fields = writer, annotator, frozenset(fields)
 
     def batches(self, size: int = _AT_ONCE) -> Iterator[list[StoredPassage]]:
         """The passages in `todo`, in order, as they are stored; no transaction is open between two batches.
@@ -106,8 +106,8 @@ class Annotating:
             "annotations",
             annotation.passage_id,
             self._annotator,
-            _as_json(dict(annotation.values)),
-            _as_json([vars(span) for span in annotation.spans]),
+            as_json(dict(annotation.values)),
+            as_json([vars(span) for span in annotation.spans]),
         )
 
 
@@ -135,32 +135,21 @@ def annotating(
         IndexLocked: another process is writing to the index.
         IndexNotFound, IndexOutdated, IndexDamaged: the index cannot be used.
     """
-    database = index / DATABASE
-    with reading(
-        database
-    ) as connection:  # no lock and no rights are needed to say that an index is of no use
-        meta_of(connection, database)
-    with (
-        writer_lock(index),
-        closing(connect_to_write(database)) as connection,
-        translated(database),
-    ):
-        meta_of(connection, database)
-        known = {one.name: one for one in annotators(connection)}
+    annotators_of(index)  # no lock and no rights are needed to say that an index is of no use
+    with _writing(index) as (writer, known):
         _check_fields(annotator, fields, known)
-        before, made = known.get(annotator), _as_json(dict(made_with))
+        before, made = known.get(annotator), as_json(dict(made_with))
         replaced = None
         if before and not _same(before, json.loads(made), fields):
             if not replace:
                 raise InputError(_made_otherwise(before, index))
             replaced = before
         if before is None or replaced:
-            writer = Writer(connection)
             with writer.transaction():
                 writer.delete("annotators", "name = ?", annotator)
-                row = with_checksum("annotators", annotator, made, _as_json(list(fields)))
+                row = with_checksum("annotators", annotator, made, as_json(list(fields)))
                 writer.insert("annotators", [row])
-        yield Annotating(connection, annotator, fields, replaced)
+        yield Annotating(writer, annotator, fields, replaced)
 
 
 def remove_annotator(index: Path, annotator: str) -> Annotator:
@@ -170,17 +159,22 @@ def remove_annotator(index: Path, annotator: str) -> Annotator:
         InputError: the index has none of that name.
         IndexLocked: another process is writing to the index.
     """
-    database = index / DATABASE
-    with writer_lock(index), closing(connect_to_write(database)) as connection, translated(database):
-        meta_of(connection, database)
-        known = {one.name: one for one in annotators(connection)}
+    with _writing(index) as (writer, known):
         if annotator not in known:
             there = f"it has {', '.join(known)}" if known else "it has none at all"
             raise InputError(f"the index '{index.name}' has no annotations '{annotator}'; {there}.")
-        writer = Writer(connection)
         with writer.transaction():
             writer.delete("annotators", "name = ?", annotator)
     return known[annotator]
+
+
+@contextmanager
+def _writing(index: Path) -> Iterator[tuple[Writer, dict[str, Annotator]]]:
+    """An index to write to, with the lock held, and its annotators by name."""
+    database = index / DATABASE
+    with writer_lock(index), closing(connect_to_write(database)) as connection, translated(database):
+        meta_of(connection, database)
+        yield Writer(connection), {one.name: one for one in annotators(connection)}
 
 
 def _same(before: Annotator, made_with: Mapping[str, Any], fields: Sequence[str]) -> bool:
@@ -208,7 +202,7 @@ def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Ann
     if not annotator.strip() or not annotator.isprintable():
         raise InputError(f"{annotator!r} cannot be the name of annotations. Give one such as: ner")
     taken = {
-        _folded(field): f"of the annotations '{one.name}'"
+        folded(field): f"of the annotations '{one.name}'"
         for one in known.values()
         if one.name != annotator
         for field in one.fields
@@ -218,7 +212,7 @@ def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Ann
     for field in fields:
         if not field.strip() or not field.isprintable():
             raise InputError(f"{field!r} cannot be the name of a field.")
-        if (key := _folded(field)).startswith("metadata."):
+        if (key := folded(field)).startswith("metadata."):
             raise InputError(
                 f"'{field}' cannot be the name of a field: filters take 'metadata.' for a prefix."
             )
@@ -227,14 +221,3 @@ def _check_fields(annotator: str, fields: Sequence[str], known: Mapping[str, Ann
         if key in seen:
             raise InputError(f"the field '{field}' is there twice.")
         seen.add(key)
-
-
-def _folded(name: str) -> str:
-    """As filters compare names."""
-    return unicodedata.normalize("NFC", name.casefold())
-
-
-def _as_json(value: Any) -> str:
-    """Readable, but for what is no valid text (PEP 383): SQLite cannot hold halves of characters."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return text if text.isprintable() else json.dumps(value, allow_nan=False)

@@ -24,9 +24,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ import numpy as np
 from search.encoding.encoder import Encoder
 from search.errors import IndexDamaged
 from search.records.reports import RandomPairs
-from search.store.checksums import COVERED, covered, require, row_checksum
+from search.store.checksums import covered, require, with_checksum
 from search.store.database import one_meta
 from search.store.lexicon import Lexicon, summed
 from search.store.terms import TOKENIZER, words
@@ -113,22 +113,14 @@ def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
     return Baseline(passages, queries, found["cosine"], found["lexical"], counts, made_with)
 
 
-def put_baseline(connection: sqlite3.Connection, found: Baseline) -> None:
-    """Store a sample in place of the earlier one, within a transaction."""
+def put_baseline(writer: Writer, found: Baseline) -> None:
+    """Store a sample in place of the earlier one."""
     pairs = np.empty(len(found.cosine), dtype=_PAIR)
     pairs["cosine"], pairs["lexical"] = found.cosine, found.lexical
     hubs = json.dumps({str(id_): count for id_, count in found.hubs.items()})
-    row = (1, found.passages, found.queries, found.made_with, pairs.tobytes(), hubs)
-    names = ", ".join(COVERED["baseline"])
-    connection.execute(
-        f"INSERT OR REPLACE INTO baseline ({names}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*row, row_checksum(*row)),
-    )
-
-
-def forget_baseline(connection: sqlite3.Connection) -> None:
-    """Delete the sample, within a transaction: the next run takes another."""
-    connection.execute("DELETE FROM baseline")
+    values = (1, found.passages, found.queries, found.made_with, pairs.tobytes(), hubs)
+    with writer.transaction():
+        writer.insert("baseline", [with_checksum("baseline", *values)], replace=True)
 
 
 def is_due(connection: sqlite3.Connection, passages: int) -> bool:
@@ -149,32 +141,12 @@ def is_due(connection: sqlite3.Connection, passages: int) -> bool:
     return not found.passages <= 2 * passages <= 4 * found.passages
 
 
-class LoadedBaseline:
-    """The sample of an index as one process uses it, read again when another is stored. Safe between threads.
-
-    Attributes:
-        problem: why there is none though one is stored; "" when all is well.
-    """
-
-    def __init__(self) -> None:
-        self.problem = ""
-        self._lock = threading.Lock()
-        self._row: tuple[int] | None = None
-        self._loaded: Baseline | None = None
-
-    def get(self, connection: sqlite3.Connection) -> Baseline | None:
-        """The sample, within a read transaction; None where there is none that can be trusted."""
-        with self._lock:
-            try:
-                row = connection.execute("SELECT checksum FROM baseline").fetchone()
-                if row is None or row != self._row:
-                    self._loaded = read_baseline(connection)
-                    self._row = row
-                    self.problem = ""
-            except (IndexDamaged, sqlite3.DatabaseError):  # an answer is right without it
-                self._loaded = self._row = None
-                self.problem = _PROBLEM
-            return self._loaded
+def trusted_baseline(connection: sqlite3.Connection) -> tuple[Baseline | None, str]:
+    """The sample that is stored, and why it is not used though one is; an answer is right without it."""
+    try:
+        return read_baseline(connection), ""
+    except (IndexDamaged, sqlite3.DatabaseError):
+        return None, _PROBLEM
 
 
 _QUERIES = 200
@@ -187,20 +159,14 @@ _HUB_TIMES = 5  # as often as by chance
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 
 
-def renew_baseline(writer: Writer, encoder: Encoder) -> bool:
-    """Take and store a sample if one is due. Returns whether it was stored.
+def renew_baseline(writer: Writer, encoder: Encoder) -> None:
+    """Take and store a sample if one is due.
 
     Where a row that it needs is damaged there is none: a check names that row.
     """
-    if not is_due(writer.connection, one_meta(writer.connection, "passages")):
-        return False
-    try:
-        found = sampled(writer.connection, encoder)
-    except IndexDamaged:
-        return False
-    with writer.transaction() as connection:
-        put_baseline(connection, found)
-    return True
+    if is_due(writer.connection, one_meta(writer.connection, "passages")):
+        with suppress(IndexDamaged):
+            put_baseline(writer, sampled(writer.connection, encoder))
 
 
 def sampled(connection: sqlite3.Connection, encoder: Encoder, seed: int = 0) -> Baseline:
@@ -238,12 +204,8 @@ def hubs(nearest: NDArray[np.int64], passages: int) -> dict[int, int]:
     """
     queries, k = nearest.shape
     enough = max(_HUB_SHARE * queries, _HUB_TIMES * queries * k / max(1, passages))
-    counts = Counter(nearest[nearest > 0].tolist())
-    return {
-        id_: count
-        for id_, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        if count >= enough
-    }
+    counts = Counter(np.sort(nearest[nearest > 0]).tolist())  # of equally frequent ones the lower id is first
+    return {id_: count for id_, count in counts.most_common() if count >= enough}
 
 
 def _pseudo_query(connection: sqlite3.Connection, passage: int, random: np.random.Generator) -> str:
@@ -316,7 +278,7 @@ def _word_parts(
     lexicon = Lexicon()
     found = []
     for query, source, paired in zip(queries, sources, others, strict=True):
-        terms = lexicon.telling(connection, lexicon.terms(query))
+        terms = lexicon.telling(connection, lexicon.stemmer.terms(query))
         matching = summed(lexicon.postings(connection, terms)).among(ids)
         every = np.zeros(len(ids))
         every[np.searchsorted(ids, matching.ids)] = matching.scores

@@ -34,12 +34,6 @@ _LONGEST_NAME = 1 << 16  # SQLite's own limit is lower
 _KINDS: dict[str, type] = {
     "root": str, "fingerprint": dict, "source": dict, "passages": int, "last_passage": int,
 }  # fmt: skip
-_TABLES = frozenset(
-    {
-        "meta", "files", "documents", "passages", "embeddings", "skipped", "ann", "lexicon", "annotators",
-        "annotations",
-    }
-)  # fmt: skip
 
 
 def connect_to_read(database: Path) -> sqlite3.Connection:
@@ -158,11 +152,6 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
         raise IndexDamaged(f"'{database}' is a database, but not of this program: it has no table 'meta'.")
     if tables:
         require_format(connection, database)
-        if missing := _TABLES - tables:
-            raise IndexDamaged(
-                f"'{database}' has no table '{min(missing)}'. If this lasts, keep the file and build the index again "
-                "with: seewhy index FOLDER --rebuild"
-            )
     meta = all_meta(connection) if tables else {}
     if "fingerprint" not in meta and "root" not in meta:
         raise IndexNotFound(
@@ -247,15 +236,15 @@ def _lacks(key: str) -> IndexDamaged:
     return IndexDamaged(f"the index does not say what its '{key}' is. Mend it with: seewhy repair")
 
 
-def _as_json(value: Any) -> str:
+def as_json(value: Any) -> str:
     """Readable, but for a path that is no valid text (PEP 383): SQLite cannot hold halves of characters."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if text.isprintable() else json.dumps(value)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if text.isprintable() else json.dumps(value, allow_nan=False)
 
 
 def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
     """Set key-value pairs, within a transaction."""
-    pairs = [(key, _as_json(value)) for key, value in values.items()]
+    pairs = [(key, as_json(value)) for key, value in values.items()]
     connection.executemany(
         "INSERT OR REPLACE INTO meta (key, value, checksum) VALUES (?, ?, ?)",
         ((*pair, row_checksum(*pair)) for pair in pairs),

@@ -96,17 +96,10 @@ class Filters:
     def __init__(self) -> None:
         self._last = threading.local()
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What is to be known of the answer to this thread's last query: each ends with the command that helps."""
-        return getattr(self._last, "remarks", ())
-
-    def forget_remarks(self) -> None:
-        """This thread's next query has no filter."""
-        self._last.remarks = ()
-
-    def matching(self, connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
-        """As the function `matching`; the array cannot be written to."""
+    def matching(
+        self, connection: sqlite3.Connection, where: Where
+    ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """As the function `matching`, an array that cannot be written to; and what is to be known of the answer."""
         version = connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
         asked = connection, version, where.text
         if getattr(self._last, "asked", None) != asked:
@@ -114,8 +107,8 @@ class Filters:
             ids.flags.writeable = False
             self._last.answer = ids, tuple(_without_annotations(connection, where))
             self._last.asked = asked
-        ids, self._last.remarks = self._last.answer
-        return ids
+        answer: tuple[NDArray[np.int64], tuple[str, ...]] = self._last.answer
+        return answer
 
 
 class _Query:

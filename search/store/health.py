@@ -68,7 +68,7 @@ CHECKS = {
     ),
     "words": Check(
         "the table of words holds the words of the passages",
-        "the table of words is damaged; queries are exact without it, only slower",
+        "the table of words is damaged; without it only --mode dense answers",
     ),
     "vectors": Check(
         "the FAISS file holds what index.db holds",

@@ -1,8 +1,8 @@
 """The words of the passages: an FTS5 table in index.db that can be rebuilt from them.
 
 The table keeps no text, so a passage is taken out of it by the text that was put in. It has a seal in `meta`: what it
-was made with, and a name for its present state. A reader trusts a table that has one; where there is none, or one of
-other rules, the table is made anew in memory, from the passages. `seewhy check` compares every word.
+was made with, and a name for its present state. A reader trusts a table that has one, of these rules, and refuses any
+other. `seewhy check` compares every word.
 
 What FTS5 says of single terms is kept for as long as the words of an index stay as they are.
 """
@@ -13,8 +13,7 @@ import secrets
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +22,7 @@ import numpy as np
 from search.errors import IndexDamaged, SearchError
 from search.store.checksums import COVERED, covered, require, row_checksum
 from search.store.database import one_meta, put_meta
-from search.store.terms import RULES, TOKENIZER, Stemmer, Term, indexable, words
+from search.store.terms import RULES, TOKENIZER, Stemmer, Term, indexable
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -40,7 +39,7 @@ _ROWS = np.dtype([("id", np.int64), ("score", np.float64)])
 _MADE_WITH = {"tokenizer": TOKENIZER, "rules": RULES}
 _UNSEALED = {"state": ""}
 _PROBLEM = (
-    "the words of the index are damaged or missing. Queries are exact without them, only slower. "
+    "the words of the index are damaged or missing, and without them it can be asked by meaning alone (--mode dense). "
     "Mend it with: seewhy repair"
 )
 _NO_FTS5 = (
@@ -148,27 +147,11 @@ def fill(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
 
 
 class Lexicon:
-    """The words of an index as one process asks for them. Safe between threads.
-
-    Attributes:
-        problem: why the table in index.db is not used; "" when it is.
-    """
+    """The words of an index as one process asks for them. Safe between threads."""
 
     def __init__(self) -> None:
-        self.problem = ""
-        self._stemmer = Stemmer()
+        self.stemmer = Stemmer()
         self._kept = KeptTerms()
-        self._lock = threading.Lock()
-        self._substitute: sqlite3.Connection | None = None
-        self._substituted: tuple[sqlite3.Connection, int] | None = None
-
-    def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
-        """The words of a query; see `Stemmer.terms`."""
-        return self._stemmer.terms(query, phrases=phrases)
-
-    def words(self, text: str) -> list[Term]:
-        """All words of a text, in order; one that says nothing to FTS5 has no stems."""
-        return self._stemmer.at(text, words(text))
 
     def telling(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[Term]:
         """Those of the terms that tell passages apart: found in some, and in no more than half of them.
@@ -176,18 +159,15 @@ class Lexicon:
         FTS5's bm25 gives a term in more than half of all passages next to nothing. Where the query has no
         other, these are taken.
         """
-        if not terms:
-            return []
         passages, counts = one_meta(connection, "passages"), self.counts(connection, terms)
         there = [term for term, count in zip(terms, counts, strict=True) if count]
         return [t for t, count in zip(terms, counts, strict=True) if 0 < count <= passages / 2] or there
 
     def counts(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[int]:
         """In how many passages each term is."""
-        if not terms:
-            return []
-        with self._table(connection) as table:
-            return [self._kept_or_asked(term, table, table.count) if term.stems else 0 for term in terms]
+        found = [term for term in terms if term.stems]
+        counts = dict(zip(found, self._asked(connection, found, _count), strict=True))
+        return [counts.get(term, 0) for term in terms]
 
     def postings(self, connection: sqlite3.Connection, terms: Sequence[Term]) -> list[Postings]:
         """For each term the passages that have it, and what it adds to their BM25, which is a sum over terms.
@@ -195,71 +175,50 @@ class Lexicon:
         FTS5's own function: Okapi BM25 with k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009, section 3.4), a
         term's weight being log((N - n + 0.5) / (n + 0.5)) for n of N passages, and at least 1e-6.
         """
-        if not terms:
-            return []
-        with self._table(connection) as table:
-            return [self._kept_or_asked(term, table, table.postings) for term in terms]
+        return self._asked(connection, terms, _postings)
 
-    @contextmanager
-    def _table(self, connection: sqlite3.Connection) -> Iterator[_Table]:
-        """Where the words can be asked for: the index itself, or a substitute in memory."""
-        state = state_of(connection)
-        self.problem = "" if state else _PROBLEM
-        if state:
-            yield _Table(connection, state)
-            return
-        with self._lock:
-            yield _Table(self._made_anew(connection), None)
+    def _asked(
+        self,
+        connection: sqlite3.Connection,
+        terms: Sequence[Term],
+        ask: Callable[[sqlite3.Connection, Term], _Found],
+    ) -> list[_Found]:
+        """What FTS5 says of each term, as far as it is not kept.
 
-    def _made_anew(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        of = connection, _version(connection)
-        if self._substitute is None or self._substituted != of:
-            made = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            create(made)
-            made.execute("BEGIN")
-            fill(connection, made)
-            made.execute("COMMIT")
-            self._substitute, self._substituted = made, of
-        return self._substitute
-
-    def _kept_or_asked(self, term: Term, table: _Table, ask: Callable[[Term], _Found]) -> _Found:
-        """What FTS5 says of a term, if need be."""
-        key = (ask.__name__, term.expression)
-        found = self._kept.get(table.seal, key)
-        if found is None:
-            found = ask(term)
-            self._kept.keep(table.seal, key, found)
+        Raises:
+            IndexDamaged: the table is not to be trusted.
+        """
+        found: list[_Found] = []
+        state = state_of(connection) if terms else ""
+        if terms and not state:
+            raise IndexDamaged(_PROBLEM)
+        for term in terms:
+            key = (ask.__name__, term.expression)
+            answer = self._kept.get(state, key)
+            if answer is None:
+                answer = ask(connection, term)
+                self._kept.keep(state, key, answer)
+            found.append(answer)
         return found
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    """Another number once another connection has written."""
-    return int(connection.execute("PRAGMA data_version").fetchone()[0])
+def _postings(connection: sqlite3.Connection, term: Term) -> Postings:
+    rows = connection.execute(
+        "SELECT rowid, -bm25(lexicon) FROM lexicon WHERE lexicon MATCH ?", (term.expression,)
+    )
+    found = np.fromiter(rows, dtype=_ROWS)
+    found = found[np.argsort(found["id"], kind="stable")]
+    return Postings(found["id"].copy(), found["score"].copy())
 
 
-@dataclass(frozen=True)
-class _Table:
-    """FTS5's table. What it says may be kept for as long as the seal is the same; without one it may not."""
-
-    connection: sqlite3.Connection
-    seal: Hashable
-
-    def postings(self, term: Term) -> Postings:
-        rows = self.connection.execute(
-            "SELECT rowid, -bm25(lexicon) FROM lexicon WHERE lexicon MATCH ?", (term.expression,)
-        )
-        found = np.fromiter(rows, dtype=_ROWS)
-        found = found[np.argsort(found["id"], kind="stable")]
-        return Postings(found["id"].copy(), found["score"].copy())
-
-    def count(self, term: Term) -> int:
-        """In how many passages a term is."""
-        if len(term.stems) == 1:
-            sql, value = "SELECT doc FROM lexicon_terms WHERE term = ?", term.stems[0]
-        else:
-            sql, value = "SELECT count(*) FROM lexicon WHERE lexicon MATCH ?", term.expression
-        row = self.connection.execute(sql, (value,)).fetchone()
-        return int(row[0]) if row else 0
+def _count(connection: sqlite3.Connection, term: Term) -> int:
+    """In how many passages a term is."""
+    if len(term.stems) == 1:
+        sql, value = "SELECT doc FROM lexicon_terms WHERE term = ?", term.stems[0]
+    else:
+        sql, value = "SELECT count(*) FROM lexicon WHERE lexicon MATCH ?", term.expression
+    row = connection.execute(sql, (value,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 _MOST = 2_000_000  # entries of 16 bytes
@@ -355,8 +314,8 @@ class KeptTerms:
             return self._values[key]
 
     def keep(self, state: Hashable, key: tuple[str, str], value: Postings | int) -> None:
-        """Keep an answer; that of a state without a name is good for this once."""
-        if state is None or _entries(value) > self.most + _EACH:
+        """Keep an answer, unless it is too long."""
+        if _entries(value) > self.most + _EACH:
             return
         with self._lock:
             if state != self._state:

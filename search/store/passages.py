@@ -21,7 +21,7 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, quoted
 from search.records.documents import Annotation, Annotator, Mention
 from search.records.reports import SkippedGroup, Status
-from search.store.calibration import LoadedBaseline
+from search.store.calibration import trusted_baseline
 from search.store.checksums import COVERED, content_key, covered, require
 from search.store.database import meta_of, one_meta
 from search.store.layout import DATABASE
@@ -59,7 +59,7 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
     ann = read_ann(connection)
     partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
     skipped = skipped_groups(connection)
-    baseline = LoadedBaseline().get(connection)
+    baseline, _ = trusted_baseline(connection)
     annotated = tuple(annotators(connection))
     held = f"FAISS flat, {ann.count - ann.deleted} of {passages} passages" if ann else "no FAISS file"
     return Status(
@@ -205,7 +205,7 @@ def place_of(connection: sqlite3.Connection, what: str | Path) -> Place:
     """
     root = Path(one_meta(connection, "root"))
     places = list(_meanings(root, str(what)))
-    stored = [place for place in places if place.name is not None and _is_stored(connection, place)]
+    stored = [place for place in places if place.name is not None and _rows(connection, place)]
     there = [place for place in places if os.path.lexists(place.location)]
     inside = [place for place in places if place.name is not None]
     # Of the meanings that lead nowhere yet, the last ones have record and line taken off.
@@ -222,15 +222,12 @@ def _meanings(root: Path, what: str) -> Iterator[Place]:
     match = _PARTS.fullmatch(what)
     parts: list[tuple[str, int | None, int | None]] = [(what, None, None)]
     if match and match["path"] != what:
-        parts.append((match["path"], _number(match["record"]), _number(match["line"])))
+        record, line = (int(digits) if digits else None for digits in match.group("record", "line"))
+        parts.append((match["path"], record, line))
     for path, record, line in parts:
         for base in (Path.cwd(), root):
             location = Path(os.path.abspath(base / Path(path).expanduser()))  # noqa: PTH100 (keeps links)
             yield Place(_name(root, location), record, line, location)
-
-
-def _number(digits: str | None) -> int | None:
-    return None if digits is None else int(digits)
 
 
 def _name(root: Path, location: Path) -> str | None:
@@ -239,10 +236,6 @@ def _name(root: Path, location: Path) -> str | None:
         if candidate != root and candidate.is_relative_to(root):
             return candidate.relative_to(root).as_posix()
     return None
-
-
-def _is_stored(connection: sqlite3.Connection, place: Place) -> bool:
-    return next(iter(_rows(connection, place)), None) is not None
 
 
 def _passages(connection: sqlite3.Connection, place: Place) -> tuple[int, ...]:
@@ -296,16 +289,14 @@ def annotators(connection: sqlite3.Connection) -> list[Annotator]:
     return found
 
 
-def annotations_of(
-    connection: sqlite3.Connection, passages: Sequence[int], annotator: str | None = None
-) -> dict[int, list[Annotation]]:
+def annotations_of(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, list[Annotation]]:
     """The annotations of passages that have any, in the order of the annotators' names, within a transaction.
 
     Raises:
         IndexDamaged: a row is damaged.
     """
     found: dict[int, list[Annotation]] = {}
-    for row in _annotation_rows(connection, passages, annotator):
+    for row in _annotation_rows(connection, passages):
         annotation = _annotation(*row)
         found.setdefault(annotation.passage_id, []).append(annotation)
     return found
@@ -327,16 +318,15 @@ def values_by_passage(connection: sqlite3.Connection, passages: Sequence[int]) -
 
 
 def _annotation_rows(
-    connection: sqlite3.Connection, passages: Sequence[int], annotator: str | None = None
+    connection: sqlite3.Connection, passages: Sequence[int]
 ) -> Iterable[tuple[int, str, str, str, int]]:
     """Annotations with their checksums, by passage and annotator; without annotators one look at an empty table."""
     if connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
         return ()
     return connection.execute(
         f"""SELECT {covered("annotations")}, checksum FROM annotations
-            WHERE passage IN (SELECT value FROM json_each(?)) AND annotator = coalesce(?, annotator)
-            ORDER BY passage, annotator""",
-        (json.dumps(list(passages)), annotator),
+            WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage, annotator""",
+        (json.dumps(list(passages)),),
     )
 
 

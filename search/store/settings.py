@@ -51,13 +51,8 @@ class Source:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Source:
-        patterns = {name: tuple(values[name]) for name in ("include", "exclude")}
-        return cls(
-            **patterns,
-            text_field=values["text_field"],
-            title_field=values["title_field"],
-            token_vectors=bool(values.get("token_vectors", False)),
-        )
+        read: dict[str, Any] = values | {name: tuple(values[name]) for name in ("include", "exclude")}
+        return cls(**read)
 
     def changed(self, **options: Unpack[SourceOptions]) -> Source:
         """With what was asked for now; None leaves a choice as it is."""

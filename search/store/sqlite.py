@@ -18,7 +18,7 @@ import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
-from search.store.calibration import Baseline, LoadedBaseline
+from search.store.calibration import Baseline, trusted_baseline
 from search.store.checksums import content_key
 from search.store.database import Reader, one_meta
 from search.store.faiss_file import LoadedVectors
@@ -70,29 +70,25 @@ class SQLiteStore:
         self.path = path
         self.vectors = LoadedVectors(path)
         self.lexicon = Lexicon()
-        self.baseline = LoadedBaseline()
+        self.baseline_problem = ""
         self._reader = Reader(path / DATABASE)
-        self._lock = threading.Lock()
-        self._filters: Filters | None = None
+        self._remarks = threading.local()
 
     @property
     def problems(self) -> tuple[str, ...]:
-        remarks = self._filters.remarks if self._filters else ()
-        return (*filter(None, (self.vectors.problem, self.lexicon.problem, self.baseline.problem)), *remarks)
+        problems = (self.vectors.problem, self.baseline_problem)
+        return (*filter(None, problems), *getattr(self._remarks, "of_filter", ()))
 
+    @cached_property
     def filters(self) -> Filters:
         """What has passed filters before; loaded with the first filter."""
         from search.store.filters import Filters
 
-        with self._lock:
-            if self._filters is None:
-                self._filters = Filters()
-            return self._filters
+        return Filters()
 
-    def forget_remarks(self) -> None:
-        """This thread's next query has no filter."""
-        if self._filters:
-            self._filters.forget_remarks()
+    def remark(self, remarks: Sequence[str]) -> None:
+        """What is to be known of the answer to this thread's query; each ends with the command that helps."""
+        self._remarks.of_filter = remarks
 
     @contextmanager
     def reading(self) -> Iterator[SQLiteSnapshot]:
@@ -206,10 +202,10 @@ class SQLiteSnapshot:
         return token_vectors_of(self.connection, passages, self._dimension)
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
-        return self._store.lexicon.terms(query, phrases=phrases)
+        return self._store.lexicon.stemmer.terms(query, phrases=phrases)
 
     def words(self, text: str) -> list[Term]:
-        return self._store.lexicon.words(text)
+        return self._store.lexicon.stemmer.words(text)
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
         return self._store.lexicon.counts(self.connection, terms)
@@ -225,10 +221,9 @@ class SQLiteSnapshot:
         return np.array([row[0] for row in rows], dtype=np.int64)
 
     def passing(self, where: Where | None) -> Ids | None:
-        if where is None:
-            self._store.forget_remarks()
-            return None
-        return self._store.filters().matching(self.connection, where)
+        ids, remarks = (None, ()) if where is None else self._store.filters.matching(self.connection, where)
+        self._store.remark(remarks)
+        return ids
 
     def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
         return stored_passages(self.connection, passages)
@@ -285,7 +280,8 @@ class SQLiteSnapshot:
         return each_annotation(self.connection, annotator)
 
     def random_pairs(self) -> Baseline | None:
-        return self._store.baseline.get(self.connection)
+        baseline, self._store.baseline_problem = trusted_baseline(self.connection)
+        return baseline
 
     @property
     def _dimension(self) -> int:

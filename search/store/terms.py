@@ -128,6 +128,10 @@ class Stemmer:
                 terms.setdefault(term.stems, term)
         return list(terms.values())
 
+    def words(self, text: str) -> list[Term]:
+        """All words of a text, in order; one that says nothing to FTS5 has no stems."""
+        return self.at(text, words(text))
+
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[Term]:
         """What stands at some places of a text, in their order, each as a term."""
         places = list(spans)

@@ -198,13 +198,11 @@ class Writer:
             with self.transaction():
                 self.delete("token_vectors", "1")
 
-    def renew_lexicon(self) -> bool:
-        """Make the table of words anew where it cannot be trusted. Returns whether it was."""
-        if lexicon.is_sealed(self.connection):
-            return False
-        with self.transaction() as connection:
-            lexicon.rebuild(connection)
-        return True
+    def renew_lexicon(self, *, always: bool = False) -> None:
+        """Make the table of words anew where it cannot be trusted, or `always`."""
+        if always or not lexicon.is_sealed(self.connection):
+            with self.transaction() as connection:
+                lexicon.rebuild(connection)
 
     def name_vectors(self, ann: Ann | None) -> None:
         """Point the index at a new FAISS file, or at none."""

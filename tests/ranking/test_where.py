@@ -391,11 +391,11 @@ def test_what_passes_is_kept_until_the_index_changes(tmp_path: Path, monkeypatch
             ids = add_document(writer, os.urandom(4).hex().encode(), kind="csv")
             for where, expected in ((csv, list(range(1, ids[0] + 1))), (markdown, [])):
                 for _ in range(2):
-                    assert filters.matching(connection, where).tolist() == expected
+                    assert filters.matching(connection, where)[0].tolist() == expected
         assert asked == ["kind=csv", "kind=markdown"] * 2
-        assert filters.matching(reader, csv).tolist() == [1, 2]
+        assert filters.matching(reader, csv)[0].tolist() == [1, 2]
         with pytest.raises(ValueError, match="read-only"):
-            filters.matching(reader, csv)[0] = 7
+            filters.matching(reader, csv)[0][0] = 7
 
 
 def test_metadata_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

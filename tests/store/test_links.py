@@ -21,7 +21,7 @@ import pytest
 from search import Index, IndexDamaged, SearchError
 from search.indexing.check import check
 from search.indexing.repair import repair
-from search.store import database, faiss_file, files, lock
+from search.store import database, faiss_file, files
 from search.store.files import (
     DATABASE,
     HOLDER,
@@ -264,7 +264,7 @@ def test_the_decoys_would_show_it(
     before = tree(target)
     for module in (files, faiss_file):
         monkeypatch.setattr(module, "require_no_link", lambda path, folder=False: None)
-    monkeypatch.setattr(lock, "require_own_names", lambda index: None)
+    monkeypatch.setattr(files, "require_own_names", lambda index: None)
     with suppress(SearchError, OSError):
         commands(notes, index)[command]()
     assert tree(target) != before

@@ -32,8 +32,7 @@ def test_another_state_has_nothing_of_the_one_before() -> None:
     assert kept.get("two", WATER) is None and kept.get("two", COUNT) is None
     kept.keep("two", ("count", "lock"), 3)
     assert kept.get("one", WATER) is None and kept.get("one", COUNT) is None
-    kept.keep(None, WATER, postings((1, 1.0)))
-    assert kept.get(None, WATER) is None and kept.get("two", ("count", "lock")) == 3
+    assert kept.get("two", ("count", "lock")) == 3
 
 
 def test_what_was_not_asked_for_longest_is_dropped() -> None:
