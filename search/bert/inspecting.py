@@ -101,12 +101,8 @@ def attention(
     checkpoint = load_checkpoint(model, offline)
     made = checkpoint.tokens(text, text2)
     output = checkpoint.run(made, attentions=True)
-    return Attention(made.texts, made.tokens, _stacked(output.attentions), checkpoint.name)
-
-
-def _stacked(layers: Any) -> NDArray[np.float32]:
-    """(layers, heads, n, n) from a tuple of (1, heads, n, n)."""
-    return np.stack([layer[0].numpy() for layer in layers])
+    weights = np.stack([layer[0].numpy() for layer in output.attentions])
+    return Attention(made.texts, made.tokens, weights, checkpoint.name)
 
 
 def _pooler(model: Any, cls: NDArray[np.float32], output: Any) -> Pooler:

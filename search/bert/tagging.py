@@ -17,7 +17,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -316,18 +315,13 @@ def _own_words(text: str, tokens: _Tokens) -> list[tuple[Span, list[int]]]:
 
 def _word_starts(text: str) -> set[int]:
     """Where BERT's basic tokenizer cuts a text, whatever the model's own does (Devlin et al. 2019, tokenization.py)."""
-    found = {start for _, (start, _) in _splitter().pre_tokenize_str(text)}
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+
+    found = {start for _, (start, _) in BertPreTokenizer().pre_tokenize_str(text)}
     for i, character in enumerate(text):
         if not character.isascii() and unicodedata.category(character) == "Lo" and _stands_alone(character):
             found |= {i, i + 1}
     return found
-
-
-@lru_cache(maxsize=1)
-def _splitter() -> Any:
-    from tokenizers.pre_tokenizers import BertPreTokenizer
-
-    return BertPreTokenizer()
 
 
 def _stands_alone(character: str) -> bool:
