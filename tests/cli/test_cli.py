@@ -178,10 +178,10 @@ def test_every_command_and_option_has_help(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["query", "explain"])
-def test_help_begins_with_ten_options(run: Run, command: str) -> None:
+def test_help_begins_with_some_ten_options(run: Run, command: str) -> None:
     first, *panels = run(command, "--help")[1].split("Options:\n")[1].split("\n\n")
     options = re.findall(r"^  (?:-\w, )?--([\w-]+)", first, re.M)
-    assert len(options) == 11 and options[-1] == "help"
+    assert len(options) in (10, 11) and options[-1] == "help"
     assert {panel.split(":\n")[0] for panel in panels} >= {"Ranking", "Model", "Output"}
     assert "Output:" not in run("status", "--help")[1]  # three options are no crowd
 
