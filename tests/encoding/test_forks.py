@@ -56,6 +56,7 @@ def test_a_model_belongs_to_the_process_that_loaded_it(tiny_model: Path, engine:
     does, it ends.
     """
     code = f"""
+if {engine == "torch"}: import sentence_transformers  # once, not in parent and child
 mine = encoder({engine!r})
 mine.tokenizer.encode_batch_fast(TEXTS * 100)
 in_child(lambda: print(mine.encode(TEXTS).shape, flush=True))

@@ -106,7 +106,7 @@ def test_contributions_sum_to_the_cosine_of_every_hit_of_twenty_questions(
 
 
 def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
-    """By OpenVINO on all pairs; PyTorch, which sentence-transformers uses too, on every tenth."""
+    """By OpenVINO on every third pair; by PyTorch, which sentence-transformers uses too, on a tenth of these."""
     file = DATA / "sts" / "stsb_dev.tsv"
     if not file.is_file():
         pytest.skip("STS-B is not at hand")
@@ -116,6 +116,7 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
     with file.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
     assert len(rows) == 1500
+    rows = rows[::3]
     first, second = [row["sentence1"] for row in rows], [row["sentence2"] for row in rows]
     model = SentenceTransformer(str(real.files.folder), device="cpu")
     one, two = (model.encode(texts, normalize_embeddings=True) for texts in (first, second))
@@ -123,12 +124,7 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
 
     encoder = Encoder(offline=True, engine="openvino")
     assert encoder.engine.name == "openvino"
-    cosines = np.concatenate(
-        [
-            search.similarity(first[i : i + 250], second[i : i + 250], model=encoder).diagonal()
-            for i in range(0, len(first), 250)
-        ]
-    )
+    cosines = search.similarity(first, second, model=encoder).diagonal()
     np.testing.assert_allclose(cosines, reference, atol=1e-5)
     gold = [float(row["score"]) for row in rows]
     assert round(spearmanr(cosines, gold).statistic, 4) == round(spearmanr(reference, gold).statistic, 4)

@@ -38,7 +38,7 @@ def long_work(tmp_path: Path) -> Path:
     choose = random.Random(0)
     folder = tmp_path / "long"
     folder.mkdir()
-    for number in range(120):
+    for number in range(80):
         paragraphs = [" ".join(choose.choices(WORDS, k=40)) + "." for _ in range(100)]
         (folder / f"{number:03}.txt").write_text("\n\n".join(paragraphs), encoding="utf-8")
     return folder
