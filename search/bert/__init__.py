@@ -3,7 +3,7 @@
     inspect(text)             tokens, the embedding layer's parts, hidden states, pooler, parameter counts
     attention(text)           the weights of every head; their mean and rollout
     in_contexts(word, texts)  one word's vector in several contexts, layer by layer
-    tokenize(text)            what a tokenizer makes of a text; compare_tokenizers(text, other): of two
+    tokenize(text)            what a tokenizer makes of a text
     fill(text)                the most likely words at masked places
     answer(question, text)    the spans of a text that answer a question
     tag(text)                 the class of each word: entities, parts of speech
@@ -43,7 +43,6 @@ from search.bert.pretraining import fill as fill
 from search.bert.pretraining import next_sentence as next_sentence
 from search.bert.pretraining import next_sentences as next_sentences
 from search.bert.tagging import tag as tag
-from search.bert.tokenizing import compare_tokenizers as compare_tokenizers
 from search.bert.tokenizing import tokenize as tokenize
 
 _LATER = {  # names whose home is a later stage, as they ask an index or train an encoder

@@ -5,7 +5,6 @@ Only the tokenizer of a model is loaded for this, no weights.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from search.encoding.models import DEFAULT_MODEL, find_model
@@ -15,14 +14,11 @@ from search.records.inspections import (
     InputToken,
     InputWord,
     Tokenization,
-    TokenizedStretch,
-    TokenizerComparison,
 )
 
 if TYPE_CHECKING:
     import tokenizers
 
-_STRETCH = re.compile(r"\S+")
 _UNKNOWN = ("[UNK]", "<unk>")
 
 
@@ -63,29 +59,6 @@ def tokenize(
     """
     files = find_model(model, offline=offline)
     return tokenized(load_tokenizer(files.folder, files.name), text, text2, files.name)
-
-
-def compare_tokenizers(
-    text: str,
-    other: str,
-    text2: str | None = None,
-    *,
-    model: str = DEFAULT_MODEL,
-    offline: bool = False,
-) -> TokenizerComparison:
-    """Two tokenizers side by side, a cased and an uncased one for instance.
-
-    Args:
-        other: name or folder of the second model; see `tokenize`.
-    """
-    first = tokenize(text, text2, model=model, offline=offline)
-    second = tokenize(text, text2, model=other, offline=offline)
-    stretches = []
-    for source, whole in enumerate(first.texts):
-        for match in _STRETCH.finditer(whole):
-            parts = [_within(made, source, match.start(), match.end()) for made in (first, second)]
-            stretches.append(TokenizedStretch(match.group(), source, parts[0], parts[1]))
-    return TokenizerComparison(first, second, tuple(stretches))
 
 
 def tokenized(
@@ -148,11 +121,6 @@ def _words(texts: tuple[str, ...], tokens: tuple[InputToken, ...]) -> tuple[Inpu
         unknown = any(tokens[i].unknown for i in places)
         found.append(InputWord(texts[source][start:end], start, end, source, tuple(places), unknown))
     return tuple(found)
-
-
-def _within(made: Tokenization, source: int, start: int, end: int) -> tuple[InputToken, ...]:
-    """The tokens that begin within a stretch of a text."""
-    return tuple(token for token in made.tokens if token.source == source and start <= token.start < end)
 
 
 def unknown_id(tokenizer: tokenizers.Tokenizer) -> int | None:

@@ -77,14 +77,6 @@ def inspect(
     model: Annotated[
         str | None, checkpoint("The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
-    other: Annotated[
-        str | None,
-        typer.Option(
-            "--against-tokenizer",
-            metavar="NAME|FOLDER",
-            help="Show the tokens beside those of another model, a cased one for instance.",
-        ),
-    ] = None,
     word: Annotated[
         str | None, word_option(metavar="WORD", help="Compare this word's vectors in TEXT and TEXT2.")
     ] = None,
@@ -102,32 +94,29 @@ def inspect(
 
     Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
     --head or --rollout who reads whom; with --word one word in two contexts. These have pictures: --png draws
-    them, --html writes a page, of attention with all heads to choose from.
+    them, --html writes a page of attention with all heads to choose from.
     """
     from search.encoding.models import DEFAULT_MODEL
 
     asked.check()
-    ways = {"--word": word is not None, "--against-tokenizer": other is not None}
-    named = asked.named + [name for name, given in ways.items() if given]
-    if len(named) > max(1, len(asked.named)):
-        raise typer.BadParameter(f"{named[0]} and {named[-1]} exclude each other")
+    if asked.named and word is not None:
+        raise typer.BadParameter(f"{asked.named[0]} and --word exclude each other")
     if against and word is None:
         raise typer.BadParameter("--against needs --word")
-    if vectors and (named or not output.as_json):
+    if vectors and (asked.named or word is not None or not output.as_json):
         raise typer.BadParameter("--vectors goes with --json alone")
     if output.files and not asked.named and word is None:
         raise typer.BadParameter(
-            "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout) and a word in "
-            "its contexts (--word)"
+            "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout), --png a word "
+            "in its contexts (--word)"
         )
+    if word is not None and output.html:
+        raise typer.BadParameter("a word in its contexts has no page: draw it with --png")
     import search.bert as bert
     from search.render import inspection as tables
 
     model = model or DEFAULT_MODEL
-    if other is not None:
-        compared = bert.compare_tokenizers(text, other, text2, model=model, offline=offline)
-        output.show(compared, tables.comparison)
-    elif word is not None:
+    if word is not None:
         texts = [text] if text2 is None else [text, text2]
         _show_contexts(bert.in_contexts(word, texts, against or [], model=model, offline=offline), output)
     elif asked.named:
@@ -170,14 +159,13 @@ def _page(attention: Attention, view: View) -> str:
 
 def _show_contexts(contexts: ContextualCosines, output: DrawnOutput) -> None:
     from search.render import inspection as tables
-    from search.render import page, picture
+    from search.render import picture
 
     output.result(
         contexts,
         tables.contexts,
         data=lambda: tables.contexts_json(contexts),
         png=lambda: picture.contexts(contexts),
-        html=lambda: page.contexts(contexts),
     )
 
 

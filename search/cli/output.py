@@ -25,6 +25,9 @@ from search.records.reports import Progress
 
 NARROWEST, WIDEST = 40, 100
 output_option = panel("Output")
+PngOption = Annotated[
+    Path | None, typer.Option("--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).")
+]
 
 
 @dataclass(frozen=True)
@@ -86,23 +89,17 @@ class DrawnOutput(Output):
         OptionalDependency: a PNG is asked for, and what draws it is not installed.
     """
 
-    png: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it into a PNG file (extra `pictures`).")
-    ] = None
+    png: PngOption = None
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a page for the browser.")] = (
         None
     )
 
     def __post_init__(self) -> None:
-        from search.render.picture import EXTRA, PACKAGE
-
-        check_writable(self.png, self.html)
-        if self.png and find_spec(PACKAGE) is None:
-            raise OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
+        check_drawable(self.png, self.html)
 
     @property
     def files(self) -> bool:
-        """Whether a file was asked for. Then text is not printed, unless a command says otherwise."""
+        """Whether a file was asked for. Then text is not printed."""
         return bool(self.png or self.html)
 
     def result(
@@ -111,10 +108,9 @@ class DrawnOutput(Output):
         text: Callable[..., str],
         *,
         png: Callable[[], bytes],
-        html: Callable[[], str],
+        html: Callable[[], str] | None = None,
         data: Callable[[], str] | None = None,
         csv: Callable[[], str] | None = None,
-        text_anyway: bool = False,
     ) -> None:
         """Write the files that were asked for, and say so; then print.
 
@@ -124,18 +120,17 @@ class DrawnOutput(Output):
             record, text, data: what is printed; see `show`.
             png, html: what is written; each is made if its file was asked for.
             csv: printed instead of text or JSON.
-            text_anyway: print text also where a file was asked for.
 
         Raises:
             InputError: a file cannot be written.
         """
-        drawn = [(path, draw()) for path, draw in ((self.png, png), (self.html, html)) if path]
+        drawn = [(path, draw()) for path, draw in ((self.png, png), (self.html, html)) if path and draw]
         for path, content in drawn:
             write_file(path, content)
             self.note(f"wrote {path}")
         if csv:
             echo(csv())
-        elif self.as_json or text_anyway or not self.files:
+        elif self.as_json or not self.files:
             self.show(record, text, data)
 
 
@@ -149,6 +144,20 @@ def note(text: str, quiet: bool = False) -> None:
     """Anything that is no result, to stderr."""
     if not quiet:
         typer.echo(text, err=True)
+
+
+def check_drawable(png: Path | None, html: Path | None = None) -> None:
+    """Refuse files that cannot be made, before any work is done.
+
+    Raises:
+        InputError: a name that nothing can be written to.
+        OptionalDependency: a PNG is asked for, and what draws it is not installed.
+    """
+    from search.render.picture import EXTRA, PACKAGE
+
+    check_writable(png, html)
+    if png and find_spec(PACKAGE) is None:
+        raise OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
 
 
 def check_writable(*paths: Path | None) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from search.cli.options import OfflineOption, checkpoint
-from search.cli.output import DrawnOutput, note, progress_bar
+from search.cli.output import Output, PngOption, check_drawable, note, progress_bar, write_file
 
 
 class LossName(str, Enum):
@@ -79,20 +79,22 @@ def train(
         bool,
         typer.Option("--resume", help="Go on from the last checkpoint of a run that was stopped, if any."),
     ] = False,
+    png: PngOption = None,
     offline: OfflineOption = False,
     *,
     steps: StepOptions,
-    output: DrawnOutput,
+    output: Output,
 ) -> None:
     """Fine-tune the encoder on examples, and say what it was worth.
 
     Held-out data is measured before and after. The result is a folder that `seewhy index --model` takes; a model
-    card in it says what it was made of. --png draws the learning curve, --html a page with all figures.
+    card in it says what it was made of. --png draws the learning curve.
     """
     from search import training
-    from search.render import page, picture
+    from search.render import picture
     from search.render import training as draw
 
+    check_drawable(png)
     try:
         with progress_bar(output.quiet) as progress:
             report = training.train(
@@ -112,10 +114,7 @@ def train(
         again = "The same command with --resume goes on from the last checkpoint, if any."
         note(f"seewhy: stopped. {again}", output.quiet)
         raise
-    output.result(
-        report,
-        draw.training,
-        png=lambda: picture.training(report),
-        html=lambda: page.training(report),
-        text_anyway=True,
-    )
+    if png:
+        write_file(png, picture.training(report))
+        output.note(f"wrote {png}")
+    output.show(report, draw.training)

@@ -80,30 +80,6 @@ class Tokenization:
     name: str
 
 
-@dataclass(frozen=True)
-class TokenizedStretch:
-    """A stretch of a text without white space, and the tokens that two tokenizers make of it."""
-
-    text: str
-    source: int
-    first: tuple[InputToken, ...]
-    second: tuple[InputToken, ...]
-
-    @property
-    def same(self) -> bool:
-        """Both spell it alike; ids may differ, they belong to two vocabularies."""
-        return [token.text for token in self.first] == [token.text for token in self.second]
-
-
-@dataclass(frozen=True)
-class TokenizerComparison:
-    """Two tokenizers at work on the same text or pair."""
-
-    first: Tokenization
-    second: Tokenization
-    stretches: tuple[TokenizedStretch, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class EmbeddingLayer:
     """Layer 0 taken apart: what each token brings before any other token has been read.

@@ -16,7 +16,6 @@ from search.records.inspections import (
     Inspection,
     ModelShape,
     ParameterPart,
-    TokenizerComparison,
 )
 from search.render import json
 from search.render.format import letters, one_line
@@ -202,25 +201,6 @@ def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
         if inspected.pooler:
             whole["pooler"] |= json.plain(inspected.pooler)
     return json.document(whole)
-
-
-@as_text
-def comparison(canvas: Canvas, compared: TokenizerComparison) -> None:
-    """What two tokenizers make of the same text, side by side; * where they differ."""
-    tokenizers = (
-        f"{one_line(made.name)} ({made.vocabulary:,} entries)" for made in (compared.first, compared.second)
-    )
-    table = grid(Column(), "text", *tokenizers)
-    for stretch in compared.stretches:
-        mark = " " if stretch.same else "*"
-        table.add_row(mark, one_line(stretch.text), *map(_spelled, (stretch.first, stretch.second)))
-    canvas.table(table)
-    canvas.gap()
-    differ = sum(not stretch.same for stretch in compared.stretches)
-    canvas.dim(
-        f"{differ} of {len(compared.stretches)} differ; {len(compared.first.tokens)} and {len(compared.second.tokens)} "
-        "tokens in all, special ones included."
-    )
 
 
 def _spelled(tokens: Sequence[InputToken]) -> str:

@@ -30,7 +30,6 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "LabelExplanation": ("residual", "by_word"),
     "ModelShape": ("parameters", "in_matrices", "tensors"),
     "Removal": ("random_mean", "random_spread", "as_much"),
-    "TokenizedStretch": ("same",),
     "TrainingReport": ("improved",),
     "WhyNot": ("rank", "gap", "matched_on"),
 }  # fmt: skip

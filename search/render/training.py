@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Column
 from rich.text import Text
 
-from search.records.evaluations import Estimate, TrainingReport
+from search.records.evaluations import TrainingReport
 from search.records.predictions import LabelReport, LabelTraining
 from search.render.evaluation import interval
 from search.render.format import duration, escape, one_line, shown_path
@@ -34,8 +32,9 @@ def training(done: TrainingReport, *, width: int = 80, colour: bool = False) -> 
         gap = done.difference[name]
         better = gap.mean > 0
         style = "" if name != done.primary else "bold green" if better else "bold red"
-        *means, change, ends = gap_cells(before, done.after[name], gap)
-        table.add_row(name, *means, Text(change, style=style), Text(ends, style="dim"))
+        means = f"{before.mean:.4f}", f"{done.after[name].mean:.4f}"
+        ends = f"{gap.low:+.3f} to {gap.high:+.3f}"
+        table.add_row(name, *means, Text(f"{gap.mean:+.4f}", style=style), Text(ends, style="dim"))
     canvas.table(table)
     canvas.gap()
     files = dict.fromkeys(f"{one_line(file.name)} ({file.role})" for file in done.files)
@@ -79,33 +78,9 @@ def chosen_by(done: TrainingReport) -> str:
     return f"{done.counts['chosen_by']:,} for the choice" if "chosen_by" in done.counts else "held out"
 
 
-def gap_cells(before: Estimate, after: Estimate, gap: Estimate) -> tuple[str, str, str, str]:
-    """Before, after, their difference and its interval."""
-    ends = f"{gap.low:+.3f} to {gap.high:+.3f}"
-    return f"{before.mean:.4f}", f"{after.mean:.4f}", f"{gap.mean:+.4f}", ends
-
-
 def steps_line(done: TrainingReport) -> str:
     """How many steps, and which of them was kept."""
     return f"{done.steps:,}; the weights of step {done.kept:,} were kept"
-
-
-def step_ticks(last: int, parts: int) -> list[int]:
-    """Steps to write on an axis, each once."""
-    return sorted({round(last * i / parts) for i in range(parts + 1)})
-
-
-def tick(value: float, span: float) -> str:
-    """A number with as many digits as the range needs."""
-    digits = max(2, 2 - math.floor(math.log10(span / 0.2))) if span > 0 else 4
-    return f"{value:.{min(digits, 8)}f}"
-
-
-def curve_range(values: Sequence[float]) -> tuple[float, float]:
-    """A range with some air around the values, never empty."""
-    low, high = min(values), max(values)
-    air = 0.08 * (high - low) or 0.05 * abs(high) or 0.5
-    return low - air, high + air
 
 
 def label_training(trained: LabelTraining, *, width: int = 80, colour: bool = False) -> str:

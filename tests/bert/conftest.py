@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import save_tiny_bert, save_tokenizer
+from tests.conftest import save_tokenizer
 
 _SIZES: dict[str, Any] = {
     "vocab_size": 400,
@@ -56,14 +56,6 @@ def save_tiny(folder: Path, kind: str) -> Path:
 def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("families")
     return {kind: save_tiny(folder / kind, kind) for kind in _CLASSES}
-
-
-@pytest.fixture(scope="session")
-def cased_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As the tiny model, with a tokenizer that keeps upper case."""
-    folder = save_tiny_bert(tmp_path_factory.mktemp("models") / "cased")
-    save_tokenizer(folder, lowercase=False)
-    return folder
 
 
 def named_checkpoint(name: str) -> str:

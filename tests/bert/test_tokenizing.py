@@ -1,11 +1,11 @@
-"""Tokens and words as the model gets them; two tokenizers side by side."""
+"""Tokens and words as the model gets them."""
 
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from search.bert import compare_tokenizers, tokenize
+from search.bert import tokenize
 from search.encoding import Encoder
 from search.encoding.tokenizer import load_tokenizer
 from tests.bert.conftest import named_checkpoint
@@ -67,22 +67,6 @@ def test_offsets_point_into_the_texts(tiny_model: Path, text: str, text2: str) -
         assert word.text == found.texts[word.source][word.start : word.end]
         assert {found.tokens[i].source for i in word.tokens} == {word.source}
     assert sum(len(word.tokens) for word in found.words) == sum(not token.special for token in found.tokens)
-
-
-def test_cased_and_uncased_side_by_side(tiny_model: Path, cased_model: Path) -> None:
-    found = compare_tokenizers("Keys of the Door", str(cased_model), "the key", model=str(tiny_model))
-    rows = [
-        (s.text, s.source, [t.text for t in s.first], [t.text for t in s.second], s.same)
-        for s in found.stretches
-    ]
-    assert rows == [
-        ("Keys", 0, ["key", "##s"], ["[UNK]"], False),
-        ("of", 0, ["of"], ["of"], True),
-        ("the", 0, ["the"], ["the"], True),
-        ("Door", 0, ["door"], ["[UNK]"], False),
-        ("the", 1, ["the"], ["the"], True),
-        ("key", 1, ["key"], ["key"], True),
-    ]
 
 
 def test_a_tokenizer_that_can_spell_everything_has_no_unknown_words(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from search.bert import attention
 from tests.bert.conftest import save_tiny
-from tests.conftest import Run, save_tiny_bert, save_tokenizer
+from tests.conftest import Run
 
 drawing = pytest.mark.skipif(
     util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed"
@@ -70,16 +70,6 @@ def test_a_word_in_two_contexts(run: Run) -> None:
     assert run("--word", "key", "a key", "--against", "lock")[0] == 0
 
 
-def test_two_tokenizers(run: Run, tmp_path: Path) -> None:
-    cased_model = save_tiny_bert(tmp_path / "cased")
-    save_tokenizer(cased_model, lowercase=False)
-    code, out, _ = run("the Keys", "--against-tokenizer", cased_model)
-    assert code == 0
-    assert "1 of 2 differ" in out
-    found = json.loads(run("the Keys", "--against-tokenizer", cased_model, "--json")[1])
-    assert found["stretches"][1]["second"][0]["text"] == "[UNK]"
-
-
 @drawing
 def test_files(run: Run, tmp_path: Path) -> None:
     png, html = tmp_path / "a.png", tmp_path / "a.html"
@@ -87,7 +77,6 @@ def test_files(run: Run, tmp_path: Path) -> None:
         ["turn the key", "--attention"],
         ["turn the key", "--layer", "2"],
         ["turn the key", "--rollout"],
-        ["--word", "key", "turn the key", "a key"],
     ):
         code, out, err = run(*args, "--png", png, "--html", html)
         assert (code, out, err) == (0, "", f"wrote {png}\nwrote {html}\n")
@@ -95,6 +84,7 @@ def test_files(run: Run, tmp_path: Path) -> None:
         assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
         png.unlink()
         html.unlink()
+    assert run("--word", "key", "turn the key", "a key", "--png", png) == (0, "", f"wrote {png}\n")
     code, out, err = run("turn the key", "--attention", "--png", png, "--json", "-q")
     assert (code, err) == (0, "")
     assert json.loads(out)["texts"] == ["turn the key"]
@@ -112,7 +102,6 @@ def test_files(run: Run, tmp_path: Path) -> None:
         (["key", "--layer", "0"], 2, "Invalid value for '--layer'"),
         (["key", "--rollout", "--layer", "1", "--head", "1"], 2, "--rollout is of all heads"),
         (["key", "--attention", "--word", "key"], 2, "--attention and --word exclude each other"),
-        (["key", "--layer", "1", "--against-tokenizer", "x"], 2, "--layer and --against-tokenizer exclude"),
         (["key", "--word", "cat"], 1, "'cat' does not stand in 'key'"),
         (["key", "lock", "--against", "door"], 2, "--against needs --word"),
         (["key", "--word", "key"], 1, "there is nothing to compare"),
@@ -120,10 +109,10 @@ def test_files(run: Run, tmp_path: Path) -> None:
         (["--word", "key", "a key", "--against"], 2, "--against needs a word at least"),
         (["--word", "key", "a key", "the key", "--against", "--json"], 2, "--against needs a word at least"),
         (["key", "--vectors"], 2, "--vectors goes with --json alone"),
-        (["key", "--against-tokenizer", "/no/such/folder"], 1, "/no/such/folder"),
+        (["key", "--model", "/no/such/folder"], 1, "/no/such/folder"),
         (["key", "--attention", "--html", "no/folder/x.html"], 1, "there is no folder"),
         (["key", "--png", "x.png"], 2, "tables have no picture: --png and --html draw attention (--attention,"),
-        (["key", "--against-tokenizer", "x", "--html", "x.html"], 2, "tables have no picture"),
+        (["key", "--word", "key", "--html", "x.html"], 2, "a word in its contexts has no page"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:

@@ -11,7 +11,6 @@ import pytest
 from search import Index
 from search.cli.train import LossName
 from search.records.evaluations import CurvePoint, Estimate, TrainingFile, TrainingReport
-from search.render import page
 from search.render import training as draw
 from search.training.tuning import LOSSES
 from tests.conftest import Run
@@ -33,14 +32,13 @@ def run(run: Run, tiny_model: Path, tmp_path: Path) -> Run:
 @trainable
 @pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
 def test_graded_sentences_with_files(run: Run, tmp_path: Path) -> None:
-    data, png, html = write_graded(tmp_path / "a.tsv"), tmp_path / "a.png", tmp_path / "a.html"
-    code, out, err = run(data, "--dev-share", "0.3", "--png", png, "--html", html, *QUICK)
+    data, png = write_graded(tmp_path / "a.tsv"), tmp_path / "a.png"
+    code, out, err = run(data, "--dev-share", "0.3", "--png", png, *QUICK)
     assert code == 0, err
-    assert err == f"wrote {png}\nwrote {html}\n"
+    assert err == f"wrote {png}\n"
     lines = [line.split() for line in out.splitlines()]
     assert ["metric", "before", "after", "difference", "95", "%", "interval"] in lines
     assert png.read_bytes().startswith(b"\x89PNG")
-    assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (tmp_path / "out" / "model.safetensors").is_file()
     code, out, err = run(data, *QUICK)
     assert (code, out) == (1, "") and "and nothing is overwritten" in err
@@ -67,7 +65,7 @@ def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> N
     ("args", "code", "message"),
     [
         ([], 2, "Missing argument 'DATA'"),
-        (["a.csv", "--html", "no/folder/x.html"], 1, "there is no folder"),
+        (["a.csv", "--png", "no/folder/x.png"], 1, "there is no folder"),
         (["no.csv"], 1, "there is no 'no.csv'"),
         (["a.csv", "--loss", "hinge"], 2, "hinge"),
         (["no.csv", "--dev-share", "0"], 1, "dev_share is 0.0, but must be more than 0"),
@@ -130,13 +128,3 @@ def test_a_report_as_text() -> None:
         after={"spearman": Estimate(0.7, 0.6, 0.8)}, difference={"spearman": Estimate(-0.1, -0.2, 0.0)}
     )
     assert re.search("\x1b\\[1;31m *-0.1000", draw.training(worse, width=100, colour=True))
-
-
-def test_a_report_as_a_page() -> None:
-    out = page.training(report())
-    assert "data<b>" not in out and "\x1b" not in out and "\u202e" not in out
-    assert out.count("<circle") == 5
-    few = page.training(report(losses=(), scores=(CurvePoint(0, 0.8), CurvePoint(1, 0.81)), kept=1))
-    assert re.findall('text-anchor="middle"[^>]*>([^<]*)<', few) == ["0", "1"]
-    assert "<title>step 10: 0.8500</title>" in out
-    assert "+0.0500" in out and "default-src 'none'" in out

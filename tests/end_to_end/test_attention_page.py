@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.bert import attention, in_contexts
+from search.bert import attention
 from search.records.inspections import Attention
 from search.render import page
 from tests.end_to_end import test_browser as shared
@@ -38,16 +38,10 @@ def weights(tiny_model: Path) -> Attention:
 
 
 @pytest.fixture(scope="module")
-def written(
-    tmp_path_factory: pytest.TempPathFactory, weights: Attention, tiny_model: Path
-) -> dict[str, Path]:
-    contexts = in_contexts("key", ["turn the key", f"key {TEXT}"], ["lock"], model=str(tiny_model))
-    folder = tmp_path_factory.mktemp("pages")
-    files = {"attention": folder / "attention & 'a'.html", "contexts": folder / "contexts.html"}
-    files["attention"].write_text(page.attention(weights), encoding="utf-8", newline="\n")
-    hostile = replace(contexts, model=shared.HOSTILE, against=(shared.HOSTILE,))
-    files["contexts"].write_text(page.contexts(hostile), encoding="utf-8", newline="\n")
-    return files
+def written(tmp_path_factory: pytest.TempPathFactory, weights: Attention) -> Path:
+    file = tmp_path_factory.mktemp("pages") / "attention & 'a'.html"
+    file.write_text(page.attention(weights), encoding="utf-8", newline="\n")
+    return file
 
 
 def tokens(browser: Any, side: str) -> list[Any]:
@@ -77,9 +71,9 @@ def lines(browser: Any) -> int:
 
 
 def test_hover_tells_what_a_token_reads_and_who_reads_it(
-    browser: Any, written: dict[str, Path], weights: Attention, tmp_path: Path
+    browser: Any, written: Path, weights: Attention, tmp_path: Path
 ) -> None:
-    opened(browser, written["attention"])
+    opened(browser, written)
     mean = weights.matrix(3)
     assert detail(browser).startswith("Layer 3, mean of the heads\nPoint at a token")
     assert lines(browser) == int((np.rint(mean * 1000) >= 50).sum())
@@ -98,8 +92,8 @@ def test_hover_tells_what_a_token_reads_and_who_reads_it(
     assert_inert(browser)
 
 
-def test_layer_and_head_by_the_lists(browser: Any, written: dict[str, Path], weights: Attention) -> None:
-    opened(browser, written["attention"])
+def test_layer_and_head_by_the_lists(browser: Any, written: Path, weights: Attention) -> None:
+    opened(browser, written)
     for layer, head, matrix in (
         (2, "head 3", weights.matrix(2, 3)),
         (1, "mean of the heads", weights.matrix(1)),
@@ -116,10 +110,8 @@ def test_layer_and_head_by_the_lists(browser: Any, written: dict[str, Path], wei
     assert_inert(browser)
 
 
-def test_layer_and_head_by_the_small_pictures(
-    browser: Any, written: dict[str, Path], weights: Attention
-) -> None:
-    opened(browser, written["attention"])
+def test_layer_and_head_by_the_small_pictures(browser: Any, written: Path, weights: Attention) -> None:
+    opened(browser, written)
     buttons = browser.find_elements(By.CSS_SELECTOR, "#all button")
     assert len(buttons) == 3 * (4 + 2)
     assert len([b for b in buttons if b.get_attribute("tabindex") == "0"]) == 1
@@ -143,8 +135,8 @@ def test_layer_and_head_by_the_small_pictures(
     np.testing.assert_allclose(alphas, 255 * np.sqrt(rounded), atol=1.1)
 
 
-def test_the_keyboard_reaches_every_token(browser: Any, written: dict[str, Path]) -> None:
-    opened(browser, written["attention"])
+def test_the_keyboard_reaches_every_token(browser: Any, written: Path) -> None:
+    opened(browser, written)
     first = tokens(browser, "from")[0]
     for _ in range(5):  # the button, two lists, the tokens
         browser.switch_to.active_element.send_keys(Keys.TAB)
@@ -165,50 +157,43 @@ def test_the_keyboard_reaches_every_token(browser: Any, written: dict[str, Path]
     assert_inert(browser)
 
 
-def test_hostile_text_is_shown_and_does_nothing(
-    browser: Any, written: dict[str, Path], tmp_path: Path
-) -> None:
-    for name, scripts in (("attention", 3), ("contexts", 2)):
-        opened(browser, written[name])
-        body = browser.find_element(By.TAG_NAME, "body").text
-        assert "<script>alert(1)</script> שלום 🎉 \\x1b[31m" in body
-        assert "<script>document.title='owned';alert(1)</script> \"double\" 'single'" in body
-        events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-        assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
-        assert browser.get_log("browser") == []
-        assert browser.title != "owned"
-        assert len(browser.find_elements(By.TAG_NAME, "script")) == scripts
-        assert browser.find_elements(By.CSS_SELECTOR, "img, iframe, object, body style") == []
-        picture(browser, tmp_path / f"{name}.png")
+def test_hostile_text_is_shown_and_does_nothing(browser: Any, written: Path, tmp_path: Path) -> None:
+    opened(browser, written)
+    body = browser.find_element(By.TAG_NAME, "body").text
+    assert "<script>alert(1)</script> שלום 🎉 \\x1b[31m" in body
+    assert "<script>document.title='owned';alert(1)</script> \"double\" 'single'" in body
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
+    assert browser.get_log("browser") == []
+    assert browser.title != "owned"
+    assert len(browser.find_elements(By.TAG_NAME, "script")) == 3
+    assert browser.find_elements(By.CSS_SELECTOR, "img, iframe, object, body style") == []
+    picture(browser, tmp_path / "attention.png")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_has_enough_contrast(
-    browser: Any, written: dict[str, Path], scheme: str, tmp_path: Path
-) -> None:
-    for name in ("attention", "contexts"):
-        opened(browser, written[name])
-        browser.execute_script("document.documentElement.dataset.theme = arguments[0]", scheme)
-        assert browser.execute_script(shared.CONTRAST) >= 4.5  # WCAG 2.2, level AA
-        deepest = "document.querySelectorAll('.view .unit, .matrix td').forEach(e => e.classList.add('l9'))"
-        browser.execute_script(deepest)
-        assert browser.execute_script(shared.CONTRAST) >= 4.5
-        picture(browser, tmp_path / f"{name}-{scheme}.png")
+def test_every_text_has_enough_contrast(browser: Any, written: Path, scheme: str, tmp_path: Path) -> None:
+    opened(browser, written)
+    browser.execute_script("document.documentElement.dataset.theme = arguments[0]", scheme)
+    assert browser.execute_script(shared.CONTRAST) >= 4.5  # WCAG 2.2, level AA
+    deepest = "document.querySelectorAll('.view .unit, .matrix td').forEach(e => e.classList.add('l9'))"
+    browser.execute_script(deepest)
+    assert browser.execute_script(shared.CONTRAST) >= 4.5
+    picture(browser, tmp_path / f"attention-{scheme}.png")
 
 
 @pytest.mark.parametrize("width", [320, 400, 1280])
-def test_a_page_is_never_wider_than_its_window(browser: Any, written: dict[str, Path], width: int) -> None:
-    for name in ("attention", "contexts"):
-        opened(browser, written[name], width)
-        browser.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+def test_a_page_is_never_wider_than_its_window(browser: Any, written: Path, width: int) -> None:
+    opened(browser, written, width)
+    browser.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
-def test_without_scripts_the_tables_are_there(browser: Any, written: dict[str, Path]) -> None:
+def test_without_scripts_the_tables_are_there(browser: Any, written: Path) -> None:
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
-        opened(browser, written["attention"])
+        opened(browser, written)
         body = browser.find_element(By.TAG_NAME, "body").text
         assert "What each token reads most in layer 3, mean of its heads" in body
         assert "What attention does not tell" in body or "WHAT ATTENTION DOES NOT TELL" in body

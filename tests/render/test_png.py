@@ -192,7 +192,9 @@ def test_matplotlib_is_loaded_only_to_draw() -> None:
 def check_letters(canvas: Canvas) -> None:
     """No text of a picture is cut, and none lies upon another."""
     whole = canvas.figure.bbox
-    boxes = [(text.get_text(), text.get_window_extent()) for text in canvas.figure.texts]
+    legends = filter(None, (axes.get_legend() for axes in canvas.figure.axes))
+    texts = [*canvas.figure.texts, *(text for legend in legends for text in legend.get_texts())]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
     boxes = [(text, box) for text, box in boxes if text.strip()]
     for text, box in boxes:
         assert whole.x0 <= box.x0 and box.x1 <= whole.x1, f"'{text}' is cut"

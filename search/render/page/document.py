@@ -10,14 +10,12 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
 from search.records.comparisons import Similarities
-from search.records.inspections import ContextualCosines
 from search.render.format import escape, letters, one_line
-from search.render.inspection import compared, what_was_compared
 
 LEVELS = 9
 
@@ -69,16 +67,6 @@ def header(title: str, facts: Iterable[tuple[str, str]] = (), said: str = "") ->
         f'<header><div class="title"><h1>{title}</h1>\n'
         '<button type="button" id="theme" hidden>Dark or light</button></div>\n'
         f"{listed}{about}</header>"
-    )
-
-
-def matrix(columns: Sequence[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """A table of cells under names, of HTML; a row is its name and its cells, each a whole <td>."""
-    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
-    body = "".join(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>' for name, cells in rows)
-    return (
-        '<div class="scroll"><table class="matrix narrow">'
-        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -187,29 +175,3 @@ def _legend(similarities: Similarities, names: list[str]) -> str:
         for name, sentence in zip(names, similarities.columns, strict=True)
     )
     return f'<h2>Columns</h2><dl class="legend">{lines}</dl>'
-
-
-def contexts(cosines: ContextualCosines) -> str:
-    """The page of a word's cosines, as the text of an HTML file."""
-    names, columns = compared(cosines)
-    texts = [
-        (letters(i), _marked(context, *span))
-        for i, (context, span) in enumerate(zip(cosines.texts, cosines.found, strict=True))
-    ]
-    layers = [
-        (f"layer {layer}", [_cosine(column[layer]) for column in columns])
-        for layer in range(len(cosines.between))
-    ]
-    body = f"""{header(f"One word, layer by layer: {isolated(cosines.word)}", texts)}
-<main>{matrix([isolated(name) for name in names], layers)}
-<p class="faint">{text(what_was_compared(cosines))} Layer 0 is the embedding layer, which sees no neighbours: only word,
-position and segment.</p></main>"""
-    return document(f"{cosines.word} in contexts", body, {}, style="attention.css")
-
-
-def _cosine(value: float) -> str:
-    return f'<td class="{shade(value, 1.0)}">{value:.3f}</td>'.replace(">-", ">\u2212")
-
-
-def _marked(whole: str, start: int, end: int) -> str:
-    return f"<bdi>{text(whole[:start])}<b>{text(whole[start:end])}</b>{text(whole[end:])}</bdi>"

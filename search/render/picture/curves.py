@@ -20,78 +20,46 @@ from search.render.picture.canvas import (
     text_width,
     wrapped,
 )
-from search.render.training import (
-    base_name,
-    chosen_by,
-    curve_range,
-    figures_line,
-    step_ticks,
-    steps_line,
-    tick,
-)
+from search.render.training import base_name, chosen_by, figures_line, steps_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARGIN, _WIDTH, _HEIGHT = 0.35, 5.4, 3.6
 _TONES = (PLUS, MINUS, "#2e7d4f", "#7b3fa0", "#a8324a", FAINT)
-_DASHES = ("-", "--", ":", "-.")
+_MARKS = "os^Dv"
 _TRAINING_MARGIN, _PANEL, _PANEL_HEIGHT, _LEFT, _GAP = 0.4, 4.2, 2.8, 0.55, 0.45
-_TICKS = 4
 
 
 def contexts(cosines: ContextualCosines) -> bytes:
-    """Cosines by layer, as the bytes of a PNG; what a line is stands at its end, colour is not needed."""
+    """Cosines by layer, as the bytes of a PNG; a line is told by its mark and its last cosine, too."""
     names, columns = compared(cosines)
     texts = [f"{letters(i)}: {text}" for i, text in enumerate(cosines.texts)]
     lettering = Lettering([*texts, *names])
     shown = [shortened(lettering.drawable(name), 28) for name in names]
-    right = max(text_width(name, 9) for name in shown) + 0.75
+    right = max(text_width(name, 9) for name in shown) + 1.1
     width = _MARGIN + 0.45 + _WIDTH + right + _MARGIN
     heads = [line for text in texts for line in wrapped(text, width - 2 * _MARGIN, 10)]
     notes = wrapped(f"{what_was_compared(cosines)} {lettering.note}", width - 2 * _MARGIN)
     top = _MARGIN + 0.3 + 0.22 * len(heads) + 0.15
-    tall = max(_HEIGHT, 0.19 * len(names))
+    tall = max(_HEIGHT, 0.22 * len(names))
     canvas = Canvas(width, top + tall + 0.6, lettering, notes, _MARGIN)
     title = f"'{cosines.word}' in {len(texts)} contexts, by layer"
     canvas.write(_MARGIN, _MARGIN - 0.1, title, 12, weight="bold")
     for i, line in enumerate(heads):
         canvas.write(_MARGIN, _MARGIN + 0.2 + 0.22 * i, line, 10)
-    left, layers = _MARGIN + 0.45, len(cosines.between)
-    low = min(0.0, *(min(column) for column in columns)) - 0.02
-    axes = canvas.axes(left, top, _WIDTH, tall)
-    axes.set_xlim(0, layers - 1)
-    axes.set_ylim(low, 1.02)
-    for mark in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        y = top + tall * (1.02 - mark) / (1.02 - low)
-        _mark(canvas, axes, mark, left, y, f"{mark:.1f}")
-    for number, column in enumerate(columns):
+    axes = _chart(canvas, _MARGIN + 0.45, top, _WIDTH, tall, "layer")
+    axes.set_ylim(min(0.0, *(min(column) for column in columns)) - 0.02, 1.02)
+    for number, (name, column) in enumerate(zip(shown, columns, strict=True)):
         axes.plot(
-            range(layers), column, marker="o", markersize=3, linewidth=1.6, clip_on=False,
-            color=_TONES[number % len(_TONES)], linestyle=_DASHES[number // len(_TONES) % len(_DASHES)],
+            column, marker=_MARKS[number % len(_MARKS)], color=_TONES[number % len(_TONES)], markersize=4,
+            linewidth=1.6, clip_on=False, label=f"{column[-1]:.2f}  {name}",
         )  # fmt: skip
-    for layer in range(layers):
-        x = left + _WIDTH * layer / (layers - 1)
-        canvas.write(x, top + tall + 0.08, str(layer), 8, ha="center", color=FAINT)
-    canvas.write(left + _WIDTH / 2, top + tall + 0.26, "layer", 8, ha="center", color=FAINT)
-    ends = [top + tall * (1.02 - column[-1]) / (1.02 - low) for column in columns]
-    for number, y in apart(ends, 0.19, top + tall):
-        label = f"{columns[number][-1]:.2f}  {shown[number]}"
-        canvas.write(left + _WIDTH + 0.1, y, label, 9, va="center", color=_TONES[number % len(_TONES)])
+    style = {"family": lettering.families, "size": 9}
+    legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.01), frameon=False, prop=style)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     return canvas.png(f"{cosines.word} in contexts")
-
-
-def apart(places: list[float], least: float, bottom: float) -> list[tuple[int, float]]:
-    """(number, place) of labels, from the top: moved down where they would lie upon each other, not below `bottom`."""
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    moved: list[float] = []
-    for i in order:
-        moved.append(max(places[i], moved[-1] + least) if moved else places[i])
-    limit = max(bottom, places[order[-1]])
-    for k in reversed(range(len(moved))):
-        moved[k] = min(moved[k], limit)
-        limit = moved[k] - least
-    return list(zip(order, moved, strict=True))
 
 
 def training(done: TrainingReport) -> bytes:
@@ -109,47 +77,33 @@ def training(done: TrainingReport) -> bytes:
     top = margin + 0.65
     canvas = Canvas(width, top + _PANEL_HEIGHT + 0.6, lettering, notes, margin)
     canvas.write(margin, margin - 0.1, head, 12, weight="bold")
-    last = max(point.step for point in (*done.losses, *done.scores))
-    _panel(canvas, margin + _LEFT, top, done.losses, last, MINUS, "training loss")
-    right = margin + 2 * _LEFT + _PANEL + _GAP
+    _draw_curve(canvas, margin + _LEFT, top, done.losses, MINUS, "training loss")
     name = f"{done.primary}, {chosen_by(done)} (dashed: before)"
-    _panel(canvas, right, top, done.scores, last, PLUS, name, done.kept)
+    scores = _draw_curve(canvas, margin + 2 * _LEFT + _PANEL + _GAP, top, done.scores, PLUS, name)
+    scores.axhline(done.scores[0].value, color=FAINT, linewidth=1, linestyle="--")
+    best = [point.value for point in done.scores if point.step == done.kept]
+    scores.plot([done.kept] * len(best), best, "o", color=PLUS, markersize=8, clip_on=False)
     return canvas.png("learning curve")
 
 
-def _panel(
-    canvas: Canvas,
-    left: float,
-    top: float,
-    points: Sequence[CurvePoint],
-    last: int,
-    tone: str,
-    name: str,
-    kept: int | None = None,
-) -> None:
-    """One curve; with `kept` that step is marked, and the value before, which is the first point's."""
+def _draw_curve(
+    canvas: Canvas, left: float, top: float, points: Sequence[CurvePoint], tone: str, name: str
+) -> Axes:
     canvas.write(left, top - 0.28, name, 9.5, color=tone, weight="bold")
-    axes = canvas.axes(left, top, _PANEL, _PANEL_HEIGHT)
+    axes = _chart(canvas, left, top, _PANEL, _PANEL_HEIGHT, "step")
     values = [point.value for point in points]
-    low, high = curve_range(values or [0.0])
-    axes.set_xlim(0, max(last, 1))
-    axes.set_ylim(low, high)
-    for i in range(_TICKS + 1):
-        value = low + (high - low) * i / _TICKS
-        _mark(canvas, axes, value, left, top + _PANEL_HEIGHT * (1 - i / _TICKS), tick(value, high - low))
-    for step in step_ticks(last, _TICKS):
-        x = left + _PANEL * step / max(last, 1)
-        canvas.write(x, top + _PANEL_HEIGHT + 0.08, f"{step:,}", 8, ha="center", color=FAINT)
-    canvas.write(left + _PANEL / 2, top + _PANEL_HEIGHT + 0.26, "step", 8, ha="center", color=FAINT)
-    if kept is not None:
-        axes.axhline(values[0], color=FAINT, linewidth=1, linestyle="--")
-        best = [point.value for point in points if point.step == kept]
-        axes.plot([kept] * len(best), best, "o", color=tone, markersize=8, clip_on=False)
-    steps, marker = [point.step for point in points], "" if kept is None else "o"
-    axes.plot(steps, values, marker=marker, markersize=3.5, linewidth=1.6, color=tone, clip_on=False)
+    axes.plot([point.step for point in points], values, marker="o", markersize=3.5, linewidth=1.6, color=tone)
+    return axes
 
 
-def _mark(canvas: Canvas, axes: Axes, value: float, left: float, y: float, label: str) -> None:
-    """A line across at a value, and its number left of it."""
-    axes.axhline(value, color=GRID, linewidth=0.6, clip_on=False)
-    canvas.write(left - 0.08, y, label, 8, ha="right", va="center", color=FAINT)
+def _chart(canvas: Canvas, left: float, top: float, width: float, height: float, below: str) -> Axes:
+    """Axes with numbers, and what is counted along the lower one."""
+    axes = canvas.axes(left, top, width, height)
+    axes.set_axis_on()
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.tick_params(labelsize=8, labelcolor=FAINT, color=GRID)
+    axes.set_xlabel(below, fontsize=8, color=FAINT)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    for spine in axes.spines.values():
+        spine.set_color(GRID)
+    return axes
