@@ -62,7 +62,7 @@ def tag_index(
         COMMAND: f"seewhy tag --task {task} --model {from_anywhere(str(model))}{named}",
     }
     with annotating(index, name, made_with, fields, replace=replace) as run:
-        done, windowed = _put(run, _tagged(tagger, run, task, prefix), "tagging", progress)
+        done = _put(run, _tagged(tagger, run, task, prefix), "tagging", progress)
     notes = []
     if run.replaced:
         was = run.replaced.made_with.get(CALLED, "something else")
@@ -80,7 +80,6 @@ def tag_index(
         tagged=done,
         annotated=next(one.annotated for one in annotators_of(index) if one.name == name),
         passages=run.total,
-        windowed=windowed,
         labels=labels,
         seconds=time.monotonic() - started,
         notes=tuple(notes),
@@ -119,36 +118,29 @@ def _usual(forms: Counter[str]) -> str:
 
 def _put(
     run: Annotating,
-    batches: Iterable[Sequence[tuple[Annotation, int]]],
+    batches: Iterable[Sequence[Annotation]],
     stage: str,
     progress: Callable[[Progress], None] | None,
-) -> tuple[int, int]:
-    """Store annotations, each with the number of windows that its passage was read in.
-
-    Returns:
-        How many there were, and how many of them were of several windows.
-    """
-    done = windowed = 0
+) -> int:
+    """Store annotations, and count them."""
+    done = 0
     for batch in batches:
-        run.put([annotation for annotation, _ in batch])
+        run.put(batch)
         done += len(batch)
-        windowed += sum(windows > 1 for _, windows in batch)
         if progress:
             progress(Progress(stage, done, len(run.todo), passages=done))
-    return done, windowed
+    return done
 
 
-def _tagged(
-    tagger: Tagger, run: Annotating, task: TagTask, prefix: str
-) -> Iterator[list[tuple[Annotation, int]]]:
+def _tagged(tagger: Tagger, run: Annotating, task: TagTask, prefix: str) -> Iterator[list[Annotation]]:
     for batch in run.batches(_AT_ONCE):
         found = []
-        for passage, read in zip(batch, tagger.read([one.text for one in batch]), strict=True):
+        for passage, words in zip(batch, tagger.read([one.text for one in batch]), strict=True):
             spans = tuple(
                 Mention(f"{prefix}{one.field}", one.text, one.start, one.end, round(one.score, 6))
-                for one in mentions(passage.text, read.words, task, passage.start)
+                for one in mentions(passage.text, words, task, passage.start)
             )
-            found.append((Annotation(passage.id, _texts(spans), spans), read.windows))
+            found.append(Annotation(passage.id, _texts(spans), spans))
         yield found
 
 
@@ -224,10 +216,9 @@ def label_index(
     fields = [name, f"{name}_score"]
     with annotating(place, name, made_with, fields, replace=replace) as run:
         batches = (
-            [(Annotation(id_, _values(name, one)), one.windows) for id_, one in batch]
-            for batch in labeller.labels(run)
+            [Annotation(id_, _values(name, one)) for id_, one in batch] for batch in labeller.labels(run)
         )
-        done, windowed = _put(run, batches, "labelling", progress)
+        done = _put(run, batches, "labelling", progress)
     return LabelledIndex(
         index=str(place),
         name=name,
@@ -238,7 +229,6 @@ def label_index(
         labelled=done,
         before=run.total - done,
         counts=_counts(place, name, labeller),
-        windowed=windowed,
         notes=(f"labels of {run.replaced.annotated:,} passages were replaced",) if run.replaced else (),
     )
 

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from search.bert.tokenizing import check_text, without_space
 from search.corpus.text import line_map
 from search.errors import InputError, ModelError
 from search.records.hits import Hit
-from search.records.predictions import Answer, AnswerPlace, Answers, ReadWindow
+from search.records.predictions import Answer, Answers
 from search.records.reports import Progress
 
 if TYPE_CHECKING:
@@ -139,15 +138,19 @@ def answer_from(
                 progress(Progress("reading", done, len(inputs), passages=len(passages)))
         unanswered += all(one.margin < how.no_answer_margin for one in mine)
         found += mine
-    answers = merged([one for one in found if one.margin >= how.no_answer_margin], how.answers, placed)
+    groups = merged([one for one in found if one.margin >= how.no_answer_margin])
+    answers = tuple(
+        replace(placed(best), rank=rank, also=len(others))
+        for rank, (best, *others) in enumerate(groups[: how.answers], 1)
+    )
     best = max(found, key=lambda one: one.margin, default=None)
     return Answers(
         question=question,
         model=reader.name,
         device=reader.device,
-        answers=answers.shown,
-        nearest=placed(best) if best is not None and not answers.shown else None,
-        more=answers.more,
+        answers=answers,
+        nearest=placed(best) if best is not None and not answers else None,
+        more=len(groups) - len(answers),
         passages=len(passages),
         windows=len(inputs),
         unanswered=unanswered,
@@ -211,18 +214,6 @@ def _of_window(
     allowed[inside] = [bool(text[slice(*offsets[i])].strip()) for i in inside]
     null = float(start[0]) + float(end[0])
     base = 0 if isinstance(passage, str) else passage.start
-    seen = ReadWindow(
-        number=which[0],
-        of=which[1],
-        start=base + offsets[inside[0]][0],
-        end=base + offsets[inside[-1]][1],
-        tokens=tuple(window.tokens),
-        passage=(inside[0], inside[-1] + 1),
-        start_logits=start,
-        end_logits=end,
-        first=0,
-        last=0,
-    )
     found = []
     least = null + how.no_answer_margin - 1e-6  # a little less: rounding must not hide one that reaches it
     spans = best_spans(start, end, allowed, longest=how.max_answer, least=least)
@@ -245,7 +236,7 @@ def _of_window(
                 start_logit=float(start[span.first]),
                 end_logit=float(end[span.last]),
                 null_score=null,
-                window=replace(seen, first=span.first, last=span.last),
+                window=which,
             )
         )
     return found
@@ -335,30 +326,17 @@ def _is_mark(character: str) -> bool:
     return unicodedata.category(character).startswith("M")
 
 
-@dataclass(frozen=True)
-class Merged:
-    """The best answers, and how many more there are."""
+def merged(found: Sequence[Answer]) -> list[list[Answer]]:
+    """Rank candidates by their scores, equal ones by margin; put each with a better one that it repeats.
 
-    shown: tuple[Answer, ...]
-    more: int
-
-
-def merged(found: Sequence[Answer], most: int, placed: Callable[[Answer], Answer]) -> Merged:
-    """Rank candidates by their scores, equal ones by margin; merge each into a better one that it repeats.
-
-    It repeats one if it is the same span (read in another window, or in a passage that overlaps), if it shares
-    characters with its span or with a place where its text stands once more, or if it is the same text elsewhere,
-    whatever its case and white space.
-
-    Args:
-        most: how many come back; the others are counted.
-        placed: fills in lines and page of those that come back, and of what was merged into them.
+    It repeats one if it is the same span (read in another window, or in a passage that overlaps; that counts once), if
+    it shares characters with its span or with a place where its text stands once more, or if it is the same text
+    elsewhere, whatever its case and white space.
     """
     order = sorted(found, key=lambda one: (-one.score, -one.margin, one.document, one.start, one.end))
     different: dict[tuple[str, str, int, int], Answer] = {}
     for one in order:
-        different.setdefault(_span(one), one)
-    readings = Counter(map(_span, found))
+        different.setdefault((one.path, one.document, one.start, one.end), one)
     groups: dict[str, list[Answer]] = {}  # by text
     places: list[tuple[Answer, list[Answer]]] = []
     for one in different.values():
@@ -370,22 +348,10 @@ def merged(found: Sequence[Answer], most: int, placed: Callable[[Answer], Answer
             group = groups.setdefault(same, [])
             group.append(one)
             places.append((one, group))
-    shown = []
-    for rank, (best, *others) in enumerate(list(groups.values())[:most], 1):
-        also = tuple(_place(placed(one)) for one in others)
-        shown.append(replace(placed(best), rank=rank, readings=readings[_span(best)], also=also))
-    return Merged(tuple(shown), len(groups) - len(shown))
-
-
-def _span(one: Answer) -> tuple[str, str, int, int]:
-    return one.path, one.document, one.start, one.end
+    return list(groups.values())
 
 
 def _share(one: Answer, other: Answer) -> bool:
     """Whether two answers have characters of a document in common."""
     same = (one.path, one.document) == (other.path, other.document)
     return same and one.start < other.end and one.end > other.start
-
-
-def _place(one: Answer) -> AnswerPlace:
-    return AnswerPlace(**{field.name: getattr(one, field.name) for field in fields(AnswerPlace)})

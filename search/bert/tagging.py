@@ -147,15 +147,14 @@ def tag(
     """
     check_text(text)
     tagger = load_tagger(model, task, offline, device)
-    (read,) = tagger.read([text])
+    (words,) = tagger.read([text])
     return Tagged(
         model=tagger.head.name,
         task=task,
         text=text,
         labels=tagger.head.labels,
-        words=read.words,
-        mentions=mentions(text, read.words, task),
-        windows=read.windows,
+        words=words,
+        mentions=mentions(text, words, task),
     )
 
 
@@ -180,14 +179,6 @@ def required(model: str | None) -> str:
     return model
 
 
-@dataclass(frozen=True)
-class ReadText:
-    """The words of one text with their classes, and in how many windows it was read."""
-
-    words: tuple[TaggedWord, ...]
-    windows: int
-
-
 @dataclass(frozen=True, eq=False)
 class _Tokens:
     """All tokens of a text without special ones.
@@ -210,7 +201,9 @@ class Tagger:
 
     head: Head
 
-    def read(self, texts: Sequence[str], words: Sequence[Sequence[Span]] | None = None) -> list[ReadText]:
+    def read(
+        self, texts: Sequence[str], words: Sequence[Sequence[Span]] | None = None
+    ) -> list[tuple[TaggedWord, ...]]:
         """Texts -> their words with classes.
 
         Args:
@@ -230,7 +223,7 @@ class Tagger:
         for i, text in enumerate(texts):
             tokens = _merged(text, windows[i], [logits[i, j] for j in range(len(windows[i]))])
             groups = _own_words(text, tokens) if words is None else _given_words(words[i], tokens)
-            found.append(ReadText(tuple(self._words(text, tokens, groups)), len(windows[i])))
+            found.append(tuple(self._words(text, tokens, groups)))
         return found
 
     def _words(

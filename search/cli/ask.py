@@ -99,5 +99,5 @@ def ask(
             opened = index.open()
             answered = opened.ask(question, progress=progress, **vars(reader), **vars(passages))
             notes = opened.notes
-    output.show(answered, draw.answers, data=lambda: draw.answers_json(answered))
+    output.show(answered, draw.answers)
     output.remarks(notes)

@@ -153,20 +153,16 @@ def _tagged(
 ) -> tuple[list[tuple[str, ...]], list[str]]:
     """The label of every word by a checkpoint, and what has to be said of them."""
     labels: list[tuple[str, ...]] = []
-    windowed = unread = 0
+    unread = 0
     for start in range(0, len(sentences), _AT_ONCE):
         batch = sentences[start : start + _AT_ONCE]
         texts = [" ".join(sentence.words) for sentence in batch]
         for tagged in tagger.read(texts, [list(_spans(sentence.words)) for sentence in batch]):
-            labels.append(tuple(word.label for word in tagged.words))
-            windowed += tagged.windows > 1
-            unread += sum(not word.tokens for word in tagged.words)
+            labels.append(tuple(word.label for word in tagged))
+            unread += sum(not word.tokens for word in tagged)
         if progress:
             progress(Progress("tagging", len(labels), len(sentences), passages=len(labels)))
     notes = []
-    if windowed:
-        many = "1 sentence is" if windowed == 1 else f"{windowed:,} sentences are"
-        notes.append(f"{many} longer than the model reads; such a one is read in overlapping windows")
     if unread:
         many = "1 word" if unread == 1 else f"{unread:,} words"
         notes.append(

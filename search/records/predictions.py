@@ -156,7 +156,6 @@ class LabelledIndex:
         passages: in the index.
         labelled: in this run; `before` had been labelled already.
         counts: label -> passages of the whole index that have it; "" counts those with none.
-        windowed: passages of this run that did not fit the classifier and were read in several windows.
         notes: sentences about what has to be known.
     """
 
@@ -169,7 +168,6 @@ class LabelledIndex:
     labelled: int
     before: int
     counts: Mapping[str, int]
-    windowed: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -360,7 +358,6 @@ class Tagged:
     Attributes:
         labels: all classes of the checkpoint.
         mentions: entities, or for "pos" each word that has a part of speech, in order; spans are those of the text.
-        windows: how many inputs the text was read in.
     """
 
     model: str
@@ -369,7 +366,6 @@ class Tagged:
     labels: tuple[str, ...]
     words: tuple[TaggedWord, ...]
     mentions: tuple[Mention, ...]
-    windows: int
 
 
 @dataclass(frozen=True)
@@ -398,7 +394,6 @@ class TagReport:
         name: of the annotations in the index.
         fields: of all passages, those of earlier runs too.
         tagged: passages that this run looked at; `annotated` have annotations now, of `passages`.
-        windowed: passages of this run that were longer than the model reads, and were read in several windows.
         labels: class of the checkpoint -> field; "" for a class that is not stored.
         notes: sentences about what has to be known.
     """
@@ -411,56 +406,9 @@ class TagReport:
     tagged: int
     annotated: int
     passages: int
-    windowed: int
     labels: Mapping[str, str]
     seconds: float
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class ReadWindow:
-    """What the model read at once: [CLS] question [SEP] some of a passage [SEP].
-
-    Attributes:
-        number, of: which of the windows of its passage, from 1.
-        start, end: the span of the document's text that it holds.
-        tokens: (t,) the vocabulary entries of the whole input.
-        passage: positions (first, last + 1) of the passage's tokens among them.
-        start_logits, end_logits: (t,) float32; position 0 is [CLS], which stands for no answer.
-        first, last: positions of the answer's tokens, both included.
-    """
-
-    number: int
-    of: int
-    start: int
-    end: int
-    tokens: tuple[str, ...]
-    passage: tuple[int, int]
-    start_logits: NDArray[np.float32]
-    end_logits: NDArray[np.float32]
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
-class AnswerPlace:
-    """Where else an answer was found: the same text, or a span that shares characters with it.
-
-    Attributes:
-        start, end: `document.text[start:end] == text`.
-        margin: see `Answer`.
-    """
-
-    text: str
-    path: str
-    document: str
-    start: int
-    end: int
-    line_start: int
-    line_end: int
-    page: int | None
-    passage_id: int | None
-    margin: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,8 +427,8 @@ class Answer:
         hit: the passage as the index returned it; None where a text was given.
         start_logit, end_logit: of the first and the last token.
         null_score: start and end logit of [CLS] in the same window: the score of "no answer".
-        readings: in how many windows this very span was chosen.
-        also: where else it was found.
+        window: which of the windows of its passage it was read in, from 1, and how many there are.
+        also: at how many other places it was found: the same text, or a span that shares characters with it.
     """
 
     rank: int
@@ -498,9 +446,8 @@ class Answer:
     start_logit: float
     end_logit: float
     null_score: float
-    window: ReadWindow
-    readings: int = 1
-    also: tuple[AnswerPlace, ...] = ()
+    window: tuple[int, int] = (1, 1)
+    also: int = 0
 
     @property
     def passage_id(self) -> int | None:

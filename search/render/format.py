@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from search.records.hits import Copy, Hit
-    from search.records.predictions import Answer, AnswerPlace
+    from search.records.predictions import Answer
     from search.records.reports import RandomPairs
 
 _CONTROL = re.compile(
@@ -50,7 +50,7 @@ _WITHOUT_LINES = (".doc", ".dot", ".epub")
 _UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
 
 
-def where(hit: Hit | Copy | Answer | AnswerPlace) -> str:
+def where(hit: Hit | Copy | Answer) -> str:
     """`path:line` of a hit or an answer, relative to the current folder where that is shorter.
 
     `path page 3` in a format with pages, slides or sheets; the path alone in one that has neither pages nor

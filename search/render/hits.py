@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from search.records.hits import Cluster, Hit, Surroundings
-from search.render import json
 from search.render.format import (
     counted,
     escape,
@@ -26,7 +25,7 @@ from search.render.format import (
 from search.render.terminal import Canvas, as_text
 
 if TYPE_CHECKING:
-    from search.records.predictions import Answer, AnswerPlace, Answers
+    from search.records.predictions import Answer, Answers
 
 _NO_PASSAGES = "the index holds no passages. Was its first run stopped? Go on with: seewhy index FOLDER"
 _SHOWN = 160  # characters of a passage that others repeat
@@ -142,7 +141,6 @@ def duplicates(canvas: Canvas, clusters: Sequence[Cluster], threshold: float) ->
 
 
 _AROUND = 150  # characters of the passage on each side of an answer
-_MOST_PLACES = 4
 
 
 @as_text
@@ -176,9 +174,7 @@ def _draw_answer(canvas: Canvas, answer: Answer) -> None:
         canvas.line(title, style="bold", indent=4)
     before, after = around(answer)
     canvas.line(before, (text if canvas.colour else f"«{text}»", "bold green"), after, indent=4)
-    for said in (sum_line(answer), also_line(answer)):
-        if said:
-            canvas.dim(said, indent=4)
+    canvas.dim(sum_line(answer), indent=4)
     canvas.gap()
 
 
@@ -197,7 +193,7 @@ def _flat(text: str) -> str:
     return escape(re.sub(r"\s+", " ", text))
 
 
-def place_of(answer: Answer | AnswerPlace) -> str:
+def place_of(answer: Answer) -> str:
     """`path:line`, or the line alone of a text that has no path."""
     return where(answer) if answer.path else f"line {answer.line_start}"
 
@@ -208,22 +204,12 @@ def sum_line(answer: Answer) -> str:
     said = f"margin {answer.margin:+.2f} over no answer ({spans}, less {answer.null_score:+.2f})"
     if answer.hit:
         said += f"; its passage ranks {answer.hit.rank} with {answer.hit.score:.3f}"
-    if answer.window.of > 1:
-        said += f"; window {answer.window.number} of {answer.window.of}"
+    window, windows = answer.window
+    if windows > 1:
+        said += f"; window {window} of {windows}"
+    if answer.also:
+        said += f"; found at {counted(answer.also, 'other place')}, too"
     return said
-
-
-def also_line(answer: Answer) -> str:
-    """Where else it was found; "" for nowhere."""
-    said = []
-    if answer.readings > 1:
-        said.append(f"chosen in {answer.readings} windows")
-    for other in answer.also[:_MOST_PLACES]:
-        shown = "" if other.text == answer.text else f" '{one_line(other.text)}'"
-        said.append(f"{place_of(other)}{shown} ({other.margin:+.2f})")
-    if len(answer.also) > _MOST_PLACES:
-        said.append(f"{len(answer.also) - _MOST_PLACES:,} more places")
-    return f"also: {', '.join(said)}" if said else ""
 
 
 def no_answer_line(reply: Answers) -> str:
@@ -247,13 +233,3 @@ def reading_line(reply: Answers) -> str:
     if reply.more:
         said += f"; {counted(reply.more, 'further answer')} not shown"
     return f"{said}."
-
-
-def answers_json(reply: Answers) -> str:
-    """One JSON document; of each window the number of its tokens, without the tokens and their logits."""
-    whole = json.plain(reply)
-    for answer in (*whole["answers"], *([whole["nearest"]] if reply.nearest else ())):
-        window = answer["window"]
-        del window["start_logits"], window["end_logits"]
-        window["tokens"] = len(window["tokens"])
-    return json.document(whole)

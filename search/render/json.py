@@ -16,9 +16,7 @@ from search.records.hits import Hit, Surroundings
 
 # What comes after the fields of a record: properties, methods, and fields that have their place there.
 _DERIVED: dict[str, tuple[str, ...]] = {
-    "Answer": (
-        "score", "probability", "margin", "span_score", "passage_id", "window",
-    ),
+    "Answer": ("score", "probability", "margin", "span_score", "passage_id", "window"),
     "Answers": ("answers", "nearest", "notes"),
     "Audit": ("residual", "drift"),
     "Contrast": ("gap", "residual", "words"),

@@ -128,8 +128,6 @@ def labelled_index(canvas: Canvas, done: LabelledIndex) -> None:
         share = count / max(done.passages, 1)
         table.add_row(f"  {one_line(name) if name else '(none)'}", f"{count:,}", f"{share:.0%}", bar(share))
     canvas.table(table)
-    if done.windowed:
-        canvas.line(f"{done.windowed:,} of them did not fit the model and were read in windows")
     best = max(done.classes, key=lambda label: done.counts.get(label, 0))
     condition = in_filter(done.name, best)
     if done.exclusive:  # of several labels it would be the highest one's
@@ -204,11 +202,6 @@ def tagged(canvas: Canvas, tagging: Tagged) -> None:
     many = any(len(word.tokens) > 1 for word in tagging.words)
     rule = " A word has the class of its first token." if many else ""
     canvas.dim(f"{one_line(tagging.model)}, {len(tagging.labels)} classes.{rule}")
-    if tagging.windows > 1:
-        canvas.dim(
-            f"Read in {tagging.windows} overlapping windows; a token counts in the one in whose middle it stands "
-            "nearest."
-        )
 
 
 def _marked(tagging: Tagged, colour: bool) -> Text:
@@ -252,9 +245,8 @@ def _tagged_line(done: TagReport) -> str:
     if not done.tagged:
         return f"{done.name}: nothing new to tag; all {done.passages:,} passages have {what}."
     new = "all" if done.tagged == done.passages else f"{done.tagged:,} new ones of"
-    windows = f", {done.windowed:,} of them in several windows" if done.windowed else ""
     took = duration(done.seconds)
-    return f"{one_line(done.name)}: tagged {new} {done.passages:,} passages{windows}, {one_line(done.model)}, {took}."
+    return f"{one_line(done.name)}: tagged {new} {done.passages:,} passages, {one_line(done.model)}, {took}."
 
 
 @as_text

@@ -96,10 +96,9 @@ def test_a_checkpoint_reads_the_texts(index: search.Index, notes: Path, tmp_path
     (notes / "long.txt").write_text(LONG, encoding="utf-8")
     index.update()
     folder = save_tiny_head(tmp_path / "head", "label", labels=MOODS)
-    found = label_index(index.path, model=str(folder), name="mood", device="cpu")
+    label_index(index.path, model=str(folder), name="mood", device="cpu")
     passages = stored(index)
     expected = label([text for text, _ in passages.values()], model=str(folder), device="cpu").texts
-    assert found.windowed == sum(one.windows > 1 for one in expected)
     by_id = dict(zip(passages, expected, strict=True))
     for hit in index.query("the", k=100):
         assert hit.annotations["mood"] == by_id[hit.passage_id].label

@@ -19,7 +19,7 @@ from search.bert.answering import merged
 from search.bert.checkpoint import load_head
 from search.errors import InputError, ModelError
 from search.records.hits import Hit
-from search.records.predictions import Answer, Answers, ReadWindow
+from search.records.predictions import Answer, Answers
 from tests.bert.conftest import named_checkpoint, save_tiny, save_tiny_head
 from tests.conftest import DATA, REFERENCE
 
@@ -60,12 +60,9 @@ def check(found: Answers, text: str) -> None:
     for one in shown:
         assert text[one.start : one.end] == one.text != ""
         assert one.text.strip() == one.text
-        assert 0 <= one.window.start <= one.window.end <= len(text)
         assert one.span_score - one.null_score == pytest.approx(one.margin)
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         assert one.text.splitlines()[0].split("\u2028")[0].split("\x1c")[0] in lines[one.line_start - 1]
-        for other in one.also:
-            assert text[other.start : other.end] == other.text
     spans = sorted((one.start, one.end) for one in found.answers)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
     assert [one.margin for one in found.answers] == sorted(
@@ -100,10 +97,7 @@ def test_the_same_as_transformers_and_a_look_at_every_span(reader: str) -> None:
     span, null = starts[i] * ends[j], starts[0] * ends[0]
     assert best.probability == pytest.approx(span / (span + null), abs=1e-5)
     assert best.score == best.probability
-    assert (found.windows, best.window.of) == (1, 1)
-    assert best.window.tokens[best.window.first] == tokenizer.convert_ids_to_tokens(
-        int(made["input_ids"][0][i])
-    )
+    assert (found.windows, best.window) == (1, (1, 1))
     check(found, TEXT)
 
 
@@ -202,10 +196,8 @@ def test_a_damaged_model_is_no_oracle(tmp_path: Path) -> None:
 
 
 def candidate(text: str, start: int, margin: float, document: str = "a.md", **other: Any) -> Answer:
-    window = ReadWindow(1, 1, 0, 9, (), (0, 0), np.zeros(0), np.zeros(0), 0, 0)
     return Answer(
-        0, text, start, start + len(text), f"/{document}", document, 1, 1, None, "", 0, None, margin, 0.0, 0.0,
-        window, **other,
+        0, text, start, start + len(text), f"/{document}", document, 1, 1, None, "", 0, None, margin, 0.0, 0.0, **other,
     )  # fmt: skip
 
 
@@ -218,26 +210,21 @@ def test_what_repeats_is_merged_and_kept() -> None:
         candidate("a lock", 90, 2.2),
         candidate("door", 30, 0.5),
     ]
-    made = merged(found, 2, lambda one: one)
-    assert [(one.rank, one.text, one.readings) for one in made.shown] == [(1, "The Key", 2), (2, "a lock", 1)]
-    assert [(one.text, one.document, one.margin) for one in made.shown[0].also] == [
-        ("Key to", "a.md", 2.0),
-        ("the  key", "b.md", 1.0),
+    made = [[(one.text, one.document, one.margin) for one in group] for group in merged(found)]
+    assert made == [
+        [("The Key", "a.md", 3.0), ("Key to", "a.md", 2.0), ("the  key", "b.md", 1.0)],
+        [("a lock", "a.md", 2.2)],
+        [("door", "a.md", 0.5)],
     ]
-    assert (made.more, made.shown[1].also) == (1, ())
     windows = [  # an answer, a longer span read twice, and one that only the longer one touches
         candidate("1998", 0, 5.0),
         candidate("1998 and 2003", 0, 4.0),
         candidate("1998 and 2003", 0, 3.9),
         candidate("2003", 9, 3.0),
     ]
-    made = merged(windows, 2, lambda one: one)
-    assert [(one.text, [place.text for place in one.also]) for one in made.shown] == [
-        ("1998", ["1998 and 2003"]),
-        ("2003", []),
-    ]
+    assert [[one.text for one in group] for group in merged(windows)] == [["1998", "1998 and 2003"], ["2003"]]
     sure = [candidate("one", 0, 50.0), candidate("two", 9, 60.0)]  # both have a probability of 1.0
-    assert [one.text for one in merged(sure, 2, lambda one: one).shown] == ["two", "one"]
+    assert [best.text for best, *_ in merged(sure)] == ["two", "one"]
 
 
 def test_probability_at_the_ends() -> None:
@@ -275,9 +262,8 @@ def test_answers_from_an_index(index: search.Index, reader: str) -> None:
     hits = {hit.passage_id: hit for hit in index.query(QUESTION, k=30)}
     assert found.passages == len(hits)
     assert (states[-1].done, states[-1].total) == (found.windows, found.windows)
-    places = [*found.answers, *(other for one in found.answers for other in one.also)]
     kinds = set()
-    for one in places:
+    for one in found.answers:
         assert one.passage_id is not None
         hit = hits[one.passage_id]
         assert hit.start <= one.start < one.end <= hit.end
@@ -289,10 +275,9 @@ def test_answers_from_an_index(index: search.Index, reader: str) -> None:
         assert first in source[one.line_start - 1], (one.text, one.path, one.line_start)
         assert last in stretch.split("\n")[-1]
         kinds.add(Path(one.path).suffix)
-    assert kinds == {".txt", ".md", ".html", ".csv"}
-    for one in found.answers:
-        assert one.hit == hits[one.hit.passage_id]  # type: ignore[union-attr]
+        assert one.hit == hits[one.passage_id]
         assert one.score == one.probability
+    assert kinds == {".txt", ".md", ".html", ".csv"}
     assert found.notes == ()
 
 
@@ -361,8 +346,11 @@ def test_the_published_example() -> None:
     found = answer(expected["question"], expected["context"], model=model, no_answer_margin=-1000)
     one = found.answers[0]
     assert (one.text, one.start, one.end) == (expected["answer"], expected["start"], expected["end"])
-    seen = [0, *range(*one.window.passage)]
-    starts, ends = (logits[seen] for logits in (one.window.start_logits, one.window.end_logits))
+    head = load_head("answer", model)
+    (window,) = head.windows(expected["context"], first=expected["question"])
+    (logits,) = head.run([window])
+    seen = [0, *(i for i, source in enumerate(window.sequence_ids) if source == 1)]
+    starts, ends = (logits[name][seen] for name in ("start_logits", "end_logits"))
     shares = [
         np.exp(logit) / np.exp(logits).sum()
         for logit, logits in ((one.start_logit, starts), (one.end_logit, ends))

@@ -110,9 +110,9 @@ def test_spans_are_exact_in_any_text(kind: str, tmp_path: Path) -> None:
     texts = ["".join(chance.choices(pieces, k=chance.randint(1, 300))) for _ in range(30)]
     total = 0
     for text, read in zip(texts, tagger.read(texts), strict=True):
-        ends = [0, *(end for word in read.words for end in (word.start, word.end))]
+        ends = [0, *(end for word in read for end in (word.start, word.end))]
         assert ends == sorted(ends), "words overlap or are out of order"
-        for one in mentions(text, read.words, "ner", offset=7):
+        for one in mentions(text, read, "ner", offset=7):
             assert text[one.start - 7 : one.end - 7] == one.text
             assert one.text == one.text.strip() != ""
             assert 0 < one.score <= 1
@@ -132,7 +132,7 @@ def test_long_texts_are_read_in_windows_and_the_middle_decides(tagger: Path) -> 
     starts = [0]
     while starts[-1] + room < len(whole.ids):
         starts.append(starts[-1] + step)
-    assert read.windows == len(starts) > 3
+    assert len(starts) > 3
     windows = head.windows(text, overlap=OVERLAP)
     logits = [output["logits"][1:-1] for output in head.run(windows)]
     expected = []
@@ -146,8 +146,8 @@ def test_long_texts_are_read_in_windows_and_the_middle_decides(tagger: Path) -> 
         expected.append(logits[k][i - starts[k]])
     firsts = [i for i, word in enumerate(whole.word_ids) if i == 0 or word != whole.word_ids[i - 1]]
     best = np.array(expected)[firsts].argmax(axis=1)
-    assert [word.label for word in read.words] == [BIO[i] for i in best]
-    assert [piece for word in read.words for piece in word.tokens] == whole.tokens
+    assert [word.label for word in read] == [BIO[i] for i in best]
+    assert [piece for word in read for piece in word.tokens] == whole.tokens
 
 
 def test_many_texts_at_once_are_as_one_by_one(tagger: Path) -> None:
@@ -156,8 +156,8 @@ def test_many_texts_at_once_are_as_one_by_one(tagger: Path) -> None:
     together = loaded.read(texts)
     for text, one in zip(texts, together, strict=True):
         (alone,) = loaded.read([text])
-        assert [word.label for word in alone.words] == [word.label for word in one.words]
-        assert [w.score for w in alone.words] == pytest.approx([w.score for w in one.words], abs=1e-5)
+        assert [word.label for word in alone] == [word.label for word in one]
+        assert [w.score for w in alone] == pytest.approx([w.score for w in one], abs=1e-5)
 
 
 def test_given_words_keep_their_number(tagger: Path) -> None:
@@ -167,10 +167,10 @@ def test_given_words_keep_their_number(tagger: Path) -> None:
     (read,) = load_tagger(str(tagger), "ner").read(
         [text], [[(s, s + len(w)) for s, w in zip(starts, words, strict=True)]]
     )
-    assert [word.text for word in read.words] == words
-    assert [bool(word.tokens) for word in read.words] == [True, False, True, True, False, True, True]
-    assert (read.words[1].label, read.words[1].score) == ("O", 0.0)
-    assert len(read.words[2].tokens) > 2
+    assert [word.text for word in read] == words
+    assert [bool(word.tokens) for word in read] == [True, False, True, True, False, True, True]
+    assert (read[1].label, read[1].score) == ("O", 0.0)
+    assert len(read[2].tokens) > 2
 
 
 SCHEMES = {

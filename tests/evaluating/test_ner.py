@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from search import InputError, OptionalDependency
-from search.bert.tagging import ReadText
 from search.evaluating.entities import as_conll, evaluate_entities, read_conll
 from search.evaluating.formats import read_dataset
 from search.records.predictions import TaggedWord
@@ -65,14 +64,13 @@ def said(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     """A tagger that says of every word what a file says of it."""
     sentences = {sentence.words: sentence.labels for sentence in read_conll(path)}
 
-    def read(texts: list[str], words: list[list[tuple[int, int]]]) -> Iterator[ReadText]:
+    def read(texts: list[str], words: list[list[tuple[int, int]]]) -> Iterator[tuple[TaggedWord, ...]]:
         for text, spans in zip(texts, words, strict=True):
             labels = sentences[tuple(text.split(" "))]
-            tagged = (
+            yield tuple(
                 TaggedWord(text[slice(*span)], *span, label, 1.0, (text[slice(*span)],))
                 for span, label in zip(spans, labels, strict=True)
             )
-            yield ReadText(tuple(tagged), 1)
 
     labels = tuple({label for labels in sentences.values() for label in labels})
     tagger = SimpleNamespace(head=SimpleNamespace(name="said", labels=labels), read=read)

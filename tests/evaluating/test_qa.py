@@ -21,7 +21,7 @@ from search.evaluating.answering import GOLD, answer_values, evaluate_reader, no
 from search.evaluating.asking import Plan
 from search.evaluating.evaluation import evaluate_answers
 from search.evaluating.formats import read_questions
-from search.records.predictions import Answer, Answers, ReadWindow
+from search.records.predictions import Answer, Answers
 from tests.bert.conftest import save_tiny_head
 from tests.conftest import DATA
 
@@ -114,9 +114,8 @@ SAID = {  # what the reader says, and how sure it is
 def foreseen(question: str, text: str) -> Answers:
     said, margin = SAID[question]
     start = text.index(said)
-    window = ReadWindow(1, 1, 0, len(text), (), (0, 0), np.zeros(0), np.zeros(0), 0, 0)
     one = Answer(
-        1, said, start, start + len(said), "", "", 1, 1, None, text, 0, None, margin, 0.0, 0.0, window
+        1, said, start, start + len(said), "", "", 1, 1, None, text, 0, None, margin, 0.0, 0.0
     )  # fmt: skip
     if margin >= 0:
         return Answers(question, "foreseen", "cpu", (one,), None, 0, 1, 1, 0, 0.0, 30, 1.0)

@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from search.records.predictions import Answer, AnswerPlace, Answers, ReadWindow
+from search.records.predictions import Answer, Answers
 from search.render import hits as draw
+from search.render.json import document
 from tests.render.test_page import EVIL
 from tests.render.test_render import HIT
 
 PASSAGE = f"The key \U0001f511 is\r\nin the water. {EVIL} end"
-TOKENS = ("[CLS]", "where", "[SEP]", "the", "key", "is", "in", "the", "water", ".", "[SEP]")
-WINDOW = ReadWindow(
-    2, 3, 100, 130, TOKENS, (3, 10), np.arange(11, dtype=np.float32), -np.arange(11, dtype=np.float32), 6, 8
-)
 START = PASSAGE.index("in the water")
 ANSWER = Answer(
     rank=1, text="in the water", start=100 + START, end=100 + START + 12, path="/texts/a.md", document="a.md",
     line_start=4, line_end=4, page=None, passage=PASSAGE, passage_start=100, hit=replace(HIT, rank=7, score=0.25),
-    start_logit=3.5, end_logit=1.0, null_score=2.0, window=WINDOW, readings=2,
-    also=(AnswerPlace("In  The water", "/texts/b.md", "b.md", 5, 18, 9, 9, None, 12, 0.75),),
+    start_logit=3.5, end_logit=1.0, null_score=2.0, window=(2, 3), also=1,
 )  # fmt: skip
 FOUND = Answers(f"where? {EVIL}", f"reader {EVIL}", "cpu", (ANSWER,), None, 3, 4, 6, 2, 0.0, 30, (EVIL,))
 NONE = replace(FOUND, answers=(), nearest=replace(ANSWER, rank=0), unanswered=4, more=0)
@@ -35,10 +30,8 @@ def test_the_numbers_of_the_sum() -> None:
     assert ANSWER.score == ANSWER.probability
     assert draw.sum_line(ANSWER) == (
         "margin +2.50 over no answer (+3.50 start, +1.00 end, less +2.00); its passage ranks 7 with 0.250; "
-        "window 2 of 3"
+        "window 2 of 3; found at 1 other place, too"
     )
-    assert draw.also_line(ANSWER).startswith("also: chosen in 2 windows, ")
-    assert "b.md:9 'In The water' (+0.75)" in draw.also_line(ANSWER)
 
 
 @pytest.mark.parametrize("found", [FOUND, NONE])
@@ -58,11 +51,8 @@ def test_a_terminal_gets_no_control_characters(found: Answers) -> None:
 
 
 def test_json_has_what_is_derived() -> None:
-    found = json.loads(draw.answers_json(FOUND))
+    found = json.loads(document(FOUND))
     (one,) = found["answers"]
     assert (one["margin"], one["score"], one["passage_id"]) == (2.5, ANSWER.score, HIT.passage_id)
-    assert one["also"][0]["text"] == "In  The water"
-    assert one["window"] == {
-        "number": 2, "of": 3, "start": 100, "end": 130, "tokens": 11, "passage": [3, 10], "first": 6, "last": 8
-    }  # fmt: skip
-    assert json.loads(draw.answers_json(NONE))["nearest"]["window"]["tokens"] == 11
+    assert (one["window"], one["also"]) == ([2, 3], 1)
+    assert json.loads(document(NONE))["nearest"]["window"] == [2, 3]

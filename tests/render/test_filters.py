@@ -52,5 +52,5 @@ def test_the_filter_that_is_advised() -> None:
     drawn = predictions.labelled_index(several)  # whose score it is, is not known
     assert drawn.endswith("""Filter by it: --where "mood='a b'\"""")
     person = FieldCount("person", 2, 1, 2, (("O'Hara", 2),))
-    report = TagReport("i", "ner", "ner", "m", (person,), 2, 2, 2, 0, {}, 1.0, ())
+    report = TagReport("i", "ner", "ner", "m", (person,), 2, 2, 2, {}, 1.0, ())
     assert """Filter by them: --where "person='O''Hara'\"""" in predictions.tag_report(report)
