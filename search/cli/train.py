@@ -44,8 +44,7 @@ def train(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and score; or a "
-            "folder in BEIR layout.",
+            help="CSV, TSV or JSONL with query, passage (and negative), or with sentence1, sentence2 and score.",
         ),
     ],
     model: Annotated[
@@ -55,13 +54,7 @@ def train(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Examples to measure with; of a BEIR folder the split dev or test. Default: a share of DATA.",
-        ),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="Which judgements of a BEIR folder: qrels/SPLIT.tsv. Default: train, or the only one.",
+            help="Examples to measure with. Default: a share of DATA.",
         ),
     ] = None,
     loss: Annotated[
@@ -103,7 +96,6 @@ def train(
                 model=model,
                 dev=dev,
                 dev_share=dev_share,
-                split=split,
                 loss=loss,
                 resume=resume,
                 offline=offline,

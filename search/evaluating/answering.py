@@ -157,10 +157,6 @@ def _about(data: Answering, questions: Sequence[AnsweredQuestion], forced: bool)
         notes.append(f"{without:,} questions have no answer in their paragraph; none is the right one there")
     if forced:
         notes.append("the best span counts as the answer, however little it scores")
-    if data.misplaced:
-        notes.append(
-            f"{data.misplaced:,} gold answers do not stand where the data says; their texts count all the same"
-        )
     return notes + about_few(len(questions), "questions")
 
 

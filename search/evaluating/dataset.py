@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from search.errors import InputError
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -107,14 +111,12 @@ class Answering:
 
     Attributes:
         paragraphs: the paragraphs, and the same questions as queries for them.
-        misplaced: how many gold answers do not stand where the data says.
     """
 
     name: str
     source: Path
     questions: tuple[AnsweredQuestion, ...]
     paragraphs: Retrieval
-    misplaced: int = 0
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,21 @@ def text_in(path: Path, line: int, record: Mapping[str, Any], key: str, *, defau
         raise malformed(path, line, f'"{key}" must be there and hold a text.')
     if default is None and not value.strip():
         raise malformed(path, line, f'"{key}" is empty.')
+    if _HALF.search(value):
+        raise malformed(path, line, f'"{key}" holds half a character (a lone surrogate).')
     return value
+
+
+def number_in(path: Path, line: int, record: Mapping[str, Any], key: str) -> float:
+    """A finite number of a record, also one that is written as a text."""
+    value = record.get(key)
+    try:
+        number = float(value.strip() if isinstance(value, str) else value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise malformed(path, line, f'"{key}" is {value!r}, which is no score.')
+    return number
 
 
 def rows(path: Path, *, quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
@@ -219,7 +235,7 @@ def rows(path: Path, *, quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
 
 def table(
     path: Path, needed: Sequence[str], optional: Sequence[str] = (), *, quoted: bool = True
-) -> Iterator[tuple[int, dict[str, str]]]:
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV or TSV file by the names in its first line, in any order and case of letters.
 
     Raises:
@@ -239,19 +255,28 @@ def table(
 
 def named_rows(
     path: Path, *, quoted: bool = True
-) -> tuple[int, list[str], Iterator[tuple[int, dict[str, str]]]]:
-    """The names of the columns in small letters, the line that they stand on, and the rows below by these names.
+) -> tuple[int, list[str], Iterator[tuple[int, dict[str, Any]]]]:
+    """The names of the columns in small letters, the line that they stand on, and the rows by these names.
+
+    Of a JSONL file they are those of the first object.
 
     Raises:
         InputError: a row has another number of fields; a column that is asked for is there twice.
     """
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        records = [
+            (line, {str(key).strip().casefold(): value for key, value in record.items()})
+            for line, record in objects(path)
+        ]
+        line, first = records[0] if records else (1, {})
+        return line, list(first), iter(records)
     found = rows(path, quoted=quoted)
     line, header = next(found, (1, []))
     names = [name.strip().casefold() for name in header]
     if twice := sorted({name for name in names if names.count(name) > 1 and name}):
         raise malformed(path, line, f"two columns are called '{twice[0]}'. Rename one.")
 
-    def below() -> Iterator[tuple[int, dict[str, str]]]:
+    def below() -> Iterator[tuple[int, dict[str, Any]]]:
         for number, row in found:
             if len(row) != len(names):
                 raise malformed(path, number, f"{len(row)} fields, but the first line has {len(names)}.")

@@ -14,7 +14,6 @@ labels   CSV or TSV with a column for the label, and one for what has it: a text
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ from search.evaluating.dataset import (
     malformed,
     name_in,
     named_rows,
+    number_in,
     objects,
     rows,
     table,
@@ -172,10 +172,7 @@ def _judged_paths(path: Path) -> Retrieval:
     judgements: dict[str, dict[str, int]] = {}
     first: dict[str, int] = {}
     for line, row in table(path, ("query", "path"), ("relevance",)):
-        query, document = row["query"].strip(), row["path"].strip()
-        for name, value in (("query", query), ("path", document)):
-            if not value:
-                raise malformed(path, line, f"the {name} is empty.")
+        query, document = (text_in(path, line, row, name).strip() for name in ("query", "path"))
         grade = grade_in(path, line, row["relevance"]) if "relevance" in row else 1
         add_grade(judgements, path, line, ids.setdefault(query, str(len(ids) + 1)), document, grade)
         first.setdefault(document, line)
@@ -191,16 +188,8 @@ def _sentence_pairs(path: Path) -> SentencePairs:
     """A TSV file is read without quoting, as the STS benchmark is written: its sentences have single double quotes."""
     pairs = []
     for line, row in table(path, _PAIR, quoted=path.suffix.lower() == ".csv"):
-        for name in _PAIR[:2]:
-            if not row[name].strip():
-                raise malformed(path, line, f"{name} is empty.")
-        try:
-            score = float(row["score"])
-        except ValueError:
-            score = math.nan
-        if not math.isfinite(score):
-            raise malformed(path, line, f"'{row['score']}' is no score.")
-        pairs.append(Pair(row["sentence1"], row["sentence2"], score))
+        first, second = (text_in(path, line, row, name) for name in _PAIR[:2])
+        pairs.append(Pair(first, second, number_in(path, line, row, "score")))
     if len(pairs) < _FEWEST or len({pair.score for pair in pairs}) < 2:
         raise InputError(f"{path} holds {len(pairs)} pairs, too few or too much alike for a correlation.")
     return SentencePairs(path.stem, path, tuple(pairs))
@@ -243,18 +232,16 @@ def _span(path: Path, line: int, document: str, text: str, reference: Any) -> Sp
 def read_questions(path: Path, *, answered: bool = True) -> Answering:
     """Questions, each with its paragraph and its answers; a paragraph that is there twice is one.
 
-    A question has no answer where it is marked `is_impossible`, as in SQuAD 2.0, or where its list of answers is empty.
+    A question has no answer where its list of answers is empty, as in SQuAD 2.0.
 
     Args:
         answered: False leaves the answers unread.
 
     Raises:
-        InputError: it is no such file; an answer without a text, or answers to a question that is marked. The message
-            says where.
+        InputError: it is no such file, or an answer is without a text. The message says where.
     """
     names: dict[Entry, str] = {}
     questions: dict[str, AnsweredQuestion] = {}
-    misplaced = 0
     for place, title, paragraph in _paragraphs(path):
         context = _text(path, place, paragraph, "context")
         name = names.setdefault(Entry(title.replace("_", " "), context), str(len(names) + 1))
@@ -263,10 +250,9 @@ def read_questions(path: Path, *, answered: bool = True) -> Answering:
             id_ = _text(path, where, question, "id")
             if id_ in questions:
                 raise _no_squad(path, where, f"the question '{id_}' is there a second time")
-            answers = tuple(_answers(path, where, question)) if answered else ()
-            misplaced += sum(context[at : at + len(text)] != text for text, at in answers)
-            texts = tuple(text for text, _ in answers)
-            questions[id_] = AnsweredQuestion(id_, _text(path, where, question, "question"), name, texts)
+            given = _list(path, where, question, "answers") if answered else []
+            answers = tuple(_text(path, f"{where}.answers[{i}]", one, "text") for i, one in enumerate(given))
+            questions[id_] = AnsweredQuestion(id_, _text(path, where, question, "question"), name, answers)
     if not questions:
         raise InputError(f"{path} holds no question.")
     paragraphs = Retrieval(
@@ -277,18 +263,7 @@ def read_questions(path: Path, *, answered: bool = True) -> Answering:
         judgements={one.id: {one.paragraph: 1} for one in questions.values()},
         entries={name: entry for entry, name in names.items()},
     )
-    return Answering(path.stem, path, tuple(questions.values()), paragraphs, misplaced)
-
-
-def _answers(path: Path, where: str, question: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """The texts of a question's answers, and where they begin."""
-    for number, answer in enumerate(_list(path, where, question, "answers")):
-        if question.get("is_impossible") is True:
-            raise _no_squad(path, where, "the question is marked is_impossible, and has answers")
-        text, at = _text(path, f"{where}.answers[{number}]", answer, "text"), answer.get("answer_start")
-        if not isinstance(at, int) or isinstance(at, bool) or at < 0:
-            raise _no_squad(path, where, '"answer_start" must be there and be an offset')
-        yield text, at
+    return Answering(path.stem, path, tuple(questions.values()), paragraphs)
 
 
 def _paragraphs(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -296,12 +271,10 @@ def _paragraphs(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     text = "".join(line for _, line in lines(path))
     try:
         whole = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}:{error.lineno}: this is no JSON, and a SQuAD file is: {error.msg} at column {error.colno}."
+    except (ValueError, RecursionError) as error:
+        raise malformed(
+            path, getattr(error, "lineno", 1), f"this is no JSON, and a SQuAD file is: {error}."
         ) from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path}: this is no JSON that can be read, and a SQuAD file is JSON.") from None
     for i, article in enumerate(_list(path, "the file", whole, "data")):
         place = f"data[{i}]"
         for j, paragraph in enumerate(_list(path, place, article, "paragraphs")):
@@ -349,10 +322,8 @@ def read_examples(
         raise InputError(f"'{what}' cannot be both the text and the label. Name two columns.")
     examples = []
     for line, cells in found:
-        for name in (what, label):
-            if not cells[name].strip():
-                raise malformed(path, line, f"the column '{name}' is empty. Fill it, or take the row out.")
-        cell, kind = cells[what], "text" if text_column else what
+        cell, label_of = (text_in(path, line, cells, name) for name in (what, label))
+        kind = "text" if text_column else what
         given: dict[str, Any] = {kind: cell if kind == "text" else cell.strip()}
         if kind == "passage":
             try:
@@ -360,7 +331,7 @@ def read_examples(
             except ValueError:
                 why = f"'{cell}' is no id of a passage; use a number as hits have it."
                 raise malformed(path, line, why) from None
-        examples.append(Example(cells[label].strip(), line=line, **given))
+        examples.append(Example(label_of.strip(), line=line, **given))
     if not examples:
         raise malformed(path, line, "there are no rows below the first line.")
     return examples

@@ -8,26 +8,22 @@ A table or JSON Lines names what its columns are:
 
     query (or anchor, question) and passage (or positive, answer, document), perhaps negative, negative_1, ...
     sentence1 and sentence2 with score (or similarity, label); without a score they are a pair
-
-A folder in BEIR layout gives a pair for each query and each document that is judged relevant to it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from search.errors import InputError
-from search.evaluating.dataset import malformed, named_rows, objects
-from search.evaluating.formats import CORPUS, QRELS, QUERIES, is_beir, read_beir
+from search.evaluating.dataset import malformed, named_rows, number_in, text_in
 from search.files import sha256_of
 from search.records.evaluations import TrainingFile
 
@@ -50,12 +46,10 @@ _SHAPES: dict[frozenset[str], Shape] = {
 }
 _NEGATIVE = re.compile(r"negatives?(_?\d+)?")
 _TABLES, _LINES = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson")
-_SPLITS = {"train": ("train",), "dev": ("dev", "validation", "test")}  # that are looked for, by role
 _STS_TOP = 5.0  # the STS benchmark's scores run from 0 to 5
 
 _KNOWN_FORMATS = (
-    "Known are: CSV, TSV or JSONL with query and passage (and negative), or with sentence1, sentence2 and score; "
-    "a folder in BEIR layout (corpus.jsonl, queries.jsonl, qrels/)."
+    "Known are: CSV, TSV or JSONL with query and passage (and negative), or with two sentences and score."
 )
 
 
@@ -206,31 +200,21 @@ def _groups(examples: Examples) -> dict[int, list[int]]:
     return groups
 
 
-def read_examples(
-    source: Path,
-    *,
-    role: str = "train",
-    split: str | None = None,
-) -> Examples:
-    """
+def read_examples(source: Path, *, role: str = "train") -> Examples:
+    """The examples of a file.
+
     Args:
         role: "train" or "dev"; what is measured with keeps rows that are there twice.
-        split: which judgements of a BEIR folder; None takes "train" if it is there, to measure with "dev" or "test",
-            or the only ones.
 
     Scores between 0 and 1 are taken as they are, and scores between 0 and 5 as those of the STS benchmark.
 
     Raises:
         InputError: nothing known, or something malformed, with file and line.
     """
-    if source.is_dir() and is_beir(source):
-        return _of_beir(source, role, split)
     if not source.exists():
         raise InputError(f"there is no '{source}'. Name the file or folder that holds the examples.")
     if source.is_dir() or source.suffix.lower() not in (*_TABLES, *_LINES):
         raise InputError(f"'{source}' is in no format that can be trained on. {_KNOWN_FORMATS}")
-    if split is not None:
-        raise InputError(f"'{source}' has no splits; --split is for a folder in BEIR layout.")
     shape, every, unused = _of_file(source)
     notes: tuple[str, ...] = ()
     if shape == "graded":
@@ -244,51 +228,23 @@ def read_examples(
     return Examples(shape, kept, (file,), len(every), len(every) - len(different), notes)
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """Which columns hold the texts and the score."""
-
-    shape: Shape
-    texts: tuple[str, ...]
-    score: str | None
-
-
 def _of_file(path: Path) -> tuple[Shape, tuple[Example, ...], list[str]]:
     """The shape of a table or of JSON Lines, its rows, and the columns that were not used."""
-    records = _records(path)
-    line, names = next(records, (1, {}))
+    quoted = path.suffix.lower() == ".csv"  # the STS benchmark has single quotes in its TSV
+    line, names, records = named_rows(path, quoted=quoted)
     if not names:
         raise InputError(f"{path} holds no example. {_KNOWN_FORMATS}")
-    columns = _columns(path, line, list(names))
-    used = (*columns.texts, columns.score)
+    shape, columns, score = _columns(path, line, names)
     unused: dict[str, None] = {}
     rows = []
     for number, record in records:
-        unused |= dict.fromkeys(name for name in record if name not in used)
-        texts = tuple(_text(path, number, record.get(name), name) for name in columns.texts)
-        score = 1.0
-        if columns.score is not None:
-            score = _score(path, number, record.get(columns.score), columns.score)
-        rows.append(Example(texts, score))
-    return columns.shape, tuple(rows), list(unused)
+        unused |= dict.fromkeys(name for name in record if name not in (*columns, score))
+        texts = tuple(text_in(path, number, record, name) for name in columns)
+        rows.append(Example(texts, number_in(path, number, record, score) if score else 1.0))
+    return shape, tuple(rows), list(unused)
 
 
-def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Records by their columns' names, with lines; before them one that only names the columns."""
-    if path.suffix.lower() in _LINES:
-        for count, (number, value) in enumerate(objects(path)):
-            record = {str(key).strip().lower(): item for key, item in value.items()}
-            if count == 0:
-                yield number, record
-            yield number, record
-        return
-    quoted = path.suffix.lower() == ".csv"  # the STS benchmark has single quotes in its TSV
-    line, names, rows = named_rows(path, quoted=quoted)
-    yield line, dict.fromkeys(names)
-    yield from rows
-
-
-def _columns(path: Path, line: int, names: Sequence[str]) -> _Columns:
+def _columns(path: Path, line: int, names: Sequence[str]) -> tuple[Shape, tuple[str, ...], str | None]:
     """What the named columns are.
 
     Raises:
@@ -310,32 +266,7 @@ def _columns(path: Path, line: int, names: Sequence[str]) -> _Columns:
         wrong = f"no examples can be made of what is named here ({listed}). {_KNOWN_FORMATS}"
         raise malformed(path, line, wrong)
     score = named.pop("score", None)
-    return _Columns(shape, (*named.values(), *negatives), score)
-
-
-def _text(path: Path, line: int, text: Any, name: str) -> str:
-    if not isinstance(text, str):
-        raise malformed(path, line, f'"{name}" must be there and hold a text.')
-    if not text.strip():
-        raise malformed(path, line, f'"{name}" is empty.')
-    if _is_broken(text):
-        raise malformed(path, line, f'"{name}" holds half a character (a lone surrogate).')
-    return text
-
-
-def _is_broken(text: str) -> bool:
-    """It holds a surrogate without its other half, as JSON can, and is no Unicode text."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _score(path: Path, line: int, value: Any, name: str) -> float:
-    try:
-        score = float(value.strip() if isinstance(value, str) else value)
-    except (TypeError, ValueError):
-        score = math.nan
-    if not math.isfinite(score):
-        raise malformed(path, line, f'"{name}" is {value!r}, which is no score.')
-    return score
+    return shape, (*named.values(), *negatives), score
 
 
 def _scaled(path: Path, rows: tuple[Example, ...]) -> tuple[tuple[Example, ...], tuple[str, ...]]:
@@ -351,41 +282,3 @@ def _scaled(path: Path, rows: tuple[Example, ...]) -> tuple[tuple[Example, ...],
         return rows, (note + "taken as they are",)
     scaled = tuple(replace(row, score=row.score / _STS_TOP) for row in rows)
     return scaled, (f"{note}read as 0 to {_STS_TOP:g} and scaled to 0 to 1",)
-
-
-def _of_beir(folder: Path, role: str, split: str | None) -> Examples:
-    splits = sorted(path.stem for path in (folder / QRELS).glob("*.tsv"))
-    usual = next((name for name in _SPLITS[role] if name in splits), None)
-    chosen = split or usual or (splits[0] if len(splits) == 1 else "train")
-    data = read_beir(folder, chosen)
-    judged = [
-        (query.text, data.entries.get(document), document, grade)
-        for query in data.queries
-        for document, grade in data.judgements[query.id].items()
-    ]
-    relevant = [(text, entry, document) for text, entry, document, grade in judged if grade > 0]
-    if missing := sorted({document for _, entry, document in relevant if entry is None}):
-        raise InputError(
-            f"{folder / QRELS / chosen}.tsv judges {len(missing)} documents that are not in {CORPUS}: "
-            f"{', '.join(missing[:5])}. Do the two files belong together?"
-        )
-    pairs = [Example((text, entry.whole)) for text, entry, _ in relevant if entry and entry.whole]
-    if any(map(_is_broken, (text for row in pairs for text in row.texts))):
-        raise InputError(f"{folder}: a query or a document holds half a character (a lone surrogate).")
-    name = folder.resolve().name
-    notes = [f"judgements of {name}: {chosen}"]
-    if refused := len(judged) - len(relevant):
-        notes.append(f"{refused:,} judgements of documents that are not relevant were not used")
-    if empty := len(relevant) - len(pairs):
-        notes.append(f"{empty:,} relevant documents without text were not used")
-    counts = {
-        CORPUS: len(data.entries),
-        QUERIES: len(data.queries) + len(data.unjudged),
-        f"{QRELS}/{chosen}.tsv": sum(map(len, data.judgements.values())),
-    }
-    files = tuple(
-        TrainingFile(role, str(folder / part), f"{name}/{part}", sha256_of(folder / part), count)
-        for part, count in counts.items()
-    )
-    kept = tuple(dict.fromkeys(pairs))
-    return Examples("pairs", kept, files, len(pairs), len(pairs) - len(kept), tuple(notes))

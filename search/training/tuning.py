@@ -43,7 +43,6 @@ def train(
     model: str | None = None,
     dev: str | Path | None = None,
     dev_share: float = 0.1,
-    split: str | None = None,
     loss: str | None = None,
     resume: bool = False,
     offline: bool = False,
@@ -63,14 +62,13 @@ def train(
     there to measure with, so that the figures stay honest; and else on what is measured with.
 
     Args:
-        data: CSV, TSV or JSONL with query and passage (and negative), or with sentence1, sentence2 and score; or a
-            folder in BEIR layout. See `search.training.examples`.
+        data: CSV, TSV or JSONL with query and passage (and negative), or with sentence1, sentence2 and score. See
+            `search.training.examples`.
         out: the folder of the result, which must not be there or be empty.
         model: as for `Encoder`; None takes the default. Its pooling stays.
         dev: examples of the same shape to measure with. What is in both is left out of the training.
         dev_share: the share of the examples that is held out, by query, so that nothing leaks: to measure and choose
             with, or with `dev` to choose alone. With `dev` it may be 0: then the choice is made by `dev`, too.
-        split: which judgements of a BEIR folder.
         loss: a name in `LOSSES`; None takes what suits the shape.
         resume: go on from the last checkpoint of a run that was stopped, if there is one.
         offline: never call out to the Hugging Face hub.
@@ -91,7 +89,7 @@ def train(
             f"dev_share is {dev_share}, but must be more than 0 and at most 0.5; with dev it may be 0."
         )
     base = Encoder(model or DEFAULT_MODEL, offline=offline, engine="torch", device="cpu")
-    parts = _parts(Path(data).expanduser(), dev, dev_share, split, settings.seed)
+    parts = _parts(Path(data).expanduser(), dev, dev_share, settings.seed)
     chosen = loss_for(parts.train, loss, settings.batch_size)
     _ = base.engine  # refuses what is no encoder, before anything long is done
     return run(_job(parts, base, work, settings, chosen, dev_share), resume=resume, progress=progress)
@@ -150,10 +148,9 @@ def _parts(
     data: Path,
     dev: str | Path | None,
     share: float,
-    split: str | None,
     seed: int,
 ) -> _Parts:
-    every = read_examples(data, split=split)
+    every = read_examples(data)
     every.require_enough(f"'{data}'")
     counts = {"read": every.read, "duplicates": every.duplicates}
     if dev is None:

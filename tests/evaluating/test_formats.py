@@ -125,8 +125,8 @@ def test_judgements(tmp_path: Path) -> None:
         ("", ":1: the first line must name the columns query, path"),
         ("question,path\na,b\n", ":1: the first line must name the columns query, path"),
         ("query,path\na\n", ":2: 1 fields, but the first line has 2"),
-        ("query,path\na,\n", ":2: the path is empty"),
-        ("query,path\n\n ,b\n", ":3: the query is empty"),
+        ("query,path\na,\n", ':2: "path" is empty'),
+        ("query,path\n\n ,b\n", ':3: "query" is empty'),
         ("query,path,relevance\na,b,high\n", ":2: 'high' is no grade"),
         ("query,path,relevance\na,b,1\na,b,2\n", ":3: 'b' is judged 2 here and 1 before"),
         ('query,path\n"a"b,c\n', ":2: no table"),
@@ -220,7 +220,7 @@ def test_sts(tmp_path: Path) -> None:
         "sts", path, (Pair('a "b" c', '"half', 1.5), Pair("d", "e", 5), Pair("f", "g", 0))
     )
     path.write_text("sentence1\tsentence2\tscore\na\tb\t1\na\tc\tnan\n", encoding="utf-8")
-    assert f"{path}:3: 'nan' is no score" in message(path)
+    assert f"{path}:3: \"score\" is 'nan', which is no score" in message(path)
     path.write_text("sentence1\tsentence2\nscore\n", encoding="utf-8")
     assert f"{path}:1: the first line must name the columns sentence1, sentence2, score" in message(path)
     path.write_text("sentence1\tsentence2\tscore\na\tb\t1\nc\td\t1\ne\tf\t1\n", encoding="utf-8")

@@ -61,33 +61,6 @@ def test_pairs_and_triplets(tmp_path: Path) -> None:
     assert read_examples(plain).shape == "pairs"
 
 
-def test_a_beir_folder_gives_a_pair_for_each_relevant_document(tmp_path: Path) -> None:
-    write_lines(tmp_path / "queries.jsonl", {"_id": "q1", "text": "one"}, {"_id": "q2", "text": "two"})
-    write_lines(
-        tmp_path / "corpus.jsonl",
-        {"_id": "d1", "title": "T", "text": "first"},
-        {"_id": "d2", "title": "", "text": "second"},
-    )
-    (tmp_path / "qrels").mkdir()
-    judged = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td2\t1\n"
-    (tmp_path / "qrels" / "test.tsv").write_text(judged, encoding="utf-8")
-    found = read_examples(tmp_path)
-    assert found.rows == (Example(("one", "T first")), Example(("two", "second")))
-    assert "1 judgements of documents that are not relevant were not used" in found.notes
-    assert [file.name for file in found.files] == [
-        f"{tmp_path.name}/{name}" for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
-    ]
-    (tmp_path / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq2\td1\t1\n", encoding="utf-8")
-    assert read_examples(tmp_path).rows == (Example(("two", "T first")),)
-    assert read_examples(tmp_path, role="dev").rows == found.rows
-    (tmp_path / "qrels" / "train.tsv").unlink()
-    with pytest.raises(InputError, match="no judgements 'qrels/dev.tsv'"):
-        read_examples(tmp_path, split="dev")
-    (tmp_path / "qrels" / "test.tsv").write_text(judged + "q2\td9\t1\n", encoding="utf-8")
-    with pytest.raises(InputError, match="judges 1 documents that are not in corpus.jsonl: d9"):
-        read_examples(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
