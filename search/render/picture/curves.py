@@ -98,12 +98,14 @@ def _draw_curve(
 
 def _chart(canvas: Canvas, left: float, top: float, width: float, height: float, below: str) -> Axes:
     """Axes with numbers, and what is counted along the lower one."""
+    from matplotlib.ticker import MaxNLocator
+
     axes = canvas.axes(left, top, width, height)
     axes.set_axis_on()
     axes.grid(color=GRID, linewidth=0.6)
     axes.tick_params(labelsize=8, labelcolor=FAINT, color=GRID)
     axes.set_xlabel(below, fontsize=8, color=FAINT)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     for spine in axes.spines.values():
         spine.set_color(GRID)
     return axes
