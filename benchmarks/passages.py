@@ -44,8 +44,8 @@ from search.records.documents import Document
 from search.statistics import mean_of
 from search.store import lexicon
 from search.store.database import put_meta
-from search.store.schema import create
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
+from search.store.writer import create
 
 K = 10
 RANKINGS = {"dense": 1.0, "hybrid": WEIGHT}  # and what the cosine counts

@@ -7,9 +7,21 @@ tokenizer, so a model keeps its fingerprint wherever it is loaded from.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, fields
 
 from search.errors import FingerprintMismatch, IndexDamaged
+
+LONGEST_EMBEDDING = 1 << 16
+
+# What a field may be: whoever made an index wrote it, and hashes name folders of the cache.
+_HASH = "[0-9a-f]{64}"
+_FIELDS = {
+    "model": r"[^\0]{1,4096}", "weights": _HASH, "tokenizer": _HASH, "config": _HASH,
+    "pooling": r"[a-z_+]{1,100}", "dimension": r"[1-9]\d{0,4}", "max_tokens": r"[1-9]\d{0,6}",
+    "prompts": r"\{.{0,100000}\}", "normalized": "yes", "precision": "fp32|bf16|fp16",
+    "layer": r"-[1-9]\d{0,3}|mean:[1-9]\d{0,3}", "passages": r"(?:\{.{0,10000}\})?", "revision": "(?:[0-9a-f]{40})?",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,16 +62,23 @@ class Fingerprint:
         """The fingerprint that an index recorded.
 
         Raises:
-            IndexDamaged: it was recorded by a version that knew less of it.
+            IndexDamaged: it was recorded by a version that knew less of it, or holds what no version wrote.
         """
         known = {field.name for field in fields(cls)}
         try:
-            return cls(**{name: value for name, value in values.items() if name in known})
+            found = cls(**{name: value for name, value in values.items() if name in known})
         except TypeError:
             raise IndexDamaged(
                 "the index does not record all that its embeddings depend on; it was made by an older version. "
                 "Build it again with: seewhy index FOLDER --rebuild"
             ) from None
+        for name, value in found.as_dict().items():
+            if not _may_be(name, value):
+                raise IndexDamaged(
+                    f"'{name}' in the fingerprint is {value!r:.80}, which makes no sense. Build the index again with: "
+                    "seewhy index FOLDER --rebuild"
+                )
+        return found
 
     def differences(self, other: Fingerprint) -> list[tuple[str, str, str]]:
         """(what, mine, theirs) for everything that makes embeddings of the two incomparable.
@@ -84,6 +103,20 @@ class Fingerprint:
         found = self.differences(other)
         if found:
             raise FingerprintMismatch(found)
+
+
+def _may_be(name: str, value: object) -> bool:
+    """Whether a field of a fingerprint may have this value."""
+    if not isinstance(value, str) or not re.fullmatch(_FIELDS[name], value, re.DOTALL | re.ASCII):
+        return False
+    if name == "dimension":
+        return int(value) <= LONGEST_EMBEDDING
+    if name not in ("prompts", "passages") or not value:
+        return True
+    try:
+        return all(isinstance(text, str) for text in json.loads(value).values()) or name == "passages"
+    except (ValueError, RecursionError):
+        return False
 
 
 def _of_settings(mine: str, theirs: str) -> list[tuple[str, str, str]]:

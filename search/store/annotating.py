@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.records.documents import BUILT_IN_FIELDS, Annotation, Annotator
 from search.store.checksums import with_checksum
@@ -82,7 +83,7 @@ class Annotating:
 
     def embedding_blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """The embeddings of the passages in `todo`, as blocks of (ids, (n, d)); no transaction is open between two."""
-        dimension = int(one_meta(self.connection, "fingerprint")["dimension"])
+        dimension = int(Fingerprint.from_dict(one_meta(self.connection, "fingerprint")).dimension)
         return embeddings(self.connection, dimension, among=np.array(self.todo, dtype=np.int64))
 
     def put(self, found: Sequence[Annotation]) -> None:

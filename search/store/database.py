@@ -4,14 +4,20 @@ The journal is SQLite's rollback journal, not WAL: readers then need no write ac
 behind, and the WAL-reset bug of SQLite 3.7.0 to 3.51.2 (a commit lost when a checkpoint and a write
 overlap) cannot occur. Readers and the writer wait for each other only while one transaction is
 written, which is milliseconds: no lock is held while a model runs.
+
+Somebody else may have made a database to do harm. So its tables are compared with those of this program before it is
+asked for anything (schema.py), SQLite is told to trust nothing in it, no value may be longer than any that is written,
+and a statement that goes on for longer than the size of the file explains is given up.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sqlite3
 import struct
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -21,6 +27,8 @@ from typing import Any
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
 from search.store.checksums import require, row_checksum
 from search.store.files import require_no_link
+from search.store.schema import strange
+from search.store.settings import LONGEST_VALUE, SETTINGS
 
 Connection = sqlite3.Connection  # for those who only hand it on
 DatabaseError = sqlite3.DatabaseError
@@ -31,17 +39,24 @@ _REPAIR = "seewhy repair"
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _NAME_END = struct.Struct(">II8s")  # of a journal that names a file; see sqlite.org/fileformat2.html
 _LONGEST_NAME = 1 << 16  # SQLite's own limit is lower
-_KINDS: dict[str, type] = {
-    "root": str, "fingerprint": dict, "source": dict, "passages": int, "last_passage": int,
-}  # fmt: skip
+_LONGEST_STORED = 1 << 26  # bytes of one text or blob; SQLite's own limit is a thousand million
+_STEPS_AT_ONCE = 1_000_000
+_FEWEST_STEPS, _STEPS_A_BYTE = (
+    30 * _STEPS_AT_ONCE,
+    50,
+)  # of SQLite's machine; all a command needs takes a tenth
 
 
-def connect_to_read(database: Path) -> sqlite3.Connection:
+def connect_to_read(database: Path, *, any_tables: bool = False) -> sqlite3.Connection:
     """A connection that cannot write.
+
+    Args:
+        any_tables: whoever asks for it compares the tables.
 
     Raises:
         IndexNotFound: there is no such file.
         IndexDamaged: the file is no database of this program.
+        IndexOutdated: it is of an earlier format.
     """
     if not database.is_file():
         raise IndexNotFound(f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER")
@@ -51,12 +66,11 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite's message may quote what is damaged
         connection.close()
-        if isinstance(error, sqlite3.OperationalError):
-            connection = _connect(database, "rw")  # a killed writer's journal must be rolled back first
-            with translated(database):
-                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        else:
+        if not isinstance(error, sqlite3.OperationalError):
             raise _damaged(database, error) from None
+        connection = _connect(database, "rw")  # a killed writer's journal must be rolled back first
+    if not any_tables:
+        _require_tables(connection, database)
     connection.execute("PRAGMA query_only = 1")
     return connection
 
@@ -70,6 +84,7 @@ def connect_to_write(database: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = DELETE")
         except UnicodeDecodeError as error:  # SQLite's message may quote what is damaged
             raise _damaged(database, error) from None
+        _require_tables(connection, database)
         connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the folder after the journal is gone
         connection.execute("PRAGMA foreign_keys = 1")
     return connection
@@ -118,20 +133,28 @@ class Reader:
         except OSError:
             now = None
         if now is None or getattr(self._kept, "of", None) != now:
-            self._kept.connection, self._kept.of = connect_to_read(self._database), now
+            return self._anew(now)
+        _limit_steps(self._kept.connection, self._database)
         try:
-            return _begin(self._kept.connection)
+            same = _begin(self._kept.connection) == self._kept.tables
         except sqlite3.OperationalError:
-            self._kept.connection = connect_to_read(self._database)
-            return _begin(self._kept.connection)
+            same = False
+        return self._kept.connection if same else self._anew(now)
+
+    def _anew(self, of: tuple[int, int, int] | None) -> sqlite3.Connection:
+        self._kept.connection, self._kept.of = connect_to_read(self._database), of
+        self._kept.tables = _begin(self._kept.connection)
+        connection: sqlite3.Connection = self._kept.connection
+        return connection
 
 
-def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _begin(connection: sqlite3.Connection) -> int:
+    """Begin a transaction; returns a number that SQLite raises with every change of the tables."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
     connection.execute("BEGIN")
-    connection.execute("PRAGMA schema_version").fetchone()  # takes the snapshot
-    return connection
+    (tables,) = connection.execute("PRAGMA schema_version").fetchone()  # takes the snapshot
+    return int(tables)
 
 
 def read_meta(database: Path) -> dict[str, Any]:
@@ -147,12 +170,10 @@ def read_meta(database: Path) -> dict[str, Any]:
 
 def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
     """As `read_meta`, within a transaction that is already open."""
-    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if tables and "meta" not in tables:
-        raise IndexDamaged(f"'{database}' is a database, but not of this program: it has no table 'meta'.")
-    if tables:
+    meta = {}
+    if has_tables(connection):
         require_format(connection, database)
-    meta = all_meta(connection) if tables else {}
+        meta = all_meta(connection)
     if "fingerprint" not in meta and "root" not in meta:
         raise IndexNotFound(
             f"the index in '{database.parent}' was begun and never filled. Go on with: seewhy index FOLDER"
@@ -168,9 +189,17 @@ def has_tables(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
+def has_meta(connection: sqlite3.Connection) -> bool:
+    """Whether a database has a table `meta`, and no view of that name: of whatever format, it says which."""
+    ordinary = (
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta' AND sql LIKE 'CREATE TABLE%'"
+    )
+    return connection.execute(ordinary).fetchone() is not None
+
+
 def format_of(connection: sqlite3.Connection) -> str | None:
     """The number of an index's format as it is written down; None where there is none."""
-    row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    row = connection.execute("SELECT substr(value, 1, 20) FROM meta WHERE key = 'schema_version'").fetchone()
     return None if row is None else str(row[0])
 
 
@@ -186,7 +215,7 @@ def require_format(connection: sqlite3.Connection, database: Path) -> None:
         raise _lacks("schema_version")
     if found == str(SCHEMA_VERSION):
         return
-    row = connection.execute("SELECT value FROM meta WHERE key = 'root'").fetchone()
+    row = connection.execute("SELECT value FROM meta WHERE key = 'root'" + _SHORT).fetchone()
     folder = quoted(_of_its_kind("root", row[0])) if row else "FOLDER"
     again = f"seewhy index {folder} --index {quoted(database.parent)} --rebuild"
     if found.isdigit() and int(found) < SCHEMA_VERSION:
@@ -202,11 +231,16 @@ def require_format(connection: sqlite3.Connection, database: Path) -> None:
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
     """Every key-value pair, within a transaction."""
-    meta = {}
-    for key, value, checksum in connection.execute("SELECT key, value, checksum FROM meta"):
-        require("meta", (key, value), checksum)
-        meta[key] = _of_its_kind(key, value)
-    return meta
+    return {key: one_meta(connection, key) for key in keys_of_meta(connection)}
+
+
+def keys_of_meta(connection: sqlite3.Connection) -> list[str]:
+    """The keys that are there, of those that this program writes."""
+    there = f"SELECT key FROM meta WHERE key IN ({', '.join('?' * len(SETTINGS))}) ORDER BY key"
+    return [key for (key,) in connection.execute(there, tuple(SETTINGS))]
+
+
+_SHORT = f" AND length(value) <= {LONGEST_VALUE}"
 
 
 def _of_its_kind(key: str, value: str) -> Any:
@@ -215,7 +249,7 @@ def _of_its_kind(key: str, value: str) -> Any:
         found = json.loads(value)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, _KINDS.get(key, object)):
+    if not SETTINGS[key](found):
         raise IndexDamaged(
             f"'{key}' in the table 'meta' of the index is '{value:.80}', which makes no sense. Mend it with: "
             "seewhy repair"
@@ -225,7 +259,7 @@ def _of_its_kind(key: str, value: str) -> Any:
 
 def one_meta(connection: sqlite3.Connection, key: str) -> Any:
     """The value of a key that is there in every index that was begun."""
-    row = connection.execute("SELECT value, checksum FROM meta WHERE key = ?", (key,)).fetchone()
+    row = connection.execute("SELECT value, checksum FROM meta WHERE key = ?" + _SHORT, (key,)).fetchone()
     if row is None:
         raise _lacks(key)
     require("meta", (key, row[0]), row[1])
@@ -330,11 +364,53 @@ def _names_a_file(journal: Path) -> bool:
 def _connect(database: Path, mode: str) -> sqlite3.Connection:
     uri = f"{database.resolve().as_uri()}?mode={mode}"
     try:
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             uri, uri=True, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
     except sqlite3.Error as error:
         raise _damaged(database, error) from None
+    connection.execute("PRAGMA trusted_schema = OFF")
+    if sys.version_info >= (3, 11):
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_STORED)
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+    _limit_steps(connection, database)
+    return connection
+
+
+def _limit_steps(connection: sqlite3.Connection, database: Path) -> None:
+    """Give up what goes on for longer than the size of a database explains.
+
+    Pages that name each other in a circle, or share what is below them, can make a table of a few kilobytes endless.
+    """
+    with suppress(OSError):  # it is about to be made
+        steps = max(_FEWEST_STEPS, _STEPS_A_BYTE * database.stat().st_size)
+        rounds = itertools.repeat(False, steps // _STEPS_AT_ONCE)
+        connection.set_progress_handler(lambda: next(rounds, True), _STEPS_AT_ONCE)
+
+
+def _require_tables(connection: sqlite3.Connection, database: Path) -> None:
+    """Refuse, and close, a database that is made of anything else than the tables of this program; one of none is well.
+
+    Raises:
+        IndexOutdated, IndexDamaged: it is of another format, or was changed.
+    """
+    try:
+        with translated(database):
+            names = strange(connection)
+            if names and not has_meta(connection):
+                raise IndexDamaged(
+                    f"'{database}' is a database, but not of this program: it has no table 'meta'."
+                )
+            if names:
+                require_format(connection, database)
+                raise IndexDamaged(
+                    f"'{database}' was changed, and is not read: {', '.join(names[:3])} is not as seewhy makes it. "
+                    "Make the index again with: seewhy index FOLDER --rebuild"
+                )
+    except BaseException:
+        connection.close()
+        raise
 
 
 @contextmanager
@@ -355,6 +431,11 @@ def _damaged(database: Path, error: Exception) -> IndexDamaged:
         return IndexDamaged(
             f"'{database}' cannot be written ({error}). The index is as it was after the last batch; "
             "make room or get the right to write there, and run again."
+        )
+    if str(error) == "interrupted":
+        return IndexDamaged(
+            f"'{database}' cannot be read: that takes far longer than its size explains, so it is not what seewhy "
+            "wrote. Make the index again with: seewhy index FOLDER --rebuild"
         )
     return IndexDamaged(
         f"'{database}' cannot be read ({error}). If this lasts, see what is wrong with: seewhy check. Mend it with: "

@@ -25,10 +25,19 @@ from search.errors import IndexDamaged, SearchError
 from search.records.reports import Finding, Progress, Severity
 from search.store import derived
 from search.store.checksums import COVERED, content_key, covered, row_checksum
-from search.store.database import SCHEMA_VERSION, connect_to_read, counted, format_of, one_meta
+from search.store.database import (
+    SCHEMA_VERSION,
+    connect_to_read,
+    counted,
+    format_of,
+    has_meta,
+    has_tables,
+    keys_of_meta,
+    one_meta,
+)
 from search.store.derived import snapshot
 from search.store.files import DATABASE
-from search.store.schema import create
+from search.store.schema import strange
 from search.store.settings import Source
 
 ROWS_AT_ONCE = 2048
@@ -118,7 +127,7 @@ class Examination:
     def run(self) -> Examination:
         """Look at everything but the files of the folder."""
         try:
-            connection = lenient(connect_to_read(self.index / DATABASE))
+            connection = lenient(connect_to_read(self.index / DATABASE, any_tables=True))
         except IndexDamaged as error:
             self.add("database", f"SQLite cannot read it: {error.__cause__ or error}")
             return self
@@ -168,6 +177,9 @@ class Examination:
     def _database(self, connection: sqlite3.Connection) -> Iterator[str]:
         """Whether SQLite can read all of it, and its tables are those that this program makes."""
         with snapshot(connection):
+            yield from _strange(connection)
+            if self.counts["database"]:
+                return
             for (message,) in connection.execute("PRAGMA integrity_check(20)"):
                 for line in message.splitlines():
                     if "FTS5" in line:  # since SQLite 3.44
@@ -176,26 +188,21 @@ class Examination:
                         yield line
             if self.counts["database"]:
                 return
-            there = _shape(connection)
-            if not there:
+            if not has_tables(connection):
                 if (self.index / DATABASE).stat().st_size or any(self.index.glob("ann/*.faiss")):
                     yield "it is empty, though there was an index"
                 else:
                     self.add("run", "nothing is stored yet")
-            elif not {name for _, name in there} & {"meta", "passages", "documents", "files"}:
-                yield "it is a database, but not of this program"
-            elif (version := format_of(connection)) not in (None, str(SCHEMA_VERSION)):
-                yield f"it has format {version}, and this version of seewhy reads {SCHEMA_VERSION}"
             else:
-                for kind, name in sorted({key for key, _ in there.items() ^ _expected_shape().items()}):
-                    yield f"the {kind} {name} is not as it should be"
-                if not self.counts["database"] and _is_bare(connection):
+                connection.execute(
+                    "SELECT 1 FROM lexicon LIMIT 0"
+                )  # for which FTS5 looks at its own settings
+                if _is_bare(connection):
                     self.add("run", "nothing is stored yet")
 
     def _settings(self, connection: sqlite3.Connection) -> Iterator[str]:
         with snapshot(connection):
-            stored = [key for (key,) in connection.execute("SELECT key FROM meta ORDER BY key")]
-            for key in dict.fromkeys([*_GIVEN, *_COUNTED, *stored]):
+            for key in dict.fromkeys([*_GIVEN, *_COUNTED, *keys_of_meta(connection)]):
                 try:
                     self.meta[key] = one_meta(connection, key)
                 except IndexDamaged:
@@ -350,23 +357,19 @@ def pieces(
             tick(rows)
 
 
-def _shape(connection: sqlite3.Connection) -> dict[tuple[str, str], tuple[str, ...]]:
-    """What a database is made of: (kind, name) -> columns, for tables, indexes, views and triggers."""
-    found = {}
-    for kind, name in connection.execute("SELECT type, name FROM sqlite_master").fetchall():
-        if not name.startswith("sqlite_"):
-            columns = connection.execute(
-                f"SELECT name FROM pragma_{'index' if kind == 'index' else 'table'}_info(?)", (name,)
-            )
-            found[kind, name] = tuple(str(row[0]) for row in columns)
-    return found
-
-
-def _expected_shape() -> dict[tuple[str, str], tuple[str, ...]]:
-    """As `_shape`, of a new index."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        create(connection)
-        return _shape(connection)
+def _strange(connection: sqlite3.Connection) -> Iterator[str]:
+    """What the tables have that this program does not make."""
+    names = strange(connection)
+    if names and not has_meta(connection):
+        yield "it is a database, but not of this program"
+        return
+    if (names or has_tables(connection)) and (version := format_of(connection)) not in (
+        None,
+        str(SCHEMA_VERSION),
+    ):
+        yield f"it has format {version}, and this version of seewhy reads {SCHEMA_VERSION}"
+        return
+    yield from (f"the {name} is not as it should be" for name in names)
 
 
 def _is_bare(connection: sqlite3.Connection) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 from search.errors import IndexDamaged, SearchError
 from search.store.checksums import COVERED, covered, require, row_checksum
 from search.store.database import one_meta, put_meta
+from search.store.schema import WORDS
 from search.store.terms import RULES, TOKENIZER, Stemmer, Term, indexable
 
 if TYPE_CHECKING:
@@ -51,10 +52,8 @@ _NO_FTS5 = (
 def create(connection: sqlite3.Connection) -> None:
     """Make the empty table, and a view of its tokens."""
     try:
-        connection.execute(
-            f"CREATE VIRTUAL TABLE lexicon USING fts5 (text, content = '', tokenize = '{TOKENIZER}')"
-        )
-        connection.execute("CREATE VIRTUAL TABLE lexicon_terms USING fts5vocab (lexicon, row)")
+        for statement in WORDS.values():
+            connection.execute(statement)
     except sqlite3.OperationalError as error:
         raise SearchError(_NO_FTS5) if "no such module" in str(error) else error from None
 

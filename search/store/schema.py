@@ -1,91 +1,88 @@
-"""The tables of index.db, format 5.
+"""The tables of index.db, format 5, and whether a database is made of these.
 
 SQLite is the only truth: what is not in these tables can be made again from them. indexes/README.md tells what
-each column means. A column may be NULL only if it is named in `_MAY_BE_NULL`.
+each column means.
+
+SQLite keeps each table as the statement that made it, and somebody who made an index to do harm may have put a view
+that never ends in a table's place, or a trigger beside it. So these statements are compared before anything is asked.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
-from sqlite_utils import Database
-from sqlite_utils.db import ForeignKey
+from search.store.terms import TOKENIZER
 
-from search.store import lexicon
-from search.store.database import SCHEMA_VERSION, put_meta
-
-_TABLES: dict[str, dict[str, type]] = {
-    "meta": {"key": str, "value": str, "checksum": int},
-    "files": {
-        "id": int, "path": bytes, "size": int, "mtime_ns": int, "inode": int, "sha256": str, "status": str,
-        "checksum": int,
-    },
-    "skipped": {"path": bytes, "record": int, "stage": str, "reason": str, "detail": str},
-    "documents": {
-        "id": int, "file": int, "record": int, "kind": str, "title": str, "metadata": str, "encoding": str,
-        "sha256": str, "checksum": int,
-    },
-    "passages": {
-        "id": int, "document": int, "start": int, "end": int, "line_start": int, "line_end": int,
-        "heading": str, "context": str, "text": str, "n_tokens": int, "page": int, "checksum": int,
-    },
-    "embeddings": {"passage": int, "vector": bytes, "checksum": int, "content": bytes},
-    "token_vectors": {"passage": int, "vectors": bytes, "checksum": int},
-    "annotators": {"name": str, "made_with": str, "fields": str, "checksum": int},
-    "annotations": {"passage": int, "annotator": str, "values": str, "spans": str, "checksum": int},
-    "ann": {
-        "id": int, "generation": int, "file": str, "size": int, "watermark": int, "count": int, "checksum": int,
-    },
-    "tombstones": {"passage": int},
-    "baseline": {
-        "id": int, "passages": int, "queries": int, "made_with": str, "pairs": bytes, "hubs": str,
-        "checksum": int,
-    },
-}  # fmt: skip
-
-_COMPOUND_KEYS = {"skipped": ("path", "record", "stage"), "annotations": ("passage", "annotator")}
-
-_MAY_BE_NULL = {("files", "sha256"), ("passages", "page")}
-
-# (table, column) -> (table, column) of the row that it goes with.
-_PARENTS = {
-    ("documents", "file"): ("files", "id"),
-    ("passages", "document"): ("documents", "id"),
-    ("embeddings", "passage"): ("passages", "id"),
-    ("token_vectors", "passage"): ("passages", "id"),
-    ("annotations", "passage"): ("passages", "id"),
-    ("annotations", "annotator"): ("annotators", "name"),
+_TABLES = {
+    "meta": "key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL, checksum INTEGER NOT NULL",
+    "files": """id INTEGER PRIMARY KEY NOT NULL, path BLOB NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+        inode INTEGER NOT NULL, sha256 TEXT, status TEXT NOT NULL, checksum INTEGER NOT NULL""",
+    "skipped": """path BLOB NOT NULL, record INTEGER NOT NULL, stage TEXT NOT NULL, reason TEXT NOT NULL,
+        detail TEXT NOT NULL, PRIMARY KEY (path, record, stage)""",
+    "documents": """id INTEGER PRIMARY KEY NOT NULL, file INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+        record INTEGER NOT NULL, kind TEXT NOT NULL, title TEXT NOT NULL, metadata TEXT NOT NULL,
+        encoding TEXT NOT NULL, sha256 TEXT NOT NULL, checksum INTEGER NOT NULL""",
+    "passages": """id INTEGER PRIMARY KEY NOT NULL,
+        document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE, start INTEGER NOT NULL,
+        "end" INTEGER NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL, heading TEXT NOT NULL,
+        context TEXT NOT NULL, text TEXT NOT NULL, n_tokens INTEGER NOT NULL, page INTEGER,
+        checksum INTEGER NOT NULL""",
+    "embeddings": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
+        vector BLOB NOT NULL, checksum INTEGER NOT NULL, content BLOB NOT NULL""",
+    "token_vectors": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
+        vectors BLOB NOT NULL, checksum INTEGER NOT NULL""",
+    "annotators": """name TEXT PRIMARY KEY NOT NULL, made_with TEXT NOT NULL, fields TEXT NOT NULL,
+        checksum INTEGER NOT NULL""",
+    "annotations": """passage INTEGER NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
+        annotator TEXT NOT NULL REFERENCES annotators(name) ON DELETE CASCADE, "values" TEXT NOT NULL,
+        spans TEXT NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (passage, annotator)""",
+    "ann": """id INTEGER PRIMARY KEY NOT NULL, generation INTEGER NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,
+        watermark INTEGER NOT NULL, count INTEGER NOT NULL, checksum INTEGER NOT NULL""",
+    "tombstones": "passage INTEGER PRIMARY KEY NOT NULL",
+    "baseline": """id INTEGER PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, queries INTEGER NOT NULL,
+        made_with TEXT NOT NULL, pairs BLOB NOT NULL, hubs TEXT NOT NULL, checksum INTEGER NOT NULL""",
 }
 
-# Name -> table, columns, and whether they are unique.
-_INDEXES = {
-    "files_path": ("files", ("path",), True),
-    "documents_record": ("documents", ("file", "record"), True),
-    "passages_document": ("passages", ("document",), False),
-    "embeddings_content": ("embeddings", ("content",), False),
+TABLES = {
+    **{f"table {name}": f"CREATE TABLE {name} ({columns}) STRICT" for name, columns in _TABLES.items()},
+    "index files_path": "CREATE UNIQUE INDEX files_path ON files (path)",
+    "index documents_record": "CREATE UNIQUE INDEX documents_record ON documents (file, record)",
+    "index passages_document": "CREATE INDEX passages_document ON passages (document)",
+    "index embeddings_content": "CREATE INDEX embeddings_content ON embeddings (content)",
 }
 
+WORDS = {
+    "table lexicon": f"CREATE VIRTUAL TABLE lexicon USING fts5 (text, content = '', tokenize = '{TOKENIZER}')",
+    "table lexicon_terms": "CREATE VIRTUAL TABLE lexicon_terms USING fts5vocab (lexicon, row)",
+}
 
-def create(connection: sqlite3.Connection) -> None:
-    """Make the tables of a new index, in one transaction."""
-    db = Database(connection, execute_plugins=False)
-    connection.execute("BEGIN IMMEDIATE")
-    with db.atomic():
-        for name, columns in _TABLES.items():
-            db.table(name).create(
-                columns,
-                pk=_COMPOUND_KEYS.get(name, next(iter(columns))),
-                not_null={column for column in columns if (name, column) not in _MAY_BE_NULL},
-                foreign_keys=[
-                    ForeignKey(name, column, *parent, on_delete="CASCADE")
-                    for (table, column), parent in _PARENTS.items()
-                    if table == name
-                ],
-                strict=True,
-            )
-        for name, (table, indexed, unique) in _INDEXES.items():
-            db.table(table).create_index(indexed, index_name=name, unique=unique)
-        lexicon.create(connection)
-        lexicon.rebuild(connection)
-        put_meta(connection, {"schema_version": SCHEMA_VERSION, "passages": 0, "last_passage": 0})
-    connection.execute("COMMIT")
+# What FTS5 itself makes, as all its versions have done.
+_OF_FTS5 = {
+    "table lexicon_data": "CREATE TABLE lexicon_data (id INTEGER PRIMARY KEY, block BLOB)",
+    "table lexicon_idx": "CREATE TABLE lexicon_idx (segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID",
+    "table lexicon_docsize": "CREATE TABLE lexicon_docsize (id INTEGER PRIMARY KEY, sz BLOB)",
+    "table lexicon_config": "CREATE TABLE lexicon_config (k PRIMARY KEY, v) WITHOUT ROWID",
+}
+
+_LONGEST_STATEMENT = 1000
+_MOST_STATEMENTS = 100
+_SPACES_AND_QUOTES = re.compile(r"[\s\"'`\[\]]+")
+
+
+def strange(connection: sqlite3.Connection) -> list[str]:
+    """What a database has that is not as here, or lacks: "table meta", "trigger x". One that is empty has nothing."""
+    rows = connection.execute(
+        f"""SELECT substr(type || ' ' || name, 1, 100), substr(sql, 1, {_LONGEST_STATEMENT}) FROM sqlite_master
+            WHERE sql IS NOT NULL LIMIT {_MOST_STATEMENTS}"""
+    )
+    found = {str(name): _plain(str(statement)) for name, statement in rows}
+    return sorted({name for name, _ in found.items() ^ _EXPECTED.items()}) if found else []
+
+
+def _plain(statement: str) -> str:
+    """Without what makes no difference: versions of this program have quoted names in other ways."""
+    return _SPACES_AND_QUOTES.sub("", statement).lower()
+
+
+_EXPECTED = {name: _plain(statement) for name, statement in (TABLES | WORDS | _OF_FTS5).items()}

@@ -1,10 +1,19 @@
-"""The choices that an index is made with and remembers."""
+"""The choices that an index is made with and remembers, and what each of its settings may be.
+
+An index may come from somebody else, with checksums that are right. So what table `meta` holds is taken for what it
+says only where its key, its kind, its range and its length are those of a value that this program writes.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
+
+from search.errors import IndexDamaged
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,8 +43,22 @@ class PassageSettings:
 
     @classmethod
     def from_json(cls, text: str) -> PassageSettings:
-        """As they stand in a fingerprint."""
-        return cls(**json.loads(text))
+        """As they stand in a fingerprint.
+
+        Raises:
+            IndexDamaged: these are no settings.
+        """
+        try:
+            found = cls(**json.loads(text))
+        except (ValueError, TypeError):
+            found = cls(passage_tokens=0)
+        lengths = (found.passage_tokens, found.context_tokens, found.overlap)
+        if not (all(map(_is_count, lengths)) and found.passage_tokens > 0 and max(lengths) <= _MOST_TOKENS):
+            raise IndexDamaged(
+                f"the index says that its passages were cut with '{text:.80}', which makes no sense. Build it again "
+                "with: seewhy index FOLDER --rebuild"
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -59,3 +82,57 @@ class Source:
         given: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, "")}
         given |= {name: tuple(given[name]) for name in ("include", "exclude") if name in given}
         return replace(self, **given)
+
+
+LONGEST_VALUE = 1 << 20  # characters of a setting
+_LONGEST_PATH, _LONGEST_REMARK, _MOST_TOKENS = 1 << 15, 10_000, 1 << 20
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
+
+
+def _is_remark(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_REMARK
+
+
+def _is_root(value: Any) -> bool:
+    """Whether it is an absolute path, of this platform or another: an index may be moved."""
+    if not isinstance(value, str) or len(value) > _LONGEST_PATH or "\0" in value:
+        return False
+    return PurePosixPath(value).is_absolute() or PureWindowsPath(value).is_absolute()
+
+
+def _is_source(value: Any) -> bool:
+    """Whether it is what `Source.from_dict` takes."""
+    if not isinstance(value, dict) or value.keys() != Source.__dataclass_fields__.keys():
+        return False
+    patterns, fields = value["include"], (value["text_field"], value["title_field"])
+    return (
+        all(isinstance(those, list) for those in (patterns, value["exclude"]))
+        and all(isinstance(pattern, str) for pattern in (*patterns, *value["exclude"]))
+        and all(field is None or isinstance(field, str) for field in fields)
+        and isinstance(value["token_vectors"], bool)
+    )
+
+
+def _is_seal(value: Any) -> bool:
+    """Whether it is what search/store/lexicon.py writes."""
+    if not isinstance(value, dict) or not re.fullmatch("(?:[0-9a-f]{16})?", str(value.get("state"))):
+        return False
+    return _is_remark(value.get("tokenizer", "")) and _is_count(value.get("rules", 0))
+
+
+# Every key of table `meta`. Of a fingerprint `Fingerprint.from_dict` says more.
+SETTINGS: dict[str, Callable[[Any], bool]] = {
+    "schema_version": _is_count,
+    "passages": _is_count,
+    "last_passage": _is_count,
+    "root": _is_root,
+    "fingerprint": lambda value: isinstance(value, dict),
+    "lexicon": _is_seal,
+    "source": _is_source,
+    "engine": _is_remark,
+    "updated": lambda value: bool(re.fullmatch(r"\d{4}(-\d\d){2} \d\d(:\d\d){2}", str(value), re.ASCII)),
+    "complete": lambda value: isinstance(value, bool),
+}

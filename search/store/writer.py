@@ -24,8 +24,16 @@ from search.corpus import Skipped, SourceFile
 from search.records.documents import Document, Passage
 from search.store import lexicon
 from search.store.checksums import COVERED, Value, content_key, with_checksum
-from search.store.database import connect_to_write, has_tables, one_meta, put_meta, require_format, translated
-from search.store.schema import create
+from search.store.database import (
+    SCHEMA_VERSION,
+    connect_to_write,
+    has_tables,
+    one_meta,
+    put_meta,
+    require_format,
+    translated,
+)
+from search.store.schema import TABLES
 from search.store.vectors import Ann
 
 if TYPE_CHECKING:
@@ -311,6 +319,17 @@ def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> d
 def as_blob(vector: NDArray[np.float32]) -> bytes:
     """An embedding as it is stored: little-endian float32."""
     return vector.astype("<f4", copy=False).tobytes()
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new index, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in TABLES.values():
+        connection.execute(statement)
+    lexicon.create(connection)
+    lexicon.rebuild(connection)
+    put_meta(connection, {"schema_version": SCHEMA_VERSION, "passages": 0, "last_passage": 0})
+    connection.execute("COMMIT")
 
 
 @contextmanager

@@ -291,7 +291,7 @@ def test_what_cannot_be_repaired_is_left_alone_and_the_command_is_named(
 @pytest.mark.parametrize("content", [b"", b"tables"])
 def test_an_index_that_was_never_filled(tmp_path: Path, content: bytes) -> None:
     from search.store.database import connect_to_write
-    from search.store.schema import create
+    from search.store.writer import create
 
     (tmp_path / "index.db").touch()
     if content:

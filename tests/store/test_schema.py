@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from search import Index, IndexOutdated
-from search.store import schema
+from search.store import writer
 from search.store.database import SCHEMA_VERSION
 
 
@@ -35,15 +35,15 @@ def test_tables_are_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(schema, "put_meta", fail)
+    monkeypatch.setattr(writer, "put_meta", fail)
     connection = sqlite3.connect(tmp_path / "index.db", isolation_level=None)
     with pytest.raises(KeyboardInterrupt):
-        schema.create(connection)
+        writer.create(connection)
     connection.close()
     with closing(sqlite3.connect(tmp_path / "index.db", isolation_level=None)) as connection:
         assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
         monkeypatch.undo()
-        schema.create(connection)
+        writer.create(connection)
         strict = connection.execute(
             "SELECT count(*) FROM pragma_table_list WHERE strict AND schema = 'main'"
         ).fetchone()

@@ -1,0 +1,224 @@
+"""Indexes that somebody else made or changed, with checksums that are right: refused, or taken for what they are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index, IndexDamaged, SearchError
+from search.encoding.fingerprint import Fingerprint
+from search.indexing.check import check
+from search.store import database, schema
+from search.store.checksums import row_checksum
+from tests.conftest import Run
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i"
+
+
+@pytest.fixture
+def index(notes: Path, tiny_model: Path) -> Path:
+    return Index.build(notes, model=str(tiny_model), index="kept").path
+
+
+def sql(index: Path, *statements: str) -> None:
+    with contextlib.closing(sqlite3.connect(index / "index.db")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def meta(index: Path, key: str, value: Any) -> None:
+    """Set a setting, with the checksum that belongs to it."""
+    pair = (key, json.dumps(value))
+    with contextlib.closing(sqlite3.connect(index / "index.db")) as connection, connection:
+        connection.execute(
+            "REPLACE INTO meta (key, value, checksum) VALUES (?, ?, ?)", (*pair, row_checksum(*pair))
+        )
+
+
+def fingerprint(index: Path, **changes: Any) -> None:
+    meta(index, "fingerprint", database.read_meta(index / "index.db")["fingerprint"] | changes)
+
+
+SCHEMAS = {
+    "a view": ["DROP TABLE tombstones", f"CREATE VIEW tombstones (passage) AS {ENDLESS} FROM n"],
+    "a view that no table is missing for": ["CREATE VIEW v AS SELECT 1"],
+    "a trigger": [f"CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM files WHERE id IN ({ENDLESS} FROM n); END"],
+    "a table": ["CREATE TABLE more (a)"],
+    "an index": ["CREATE INDEX more ON passages (text)"],
+    "an index on what is computed": ["CREATE INDEX more ON passages (upper(text))"],
+    "a column": ["ALTER TABLE files ADD COLUMN more TEXT"],
+    "a column that is computed": ["ALTER TABLE files ADD COLUMN more TEXT AS (hex(zeroblob(1000000000)))"],
+    "no table": ["DROP TABLE baseline"],
+    "no index": ["DROP INDEX files_path"],
+    "meta is a view": ["ALTER TABLE meta RENAME TO m", "CREATE VIEW meta AS SELECT * FROM m"],
+    "meta is another virtual table": ["DROP TABLE meta", "CREATE VIRTUAL TABLE meta USING fts5 (key, value)"],
+    "statistics": ["ANALYZE"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_tables_of_another_make_are_refused_at_once(index: Path, notes: Path, name: str) -> None:
+    sql(index, *SCHEMAS[name])
+    started = time.monotonic()
+    for command in (
+        lambda: Index.open(index),
+        lambda: Index.open(index).query("the key"),
+        lambda: Index.open(index).status(),
+        lambda: Index.build(notes, index=str(index)),
+        lambda: Index.open(index).repair(),
+    ):
+        with pytest.raises(IndexDamaged, match="is not as seewhy makes it|not of this program"):
+            command()
+    report = check(index)
+    assert not report.ok
+    assert [finding.check for finding in report.findings if finding.severity == "damaged"] == ["database"]
+    assert time.monotonic() - started < 5
+
+
+def test_tables_that_change_under_an_open_index_are_refused(index: Path) -> None:
+    opened = Index.open(index)
+    opened.query("the key")
+    sql(index, *SCHEMAS["a view"])
+    with pytest.raises(IndexDamaged, match="tombstones is not as seewhy makes it"):
+        opened.query("the key")
+
+
+def test_the_look_at_tables_is_what_refuses_them(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted defect: without it, only the limit of steps ends an endless view."""
+    sql(index, *SCHEMAS["a view"])
+    monkeypatch.setattr(database, "strange", lambda connection: [])
+    with pytest.raises(IndexDamaged, match="far longer than its size explains"):
+        Index.open(index).status()
+
+
+def test_tables_of_earlier_versions_are_known(index: Path) -> None:
+    """sqlite-utils, which made them, quoted names, and broke lines."""
+    statement = (
+        schema.TABLES["table documents"].replace("(", '(\n   "', 1).replace(" INTEGER", '" INTEGER', 1)
+    )
+    assert schema._plain(statement) == schema._EXPECTED["table documents"]
+
+
+HASH = "../" * 8 + "tmp/x"
+FINGERPRINTS: list[dict[str, Any]] = [
+    {"weights": HASH}, {"tokenizer": HASH}, {"config": "/" * 64}, {"weights": "A" * 64}, {"weights": "0" * 63 + "\n"},
+    {"weights": None}, {"dimension": "1000000000"}, {"dimension": "65537"}, {"dimension": "0"}, {"dimension": "-32"},
+    {"dimension": "٣٢"}, {"dimension": 32}, {"dimension": "x"}, {"max_tokens": "1e9"}, {"max_tokens": "9" * 30},
+    {"pooling": "mean\x1b[2J"}, {"pooling": ""}, {"normalized": "no"}, {"precision": "fp8"}, {"layer": "mean:x"},
+    {"layer": "9" * 5000}, {"prompts": "[]"}, {"prompts": '{"query": 1}'}, {"prompts": "{" * 50_000 + "}"},
+    {"passages": "[]"}, {"passages": '{"passage_tokens": 0}'}, {"passages": '{"passage_tokens": 1e99}'},
+    {"passages": '{"overlap": true}'}, {"passages": '{"more": 1}'}, {"revision": "main"}, {"model": ""},
+    {"model": "a\0b"}, {"model": "a" * 5000},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", FINGERPRINTS, ids=str)
+def test_a_fingerprint_that_no_version_writes_is_refused(
+    index: Path, notes: Path, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked_for(*_: object, **__: object) -> None:
+        raise AssertionError("a model was looked for")
+
+    fingerprint(index, **changes)
+    opened = Index.open(index)
+    settings = str(changes.get("passages", "")).startswith("{")  # which only a run looks at
+    if not settings:
+        monkeypatch.setattr("search.encoding.encoder.cached_model", looked_for)
+        monkeypatch.setattr("search.encoding.encoder.find_model", looked_for)
+    for command in (opened.update,) if settings else (lambda: opened.query("the key"), opened.update):
+        with pytest.raises(IndexDamaged, match="makes no sense"):
+            command()
+
+
+SETTINGS: list[tuple[str, Any]] = [
+    ("root", "notes"), ("root", ""), ("root", "/a\0b"), ("root", "/" + "a" * 40_000), ("root", None), ("root", ["/"]),
+    ("source", {}), ("source", {"include": "*"}), ("passages", -1), ("passages", True), ("passages", 2**70),
+    ("passages", 1.5), ("last_passage", -1), ("last_passage", "3"), ("engine", 5), ("engine", "x" * 20_000),
+    ("updated", "\x1b[31mnow"), ("updated", 5), ("complete", "no"), ("complete", 1), ("lexicon", []),
+    ("lexicon", {"state": "\x1b[2J"}), ("lexicon", {"state": 5}), ("fingerprint", None), ("fingerprint", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), SETTINGS, ids=lambda value: str(value)[:30])
+def test_a_setting_that_no_version_writes_is_refused(index: Path, key: str, value: Any) -> None:
+    meta(index, key, value)
+    with pytest.raises(
+        IndexDamaged, match=f"'{key}' in the table 'meta' of the index is .{{0,100}}, which makes no sense"
+    ):
+        Index.open(index)
+
+
+def test_a_setting_of_a_hundred_megabytes_is_not_read(index: Path, run: Run) -> None:
+    sql(index, "UPDATE meta SET value = hex(zeroblob(50000000)) WHERE key = 'engine'")
+    sql(index, "INSERT INTO meta VALUES ('more', hex(zeroblob(50000000)), 1)")
+    with pytest.raises(SearchError):
+        Index.open(index)
+    assert run("list")[0] == 0
+
+
+def test_a_table_whose_pages_share_what_is_below_them_ends(index: Path) -> None:
+    """Each of twelve pages names the next one sixty times: 10 ** 21 rows in some kilobytes."""
+    bomb(index, "files", depth=12, width=60)
+    started = time.monotonic()
+    with pytest.raises(IndexDamaged, match=r"far longer than its size explains|malformed"):
+        Index.open(index).status()
+    assert time.monotonic() - started < 10
+
+
+def bomb(index: Path, table: str, depth: int, width: int) -> None:
+    """Let a table be as deep as SQLite allows, with every page's children the same page."""
+    with contextlib.closing(sqlite3.connect(index / "index.db")) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    data = bytearray((index / "index.db").read_bytes())
+    leaf = data[(root - 1) * size : root * size]
+    pages = [root, *range(len(data) // size + 1, len(data) // size + 1 + depth)]
+    data += bytes(size * depth)
+    for page, below in pairwise(pages):
+        cells = b"".join(below.to_bytes(4, "big") + bytes([1]) for _ in range(width))
+        start = size - len(cells)
+        header = (
+            b"\x05\0\0"
+            + width.to_bytes(2, "big")
+            + start.to_bytes(2, "big")
+            + b"\0"
+            + below.to_bytes(4, "big")
+        )
+        pointers = b"".join((start + 5 * number).to_bytes(2, "big") for number in range(width))
+        content = header + pointers
+        data[(page - 1) * size : page * size] = content + bytes(start - len(content)) + cells
+    data[(pages[-1] - 1) * size : pages[-1] * size] = leaf
+    data[28:32] = (len(data) // size).to_bytes(4, "big")
+    (index / "index.db").write_bytes(data)
+
+
+def test_one_bad_index_never_fails_the_list(index: Path, run: Run, own_home: Path) -> None:
+    for number, statements in enumerate(SCHEMAS.values()):
+        place = own_home / "indexes" / f"bad{number}"
+        place.mkdir()
+        (place / "index.db").write_bytes((index / "index.db").read_bytes())
+        sql(place, *statements)
+    for number, changes in enumerate(FINGERPRINTS):
+        place = own_home / "indexes" / f"worse{number}"
+        place.mkdir()
+        (place / "index.db").write_bytes((index / "index.db").read_bytes())
+        fingerprint(place, **changes)
+    code, out, err = run("list", "--json")
+    assert code == 0
+    assert "kept" in {row["name"] for row in json.loads(out)}
+    assert (
+        len(err.splitlines()) == len(SCHEMAS) + len(FINGERPRINTS) - 4
+    )  # of the settings of passages nothing is said
+    assert "\x1b" not in err
+
+
+def test_a_fingerprint_as_it_is_written_is_taken(index: Path) -> None:
+    made = database.read_meta(index / "index.db")["fingerprint"]
+    assert Fingerprint.from_dict(made).as_dict() == made
