@@ -1,11 +1,19 @@
-"""Files: written whole or not at all, their hashes, and where those are kept that can be made again."""
+"""Files: written whole or not at all, read only if they are files, their hashes, and the cache.
+
+The cache is the folder of what can be made again. It may be damaged or be another's work, so no link in it is followed,
+and what is read of it as JSON carries its own hash.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
 import os
+import stat
 import threading
 from pathlib import Path
+from typing import Any, BinaryIO
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -33,14 +41,69 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def sha256_of(*paths: Path) -> str:
-    """The SHA-256 of the content of files, one after the other, in hexadecimal."""
+def open_file(path: Path, *, links: bool = True) -> BinaryIO:
+    """A file, opened to be read: nothing that waits for others or never ends, as a pipe or a device.
+
+    Args:
+        links: follow one.
+
+    Raises:
+        OSError: it is no file, or cannot be read.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags if links else flags | getattr(os, "O_NOFOLLOW", 0))
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is no file", str(path))
+
+
+def read_file(path: Path, most: int, *, links: bool = True) -> bytes:
+    """The content of a file of at most so many bytes; OSError for a longer one, and as `open_file`."""
+    with open_file(path, links=links) as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return content
+
+
+def sha256_of(*paths: Path, links: bool = True) -> str:
+    """The SHA-256 of the content of files, one after the other, in hexadecimal; OSError as `open_file`."""
     digest = hashlib.sha256()
     for path in paths:
-        with path.open("rb") as stream:
+        with open_file(path, links=links) as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
+
+
+_MOST_SEALED = 16 << 20
+
+
+def write_sealed(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON object with its own hash; OSError if it cannot be written."""
+    write_whole(path, json.dumps({"seal": _seal(content), **content}, indent=1))
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """What `write_sealed` wrote.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: it is not what was written.
+    """
+    try:
+        content = json.loads(read_file(path, _MOST_SEALED, links=False))
+        sealed = content.pop("seal") == _seal(content)
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        sealed = False
+    if not sealed:
+        raise ValueError(f"{path.name} is not what was written")
+    return dict(content)
+
+
+def _seal(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def cache_home() -> Path:
@@ -51,3 +114,25 @@ def cache_home() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("seewhy", appauthor=False)
+
+
+def cache_folder(name: str) -> Path:
+    """A folder of the cache; it is made where there is none.
+
+    Raises:
+        OSError: it cannot be made, or is a link.
+    """
+    folder = cache_home() / name
+    if not is_folder(folder):
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(folder))
+        folder.mkdir(parents=True)
+    return folder
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder, and no link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False

@@ -239,7 +239,8 @@ class Index:
     def notes(self) -> tuple[str, ...]:
         """What is wrong with the index though it answers, and what the last filter could not know; empty when all
         is well."""
-        return tuple(f"{problem} --index {quoted(self.path)}" for problem in self._store.problems)
+        problems = (f"{problem} --index {quoted(self.path)}" for problem in self._store.problems)
+        return (*problems, *(self._encoder.remarks if self._encoder else ()))
 
     def status(self) -> Status:
         """What the index is and holds."""

@@ -242,4 +242,4 @@ def models(
         if remove in ("all", row.name):
             cache.remove(row)
             freed = f"removed {row.name} ({format.size(row.bytes)})"
-            output.note(f"forgot that {row.name} could not be converted" if row.problem else freed)
+            output.note(f"forgot that {row.name} could not be converted" if not row.bytes else freed)

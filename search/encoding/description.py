@@ -9,21 +9,23 @@ converted model, see `search.encoding.cache`.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from search.encoding.models import ModelFiles, optional_json
+from search.encoding.models import ModelFiles, is_inside, optional_json
 from search.encoding.pooling import ACTIVATIONS, ST_NAMES
 from search.errors import ModelError
-from search.files import cache_home, write_whole
+from search.files import cache_folder, read_sealed, write_sealed
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
-_FORMAT = 1  # raise it when more is written down
+_FORMAT = 2  # raise it when more is written down
+_MOST_OF_PROMPT = 10_000  # characters
 _SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # at the end they change no direction
 
 
@@ -62,6 +64,40 @@ class Description:
     only_torch: str = ""
     says_nothing: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for what no model can have, whether its files or the cache say so."""
+        for name, low, high in (
+            ("layers", 1, 10_000),
+            ("positions", 3, 1 << 31),
+            ("max_tokens", 3, self.positions),
+            ("dimension", 1, 1 << 20),
+            ("truncate", 1, self.dimension),
+        ):
+            value = getattr(self, name)
+            if value is None and name == "truncate":
+                continue
+            if type(value) is not int or not low <= value <= high:
+                raise ValueError(f"{name} is {value!r:.40}, not a number from {low} to {high}")
+        for name in ("has_pooler", "lowercase", "says_nothing"):
+            if type(getattr(self, name)) is not bool:
+                raise ValueError(f"{name} is neither true nor false")
+        texts = (
+            self.pooling,
+            self.similarity,
+            self.only_torch,
+            *(text for pair in self.dense for text in pair),
+        )
+        if not all(isinstance(text, str) and text.isprintable() for text in texts):
+            raise ValueError("a name in it is no text")
+        if not all(is_inside(folder) for folder, _ in self.dense):
+            raise ValueError("a module lies outside the model's folder")
+        for prompt in self.prompts.items():
+            if not all(isinstance(text, str) and len(text) <= _MOST_OF_PROMPT for text in prompt):
+                raise ValueError(
+                    f"the prompt {prompt[0]!r:.40} is no text of at most {_MOST_OF_PROMPT:,} characters"
+                )
+            "".join(prompt).encode()  # a lone surrogate cannot be
+
     def notes(self, name: str) -> tuple[str, ...]:
         """Sentences about what was assumed of the model `name`, for people to read."""
         notes = []
@@ -84,11 +120,35 @@ class KnownModel:
 
     Attributes:
         loaded: the encoder itself, in float32 on the CPU, where it had to be loaded to find out.
+        proof: (d,) of one from the cache the embedding of a fixed text, as it was when the model was converted.
+        find: finds the model's own files, of one from the cache.
     """
 
     files: ModelFiles
     description: Description
     loaded: SentenceTransformer | None = None
+    proof: NDArray[np.float32] | None = field(default=None, compare=False)
+    find: Callable[[], KnownModel] | None = None
+
+    def whole(self) -> KnownModel:
+        """The same model with its own files, which PyTorch and a conversion need.
+
+        Raises:
+            ModelError: it is not here any more, or another model has its name now.
+        """
+        if self.find is None:
+            return self
+        what = f"the converted model of '{self.files.name}' cannot be used"
+        try:
+            found = self.find()
+        except ModelError as error:
+            raise ModelError(f"{what}, and to make it again the model itself is needed: {error}") from None
+        if found.files.hashes != self.files.hashes:
+            raise ModelError(
+                f"{what}, and what is found under that name now is another model. Name the folder of the model, or "
+                "build the index anew with: seewhy index FOLDER --rebuild"
+            )
+        return found
 
 
 def describe(files: ModelFiles) -> KnownModel:
@@ -97,9 +157,11 @@ def describe(files: ModelFiles) -> KnownModel:
     Raises:
         ModelError: it cannot be loaded, lacks weights, or makes embeddings in a way that is not supported.
     """
-    file = cache_home() / "described" / f"{_key(files)}.json"
+    name = f"{_key(files)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return KnownModel(files, Description.from_dict(json.loads(file.read_text(encoding="utf-8"))))
+        said = read_sealed(cache_folder("described") / name)
+        if said["of"] == name:
+            return KnownModel(files, Description.from_dict(said["description"]))
     from search.encoding.loading import load_encoder, load_transformer, loading, require_whole
 
     model = load_encoder(files)
@@ -108,8 +170,7 @@ def describe(files: ModelFiles) -> KnownModel:
     with loading(files):
         description = _described(files, model, missing)
     with suppress(OSError):  # a cache that cannot be written to costs only asking again
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, json.dumps(asdict(description), ensure_ascii=False, indent=1))
+        write_sealed(cache_folder("described") / name, {"of": name, "description": asdict(description)})
     return KnownModel(files, description, model)
 
 
@@ -132,7 +193,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     inside, truncate = transformer.auto_model, model.truncate_dim
     model.truncate_dim = None
     pooling, dense, only_torch = _after(files, modules)
-    prompts = {str(key): str(text) for key, text in model.prompts.items() if text}
+    prompts = {key: text for key, text in model.prompts.items() if text}
     if prompts and not all(getattr(module, "include_prompt", True) for module in modules):
         raise ModelError(f"the model '{files.name}' keeps prompts out of pooling, which is not supported.")
     return Description(

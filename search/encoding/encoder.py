@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from search.encoding.cache import cached_model
+from search.encoding.cache import cached_model, dropped, entry_folder
 from search.encoding.description import KnownModel, describe
 from search.encoding.engine import batches, check_engine, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
@@ -141,7 +141,12 @@ class Encoder:
         if known:
             files = replace(known.files, name=made.model, revision=made.revision)
             description = replace(known.description, prompts=json.loads(made.prompts))
-            known = KnownModel(files, description)
+            known = replace(
+                known,
+                files=files,
+                description=description,
+                find=lambda: describe(find_model(made.model, offline=offline)),
+            )
         else:
             known = describe(find_model(model or made.model, offline=offline))
         same = known.files.weights_sha256 == made.weights
@@ -167,8 +172,14 @@ class Encoder:
     def notes(self) -> tuple[str, ...]:
         """Sentences about what was assumed because the model does not say it, and what it cannot be run by."""
         own = self.pooling == self.description.pooling
-        assumed = self.description.notes(self.model) if own else ()
-        return (*assumed, f"PyTorch encodes {self._instead}") if self._instead else assumed
+        return (*(self.description.notes(self.model) if own else ()), *self.remarks)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was wrong with the converted model, and that PyTorch encodes instead."""
+        why = dropped.get(entry_folder(*self.files.hashes))
+        damaged = f"the converted model of '{self.model}' was damaged and has been dropped ({why})"
+        return (*([damaged] if why else ()), *([f"PyTorch encodes {self._instead}"] if self._instead else ()))
 
     @property
     def runs_on(self) -> str:
@@ -202,8 +213,16 @@ class Encoder:
         claim_process()
         with self._loading:
             if self._engine is None:
-                engine = open_engine(self._known, self._choice, self._device, self._many, self.precision)
+                engine = open_engine(
+                    self._known,
+                    self._choice,
+                    self._device,
+                    self._many,
+                    self.precision,
+                    lambda: self.tokenizer,
+                )
                 self._known = replace(self._known, loaded=None)
+                self._forget_what_was_dropped()
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
                         f"'{self.files.name}' has no trained pooler, so pooling 'pooler' would give random "
@@ -211,6 +230,15 @@ class Encoder:
                     )
                 self._engine, self._instead = engine, engine.instead
             return self._engine
+
+    def _forget_what_was_dropped(self) -> None:
+        """Load tokenizer and Dense modules anew, if they came from an entry of the cache that is no more."""
+        if self._known.find and entry_folder(*self.files.hashes) in dropped:
+            self.__dict__.pop("tokenizer", None)
+            self.__dict__.pop("dense", None)
+            if not self.files.folder.is_dir():
+                self._known = self._known.whole()
+                self.files = replace(self._known.files, name=self.files.name, revision=self.files.revision)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -318,7 +346,7 @@ class Encoder:
         return zip(plan, engine.run(([encoded[i] for i in batch] for batch in plan), layers), strict=True)
 
     def _encoded(self, texts: list[str], truncate: bool) -> list[Encoded]:
-        claim_process()
+        _ = self.engine  # which may find that the tokenizer is to be loaded anew
         encoded = encode_ids(self.tokenizer, texts, self.max_tokens)
         if not truncate:
             require_whole(encoded, self.max_tokens)

@@ -10,23 +10,38 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from search.encoding.cache import add, cached_model, known_failure, remember_failure
-from search.encoding.tokenizer import Encoded
+from search.encoding.cache import (
+    add,
+    cached_model,
+    drop,
+    known_failure,
+    may_use_compiled,
+    note_compiled,
+    remember_failure,
+)
+from search.encoding.pooling import load_dense, pool, unit
+from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer
 from search.errors import InputError, ModelError, first_line
+from search.files import cache_home
 
 if TYPE_CHECKING:
+    import tokenizers
     from numpy.typing import NDArray
 
     from search.encoding.description import KnownModel
 
 ENGINES = ("auto", "openvino", "torch")
 PRECISIONS = ("fp32", "bf16", "fp16")
+
+_PROOF_TEXT = "Café 27"
+_PROOF_TOLERANCE = 1e-4  # between unit-length embeddings; that of another processor is off by some 1e-6
 
 _loaded_by: int | None = None  # the process that loaded an engine first; a forked child sees its parent's id
 
@@ -140,6 +155,7 @@ def open_engine(
     device: str | None = None,
     many: bool = True,
     precision: str = "fp32",
+    tokenizer: Callable[[], tokenizers.Tokenizer] | None = None,
 ) -> Engine:
     """Load a model.
 
@@ -149,6 +165,7 @@ def open_engine(
         device: of PyTorch; naming one other than "cpu" implies PyTorch.
         many: whether loading PyTorch could pay.
         precision: one of PRECISIONS.
+        tokenizer: the model's, where it is loaded anyway.
 
     Raises:
         ModelError: the model cannot be loaded, or not by the engine that was asked for; or this process was
@@ -159,13 +176,13 @@ def open_engine(
 
     has_openvino = importlib.util.find_spec("openvino") is not None
     if engine == "torch" or precision != "fp32" or (device or "cpu") != "cpu":
-        return TorchEngine(known, device, precision)
+        return TorchEngine(known.whole(), device, precision)
     if engine == "auto" and many and device is None and _may_have_gpu() and best_device() != "cpu":
-        return TorchEngine(known)
+        return TorchEngine(known.whole())
     if engine == "auto" and has_openvino:
-        return _openvino_or_torch(known)
+        return _openvino_or_torch(known, tokenizer)
     if engine == "auto":
-        return TorchEngine(known, "cpu")
+        return TorchEngine(known.whole(), "cpu")
     if not has_openvino:
         raise ModelError("the engine 'openvino' needs the package openvino: pip install openvino")
     if known.description.only_torch:
@@ -173,33 +190,79 @@ def open_engine(
             f"the engine 'openvino' cannot do all of '{known.files.name}': it has {known.description.only_torch}. "
             "Leave the engine out, or choose 'torch'."
         )
-    return _openvino(known)
+    try:
+        return _openvino(known, tokenizer)
+    except OSError as error:
+        raise ModelError(
+            f"the engine 'openvino' cannot run '{known.files.name}': {_of_cache(error)}"
+        ) from None
 
 
-def _openvino(known: KnownModel) -> Engine:
+def proof_of(engine: Engine, tokenizer: tokenizers.Tokenizer, known: KnownModel) -> NDArray[np.float32]:
+    """(d,) the embedding of a fixed text, which tells whether tokenizer, weights and pooling are as they should be."""
+    said = known.description
+    batch = encode_ids(tokenizer, [_PROOF_TEXT], said.max_tokens)
+    (hidden,) = engine.run([batch], [said.layers])
+    vectors = pool(hidden.layers[said.layers], hidden.mask, said.pooling, hidden.pooler)
+    for module, activation in said.dense:
+        vectors = load_dense(known.files.folder / module, activation)(vectors)
+    return unit(vectors, known.files.name)[0]
+
+
+def _openvino(known: KnownModel, tokenizer: Callable[[], tokenizers.Tokenizer] | None) -> Engine:
+    """A converted model that gives its proof; what is in the cache and does not is dropped, and made again.
+
+    Raises:
+        ModelError, RuntimeError: OpenVINO cannot run it.
+        OSError: the cache cannot be written.
+    """
     from search.encoding.openvino_engine import OpenVINOEngine, convert
 
-    converted = cached_model(*known.files.hashes)
-    if converted is None:
-        converted = add(known, lambda folder: convert(known, folder))
-    return OpenVINOEngine(converted.files.folder, converted)
+    for _ in range(2):
+        converted = cached_model(*known.files.hashes)
+        if converted is None:
+            whole = known.whole()
+            converted = add(whole, partial(convert, whole))
+        folder, name = converted.files.folder, converted.files.name
+        try:
+            engine = OpenVINOEngine(folder, converted, cached=may_use_compiled(folder))
+            said = tokenizer() if tokenizer else load_tokenizer(folder, name, converted.description.lowercase)
+            off = np.abs(proof_of(engine, said, converted) - np.asarray(converted.proof)).max()
+            if off < _PROOF_TOLERANCE:
+                note_compiled(folder)
+                return engine
+            why = f"a fixed text is encoded otherwise than when it was made, off by {off:.1e}"
+        except (ModelError, RuntimeError, ValueError, OSError) as error:
+            why = first_line(error)
+        drop(converted, why)
+        tokenizer = None  # that of the folder that was dropped
+    raise ModelError(f"the converted model of '{known.files.name}' cannot be used: {why}")
 
 
-def _openvino_or_torch(known: KnownModel) -> Engine:
+def _openvino_or_torch(known: KnownModel, tokenizer: Callable[[], tokenizers.Tokenizer] | None) -> Engine:
     from search.encoding.torch_engine import TorchEngine
 
     reason, failed = known.description.only_torch or known_failure(known.files), False
     if not reason:
         try:
-            return _openvino(known)
+            return _openvino(known, tokenizer)
+        except OSError as error:
+            reason = _of_cache(error)
         except (ModelError, RuntimeError) as error:
             reason = first_line(error)
             failed = cached_model(*known.files.hashes) is None
-    fallback = TorchEngine(known, "cpu")  # what is wrong with the model itself is said here
+    fallback = TorchEngine(known.whole(), "cpu")  # what is wrong with the model itself is said here
     if failed:
         remember_failure(known.files, reason)
     fallback.instead = f"instead of OpenVINO: {reason}"
     return fallback
+
+
+def _of_cache(error: OSError) -> str:
+    return (
+        f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). Let SEEWHY_CACHE name a "
+        "folder that can be written to"
+    )
 
 
 def _may_have_gpu() -> bool:

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.encoding.engine import Hidden, padded
-from search.encoding.tokenizer import Encoded
+from search.encoding.engine import Hidden, padded, proof_of
+from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.errors import ModelError, first_line
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from search.encoding.description import KnownModel
     from search.encoding.torch_engine import TorchEngine
 
@@ -134,8 +136,8 @@ def _openvino() -> Any:
 _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6
 
 
-def convert(known: KnownModel, folder: Path) -> None:
-    """Write `encoder.xml` and `encoder.bin` to a folder.
+def convert(known: KnownModel, folder: Path) -> NDArray[np.float32]:
+    """Write `encoder.xml` and `encoder.bin` to a folder; the proof of the converted model.
 
     The outputs are the hidden states of every layer, 0 to n, and the pooler's where the model has one.
 
@@ -154,7 +156,10 @@ def convert(known: KnownModel, folder: Path) -> None:
     except Exception as error:  # of the model's own code, run by the tracer
         name = known.files.name
         raise ModelError(f"'{name}' cannot be converted for OpenVINO: {first_line(error)}") from error
-    _check(engine, known, folder)
+    converted = OpenVINOEngine(folder, known, cached=False)
+    _check(engine, converted, known)
+    tokenizer = load_tokenizer(known.files.folder, known.files.name, known.description.lowercase)
+    return proof_of(converted, tokenizer, known)
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:
@@ -206,7 +211,7 @@ def _openvino_convert(module: Any, example: dict[str, Any]) -> Any:
             sys.modules["openvino_telemetry"] = telemetry
 
 
-def _check(engine: TorchEngine, known: KnownModel, folder: Path) -> None:
+def _check(engine: TorchEngine, converted: OpenVINOEngine, known: KnownModel) -> None:
     """Compare with PyTorch on texts of unlike length, so that mask, padding and positions count."""
     files, description = known.files, known.description
     most = min(description.max_tokens, 40)
@@ -216,7 +221,6 @@ def _check(engine: TorchEngine, known: KnownModel, folder: Path) -> None:
     for length in (most, 3, most // 2):
         ids = random.integers(min(5, vocabulary - 1), vocabulary, length).tolist()
         batch.append(Encoded(ids, [0] * length))
-    converted = OpenVINOEngine(folder, known, cached=False)
     layers = list(range(description.layers + 1))
     (mine,), (reference,) = list(converted.run([batch], layers)), list(engine.run([batch], layers))
     for layer in layers:

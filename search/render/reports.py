@@ -161,7 +161,7 @@ def model_list(canvas: Canvas, models: Sequence[ConvertedModel]) -> None:
     canvas.table(table)
     for item in models:
         if item.problem:
-            canvas.line(f"Not converted: {escape(item.problem)}", style="yellow", whole=True)
+            canvas.line(f"Not used: {escape(item.problem)}", style="yellow", whole=True)
 
 
 def _fitted(rows: Sequence[tuple[str, ...]], room: int) -> list[tuple[str, ...]]:

@@ -1,6 +1,5 @@
 """Models in the hub's cache: commits, revisions that are pinned, and what is said of one that is not there."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from search.encoding import Encoder
 from search.encoding.models import commit_of, find_model, split_revision
 from search.errors import ModelError
+from search.files import read_sealed, write_sealed
 from search.index import Index
 from tests.conftest import save_tiny_bert
 
@@ -90,9 +90,9 @@ def test_an_entry_of_the_cache_that_knows_no_revision_is_still_one(hub: Path, ow
     encoder.encode(["water"])
     files = encoder.files
     (entry,) = (own_cache / "models").glob(f"{files.weights_sha256[:24]}-*/entry.json")
-    known = json.loads(entry.read_text(encoding="utf-8"))
+    known = read_sealed(entry)
     del known["files"]["revision"]
-    entry.write_text(json.dumps(known), encoding="utf-8")
+    write_sealed(entry, known)
     again = Encoder.of(encoder.fingerprint)
     assert again.files.folder == entry.parent
     assert again.fingerprint.revision == SECOND
