@@ -77,6 +77,7 @@ SMALL: dict[str, Made] = {
     "faults": lambda p: ["--only", "walk"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
+    "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
     "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv"), "--passages", "10", "--repeats", "1", "--queries", "5",
                             "--device", "cpu"],
     "quality": lambda p: [beir(p / "a"), "--offline"],

@@ -33,6 +33,9 @@ Splitter: TypeAlias = "TextSplitter | MarkdownSplitter"
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
 _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
 
+# Characters of a context for each of its tokens: a word that the tokenizer doesn't know is one, whatever its length.
+_LONGEST_TOKEN = 20
+
 _LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
 
 # Joining stops here, so that an outline of nothing but headings does not become one block.
@@ -45,7 +48,7 @@ _LONGEST_HEADING = 10  # lines that it could take
 _SHOWN = ("html", *DOCUMENT_KINDS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Block:
     """A section, together with the sections before it that hold nothing but their heading.
 
@@ -118,14 +121,16 @@ class Contexts:
     """
 
     def __init__(self, title: str, most: int, count: Callable[[str], int]) -> None:
-        self._title, self._most, self._count = title, most, count
+        self._most, self._longest, self._count = most, most * _LONGEST_TOKEN, count
+        self._title = title if len(title) <= self._longest else ""
         self._costs: dict[str, int] = {"": 0}
 
     def of(self, trail: Sequence[str], shown: Sequence[str] = ()) -> str:
         """The fullest context that is short enough, for a passage that begins with the headings `shown`."""
         if self._most == 0:
             return ""
-        return next(text for text in choices(self._title, trail, shown) if self.cost(text) <= self._most)
+        offered = (text for text in choices(self._title, trail, shown) if len(text) <= self._longest)
+        return next(text for text in offered if self.cost(text) <= self._most)
 
     def cost(self, context: str) -> int:
         """Tokens that a context takes from the room for text."""

@@ -39,7 +39,7 @@ _FEWEST_TOKENS = 8
 _AT_ONCE = 512
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Piece:
     """A span that becomes a passage once it is known to fit."""
 

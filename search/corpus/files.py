@@ -53,6 +53,7 @@ class Reason:
     TOO_SLOW = "took too long"
     OUT_OF_MEMORY = "needs too much memory"
     CRASHED = "crashed its reader"
+    AS_PLAIN = "read as plain text"  # nothing is lost but title, headings and metadata
 
     # Decided when the text is cut.
     INDIVISIBLE = "indivisible"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,7 @@ def document(path: str, decoded: Decoded) -> Document:
         kind="html",
         text=text,
         title=page.title or next((h.words for h in headings if h.level == 1), "") or file_stem(path),
-        lines=LineMap(tuple(page.offsets), tuple(page.lines)),
+        lines=LineMap(page.offsets, page.lines),
         sections=sections(headings, 0, len(text)),
         metadata=page.metadata,
         encoding=decoded.encoding,
@@ -95,7 +96,7 @@ class _Page:
         # What is to stand before the next piece: this many line ends, or if none, this space or tab.
         self._line_ends, self._space = 0, ""
         # Where in the text another line of the source begins, and which.
-        self.offsets, self.lines = [0], [1]
+        self.offsets, self.lines = array("I", [0]), array("I", [1])
 
     def space(self, space: str = " ") -> None:
         """Whatever comes next is apart from what came; a tab between cells beats a space."""

@@ -28,6 +28,12 @@ _FRONT_MATTER = re.compile(
     r"(?P=fence)[ \t]*(?:\r\n|\n|\r|\Z)",
     re.DOTALL,
 )
+_LONGEST_FRONT_MATTER = 100_000  # characters; YAML is slow
+_MOST_DOTS = 100  # in a line of TOML
+_MOST_MERGED = 1_000  # keys that a mapping takes over from others
+
+# Of longer headings the marks are not looked for: that can take the square of the length.
+_LONGEST_HEADING = 2_000
 
 
 def document(path: str, decoded: Decoded) -> Document:
@@ -48,32 +54,39 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
     thematic break that happens to be the first line.
     """
     match = _FRONT_MATTER.match(text)
-    if match is None:
+    if match is None or match.end() > _LONGEST_FRONT_MATTER:
         return {}, 0
     try:
         values = _values(match["fence"], unix_lines(match["block"]))
         return (json_values(values), match.end()) if isinstance(values, dict) else ({}, 0)
-    except (ValueError, RecursionError):
+    except Exception:  # for a malformed number, date or tag PyYAML raises whatever comes
         return {}, 0
 
 
 def _values(fence: str, block: str) -> Any:
-    """
-    Raises:
-        ValueError: the block is no YAML, or no TOML.
-    """
     if fence == "---":
-        import yaml
-
-        try:
-            return yaml.safe_load(block)
-        except yaml.YAMLError as error:
-            raise ValueError(str(error)) from error
+        return _from_yaml(block)
     try:
         import tomllib
     except ModuleNotFoundError:  # Python 3.10
         import tomli as tomllib  # type: ignore[import-not-found,no-redef,unused-ignore]
+    if any(line.count(".") > _MOST_DOTS for line in block.split("\n")):
+        raise ValueError("a key of too many parts")  # it would take the square of their number in memory
     return tomllib.loads(block)
+
+
+def _from_yaml(block: str) -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def flatten_mapping(self, node: yaml.MappingNode) -> None:
+            """Take over what "<<" names. Each line could double what the line above it holds."""
+            most = len(node.value) + _MOST_MERGED
+            super().flatten_mapping(node)
+            if len(node.value) > most:
+                raise ValueError(f"more than {_MOST_MERGED:,} keys are merged")
+
+    return yaml.load(block, Loader)
 
 
 def _headings(text: str, start: int) -> list[Heading]:
@@ -89,10 +102,13 @@ def _headings(text: str, start: int) -> list[Heading]:
     headings = []
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open" and opening.level == 0 and opening.map:
-            parts: list[Token] = []
-            parser.inline.parse(inline.content, parser, references, parts)
+            words = inline.content
+            if len(words) <= _LONGEST_HEADING:
+                parts: list[Token] = []
+                parser.inline.parse(words, parser, references, parts)
+                words = "".join(_seen(parts))
             at = start + starts[opening.map[0]]
-            headings.append(Heading(at, int(opening.tag[1]), one_line("".join(_seen(parts)))))
+            headings.append(Heading(at, int(opening.tag[1]), one_line(words)))
     return headings
 
 

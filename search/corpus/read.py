@@ -21,6 +21,14 @@ from search.corpus.text import Decoded, decode
 from search.errors import ReadError
 from search.records.documents import Document, Section
 
+# Characters of HTML, Markdown or reStructuredText that are parsed in this process: the worst of so many took 2 seconds
+# and 60 MB. To start another one takes 0.2 seconds, and handing over a file some milliseconds.
+_LARGEST_HERE = 2**16
+
+_MOST_SECTIONS = 100_000  # a passage each, which takes 2 kB
+_MOST_NAMED = 1_000  # records that are left out of one file
+_LONGEST_DETAIL = 200
+
 
 def load(file: SourceFile) -> Contents:
     """The file's bytes and their hash.
@@ -54,7 +62,8 @@ def documents(
 
     Yields:
         Documents, and for each record that gives none a `Skipped` named `path#record`: "empty" or
-        "damaged". For a PDF of which some pages give none, a `Skipped` named `path`.
+        "damaged". For a PDF of which some pages give none, or markup that is read as plain text, a `Skipped`
+        named `path`.
 
     Raises:
         ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or
@@ -73,25 +82,63 @@ def documents(
         records = table.documents(file.path, kind, decoded, text_field, title_field)
         yield from _some(file.path, records)
     else:
-        document = _PARSERS.get(kind, _plain)(file.path, decoded)
+        document, problem = _parsed(file.path, kind, decoded)
         if not any(document.text[part.start : part.end].strip() for part in document.sections):
             raise ReadError(file.path, Reason.NO_TEXT, "there is nothing below its header")
         yield document
+        if problem:
+            yield Skipped(file.path, Reason.AS_PLAIN, problem)
 
 
-def _plain(path: str, decoded: Decoded) -> Document:
-    return decoded.document(path, kind_of(path), file_name(path), (Section(0, len(decoded.text)),))
+PARSERS = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
 
 
-_PARSERS = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
+def _parsed(path: str, kind: str, decoded: Decoded) -> tuple[Document, str]:
+    """The document, and why it is but the plain text, if it is."""
+    problem = ""
+    try:
+        if kind in PARSERS:
+            document = _in_process(path, kind, decoded)
+            if len(document.sections) <= _MOST_SECTIONS:
+                return document, ""
+            problem = f"it has more than {_MOST_SECTIONS:,} headings"
+    except ReadError as error:
+        if error.reason == Reason.NO_TEXT:
+            raise
+        problem = f"its markup {error.reason}" + (f": {error.detail}" if error.detail else "")
+    plain = decoded.document(path, kind, file_name(path), (Section(0, len(decoded.text)),))
+    return plain, problem
+
+
+def _in_process(path: str, kind: str, decoded: Decoded) -> Document:
+    """Parse a file here if it is small, else in the child process, whose limits hold."""
+    if len(decoded.text) > _LARGEST_HERE:
+        from search.corpus.reader import parsed
+
+        return parsed(path, kind, decoded)
+    try:
+        return PARSERS[kind](path, decoded)
+    except ReadError:
+        raise
+    except Exception as error:  # a defect of a parser, on markup that nobody thought of
+        raise ReadError(path, Reason.DAMAGED, f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL]) from error
 
 
 def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:
-    """`found` as it is, unless there is no document in it: then the file is no use, and says so."""
-    n_records, n_documents = 0, 0
+    """The items as they are, unless there is no document among them: then the file is no use, and says so.
+
+    Of those left out the first are named, and the others counted: a file may have millions.
+    """
+    n_documents, n_skipped = 0, 0
     for item in items:
-        n_records += 1
-        n_documents += isinstance(item, Document)
+        if isinstance(item, Document):
+            n_documents += 1
+        else:
+            n_skipped += 1
+            if n_skipped > _MOST_NAMED:
+                continue
         yield item
     if n_documents == 0:
-        raise ReadError(path, Reason.NO_TEXT, f"none of its {n_records} records holds text")
+        raise ReadError(path, Reason.NO_TEXT, f"none of its {n_skipped} records holds text")
+    if n_skipped > _MOST_NAMED:
+        yield Skipped(path, Reason.DAMAGED, f"{n_skipped - _MOST_NAMED:,} more records are empty or damaged")

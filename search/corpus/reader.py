@@ -5,6 +5,9 @@ has a child of its own, which starts when a file needs it and ends with the thre
 or two pages on two cores of a busy server: the first file of a child took 0.14 s (PowerPoint) to 0.48 s (Excel),
 most of it to start Python and import what reads the kind, and each later one 2 to 7 ms.
 
+HTML, Markdown and reStructuredText of more than some size go the same way, as their parsers can take the square of a
+file's length in time, and hundreds of times its length in memory.
+
 A request is a line of JSON (kind, path, size) and then so many bytes: the file. An answer is its length in eight bytes
 and then JSON. The child ends when nobody asks any more, also because the asking process died.
 """
@@ -12,6 +15,7 @@ and then JSON. The child ends when nobody asks any more, also because the asking
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -22,16 +26,17 @@ import sys
 import threading
 import time
 import weakref
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from search.corpus.files import Reason, Skipped, file_stem, require
-from search.corpus.text import line_map
+from search.corpus.text import Decoded, line_map
 from search.corpus.writing import MOST_CHARACTERS, Extracted
 from search.errors import ReadError
-from search.records.documents import Document, Section
+from search.records.documents import Document, LineMap, Section
 
 # The answer of the child: the text as UTF-8, in JSON, with what belongs to it.
 _MOST_ANSWER = 8 * MOST_CHARACTERS
@@ -59,19 +64,24 @@ class Limits:
         memory: bytes, of address space where the system can limit that, else of resident memory.
     """
 
-    seconds: float = 120.0
-    memory: int = 2**30
+    seconds: float = 50.0
+    memory: int = 560 * 2**20
+
+
+# Of files up to so many bytes, and of larger ones.
+_LARGE = 8 * 2**20
+_LIMITS = (Limits(), Limits(seconds=120.0, memory=2**30))
 
 
 class Reader:
     """A child process, started when it is needed. For one thread.
 
     Args:
-        limits: for each file.
+        limits: for each file; by default as its size says.
         start: the program of the child; tests give others.
     """
 
-    def __init__(self, limits: Limits = Limits(), start: str = _START) -> None:
+    def __init__(self, limits: Limits | None = None, start: str = _START) -> None:
         self._limits, self._start = limits, start
         self._child: _Child | None = None
 
@@ -83,11 +93,12 @@ class Reader:
                 reader" if it did not get that far.
             KeyboardInterrupt: Ctrl-C reached the child.
         """
-        if self._child is None or not self._child.is_fresh(self._limits.memory // _GROWN):
+        limits = self._limits or _LIMITS[len(raw) > _LARGE]
+        if self._child is None or not self._child.is_fresh(limits):
             self.close()
-            self._child = _Child(self._start.format(memory=self._limits.memory))
+            self._child = _Child(self._start, limits)
         try:
-            answer = self._child.ask(path, kind, raw, self._limits)
+            answer = self._child.ask(path, kind, raw)
         except BaseException:
             self.close()
             raise
@@ -105,8 +116,10 @@ class Reader:
 
 
 class _Child:
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, limits: Limits) -> None:
         import psutil
+
+        self._limits, program = limits, program.format(memory=limits.memory)
 
         root = str(Path(__file__).resolve().parents[2])
         paths = [os.path.abspath(path) for path in [root, *sys.path] if path]  # noqa: PTH100 (strings)
@@ -121,11 +134,11 @@ class _Child:
         # Also when the thread that uses it ends, or the whole process.
         self.stop = weakref.finalize(self, _stop, self._process, self._owner)
 
-    def is_fresh(self, most: int) -> bool:
-        """Whether it lives, is this process's own and has not grown beyond so many bytes."""
-        if self._owner != os.getpid() or self._process.poll() is not None:
+    def is_fresh(self, limits: Limits) -> bool:
+        """Whether it lives, is this process's own, has these limits and has not grown much."""
+        if self._owner != os.getpid() or self._process.poll() is not None or self._limits != limits:
             return False
-        return self._resident() <= most
+        return self._resident() <= limits.memory // _GROWN
 
     def _resident(self) -> int:
         """Bytes of memory that it uses now; 0 if it has ended."""
@@ -136,7 +149,8 @@ class _Child:
         except psutil.Error:
             return 0
 
-    def ask(self, path: str, kind: str, raw: bytes, limits: Limits) -> dict[str, Any]:
+    def ask(self, path: str, kind: str, raw: bytes) -> dict[str, Any]:
+        limits = self._limits
         answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         # A pipe blocks until the other side reads or writes, on every system; so another thread waits.
         thread = threading.Thread(target=self._exchange, args=(path, kind, raw, answers), daemon=True)
@@ -248,6 +262,42 @@ def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) ->
         yield Skipped(path, reason, detail)
 
 
+def parsed(path: str, kind: str, decoded: Decoded) -> Document:
+    """A document in HTML, Markdown or reStructuredText; as `PARSERS` say, within limits.
+
+    Raises:
+        ReadError: what they raise; "damaged" if they fail; "took too long", "needs too much memory" or "crashed
+            its reader".
+    """
+    answer = own_reader().ask(path, kind, decoded.text.encode("utf-8"))
+    text, trails = answer["text"], [tuple(trail) for trail in answer["trails"]]
+    offsets, numbers = (array("I", column) for column in answer["lines"])
+    return Document(
+        path=path,
+        kind=kind,
+        text=text,
+        title=answer["title"],
+        lines=LineMap(offsets, numbers) if offsets else line_map(text),
+        sections=tuple(Section(start, end, trails[trail]) for start, end, trail in answer["sections"]),
+        metadata=answer["metadata"],
+        encoding=decoded.encoding,
+    )
+
+
+def _told(document: Document) -> dict[str, Any]:
+    """What `parsed` needs of a document: each trail once, and lines only where they are not those of the text."""
+    lines = document.lines
+    trails: dict[tuple[str, ...], int] = {}
+    return {
+        "text": document.text,
+        "title": document.title,
+        "lines": [list(lines.offsets), list(lines.lines)] if document.kind == "html" else [[], []],
+        "sections": [(s.start, s.end, trails.setdefault(s.trail, len(trails))) for s in document.sections],
+        "trails": list(trails),
+        "metadata": document.metadata,
+    }
+
+
 # kind -> what takes such files apart, for those that are not in a module of that name.
 EXTRACTORS: dict[str, Callable[[str, bytes], Extracted]] = {}
 
@@ -259,6 +309,7 @@ def main(memory: int) -> None:
         memory: bytes of address space that this process may have, where the system can limit it.
     """
     _limit(memory)
+    _reserve.append(bytearray(2**23))
     # Libraries may write to standard output, which must not end up in an answer.
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -267,26 +318,46 @@ def main(memory: int) -> None:
     while line := requests.readline():
         request = json.loads(line)
         raw = requests.read(request["size"])
-        reply = json.dumps(_answer(request["kind"], request["path"], raw), ensure_ascii=False)
-        answer = reply.encode("utf-8", "replace")
+        answer = _answer(request["kind"], request["path"], raw)
         answers.write(len(answer).to_bytes(_LENGTH_BYTES, "big"))
         answers.write(answer)
         answers.flush()
 
 
-def _answer(kind: str, path: str, raw: bytes) -> dict[str, Any]:
+_reserve: list[bytearray] = []
+
+
+def _answer(kind: str, path: str, raw: bytes) -> bytes:
+    reason, detail = Reason.DAMAGED, ""
     try:
-        extract = EXTRACTORS.get(kind) or importlib.import_module(f"search.corpus.{kind}").extract
-        return asdict(extract(path, raw))
+        return _as_json(_taken_apart(kind, path, raw))
     except ReadError as error:
-        return {"reason": error.reason, "detail": error.detail}
-    except MemoryError:
-        return {"reason": Reason.OUT_OF_MEMORY, "detail": ""}
+        reason, detail = error.reason, error.detail
+    except (MemoryError, SystemError):  # short of memory, Python also raises the second
+        reason = Reason.OUT_OF_MEMORY
     except RecursionError:
-        return {"reason": Reason.DAMAGED, "detail": "nested too deeply"}
+        detail = "nested too deeply"
     except Exception as error:  # libraries let errors of all kinds through, one file at a time
-        detail = " ".join(f"{type(error).__name__}: {error}".split())
-        return {"reason": Reason.DAMAGED, "detail": detail[:_LONGEST_DETAIL]}
+        detail = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_DETAIL]
+    if (
+        reason == Reason.OUT_OF_MEMORY
+    ):  # make room for an answer; the error held on to all that was made before it
+        _reserve.clear()
+        gc.collect()
+    return _as_json({"reason": reason, "detail": detail})
+
+
+def _taken_apart(kind: str, path: str, raw: bytes) -> dict[str, Any]:
+    from search.corpus.read import PARSERS
+
+    if kind in PARSERS:
+        return _told(PARSERS[kind](path, Decoded(raw.decode("utf-8"), "utf-8")))
+    extract = EXTRACTORS.get(kind) or importlib.import_module(f"search.corpus.{kind}").extract
+    return asdict(extract(path, raw))
+
+
+def _as_json(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _limit(memory: int) -> None:

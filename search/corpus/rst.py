@@ -72,6 +72,8 @@ def _titles(source: list[str]) -> Iterator[_Title]:
 
     try:
         tree = _parsed(source)
+    except (MemoryError, SystemError):
+        raise
     except Exception:  # docutils lets errors of any kind through, from its directives above all
         return
     levels: dict[int, int] = {}
@@ -133,16 +135,19 @@ def fields_at(lines: Sequence[str], first: int) -> tuple[dict[str, str], int]:
 
 
 def _fields(lines: Sequence[str], first: int, pattern: re.Pattern[str]) -> tuple[dict[str, str], int]:
-    fields: dict[str, str] = {}
+    values: dict[str, list[list[str]]] = {}  # of each name, in their pieces
     name, number = "", first
     for number in range(first, len(lines)):
         line = lines[number].rstrip()
         match = pattern.match(line)
         if match:
-            name, value = match[1].strip(), (match[2] or "").strip()
-            fields[name] = f"{fields[name]}\n{value}" if name in fields else value
+            name = match[1].strip()
+            values.setdefault(name, []).append([(match[2] or "").strip()])
         elif name and line and line[0] in " \t":
-            fields[name] = f"{fields[name]} {line.strip()}".strip()
+            values[name][-1].append(line.strip())
         else:
-            return fields, number
-    return fields, len(lines)
+            break
+    else:
+        number = len(lines)
+    joined = {key: [" ".join(filter(None, pieces)) for pieces in of] for key, of in values.items()}
+    return {key: "\n".join(of) for key, of in joined.items()}, number

@@ -15,6 +15,7 @@ import codecs
 import math
 import re
 import unicodedata
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, time
@@ -33,6 +34,12 @@ FALSE_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 # YAML's anchors let twenty lines stand for a billion values; nobody's metadata needs this many.
 _MOST_VALUES = 100_000
 
+# Python neither reads nor writes numbers of more than 4,300 digits, unless they are hexadecimal.
+_MOST_BITS = 10_000
+
+# Of a heading, as it is named above each passage below it. A file could have one that is as long as itself.
+_LONGEST_HEADING = 500
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -48,8 +55,9 @@ def line_starts(text: str) -> list[int]:
 
 def line_map(text: str) -> LineMap:
     """The map of a text that is the decoded file itself: offset to 1-based line."""
-    starts = line_starts(text)
-    return LineMap(tuple(starts), tuple(range(1, len(starts) + 1)))
+    starts = array("I", [0])
+    starts.extend(end.end() for end in _LINE_END.finditer(text))
+    return LineMap(starts, range(1, len(starts) + 1))
 
 
 def unix_lines(text: str) -> str:
@@ -67,7 +75,7 @@ def kept_lines(text: str) -> list[str]:
     return KEPT_LINE.findall(text)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Heading:
     """A heading: where it starts in the text, how deep it is (1 is outermost), and its plain words."""
 
@@ -79,8 +87,8 @@ class Heading:
 def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section, ...]:
     """Cut [start, end) at the headings, which come in order and lie within it.
 
-    A heading's trail holds the nearest heading before it of each smaller level. Levels may be left
-    out (an h3 right under an h1), and a heading without words gets the trail of those above it.
+    A heading's trail holds the nearest heading before it of each smaller level, its first 500 characters. Levels
+    may be left out (an h3 right under an h1), and a heading without words gets the trail of those above it.
 
     Returns:
         Sections that follow each other without a gap from `start` to `end`; the first has an empty
@@ -93,7 +101,8 @@ def sections(headings: Iterable[Heading], start: int, end: int) -> tuple[Section
         if heading.start > opened:
             parts.append(Section(opened, heading.start, trail))
         above = [other for other in above if other.level < heading.level] + [heading]
-        opened, trail = heading.start, tuple(other.words for other in above if other.words)
+        opened = heading.start
+        trail = tuple(other.words[:_LONGEST_HEADING] for other in above if other.words)
     if end > opened:
         parts.append(Section(opened, end, trail))
     return tuple(parts)
@@ -108,7 +117,7 @@ def json_values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """A copy of `mapping` that JSON can hold: dates as ISO 8601, sets as lists, keys as strings.
 
     Raises:
-        ValueError: if it holds more than 100,000 values.
+        ValueError: if it holds more than 100,000 values, or a number of thousands of digits.
         RecursionError: if it is nested too deeply, or holds itself.
     """
     copy: dict[str, Any] = _copied(mapping, iter(range(_MOST_VALUES)))
@@ -129,7 +138,9 @@ def _copied(value: Any, left: Iterator[int]) -> Any:
         raise ValueError(f"more than {_MOST_VALUES:,} values")
     if isinstance(value, str):
         return whole_characters(value)
-    if value is None or isinstance(value, (bool, int)):
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise ValueError("a number of too many digits")
+    if value is None or isinstance(value, int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,8 @@ class LineMap:
             is reported as the record's whole line range, `lines[0]` to `lines[-1]`.
     """
 
-    offsets: tuple[int, ...]
-    lines: tuple[int, ...]
+    offsets: Sequence[int]
+    lines: Sequence[int]
     whole: bool = False
 
     def span(self, start: int, end: int) -> tuple[int, int]:
@@ -34,7 +34,7 @@ class LineMap:
         return first, max(first, last)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Section:
     """A stretch of a document under one heading.
 
@@ -87,7 +87,7 @@ class Document:
         return bisect_right(self.pages, offset) or None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A span of a document: `document.text[start:end] == text`.
 

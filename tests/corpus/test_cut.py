@@ -103,6 +103,15 @@ def test_long_headings_give_way(tmp_path: Path) -> None:
     ]
 
 
+def test_a_title_is_not_repeated_whatever_its_length(tmp_path: Path) -> None:
+    """A word that the tokenizer doesn't know is one token, and would be encoded with each passage."""
+    for title in ("é" * 10_000, "word " * 10_000):
+        document = parsed(tmp_path, "a.md", f"# {title}\n\n" + "## Sub\n\ntext\n\n" * 50)
+        passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128).cut(document)
+        assert max(len(passage.context) for passage in passages) < 1000
+        assert max(len(passage.heading) for passage in passages) < 600
+
+
 def test_a_title_that_is_only_the_files_name_is_not_encoded(tmp_path: Path) -> None:
     cutter = Cutter(TOKENIZERS["word_piece"], max_tokens=62)
     for name in ("a.txt", "a.md", "a.csv"):

@@ -98,3 +98,37 @@ def test_a_yaml_bomb_stays_text(tmp_path: Path) -> None:
     document = parsed(tmp_path, "a.md", f"---\na0: &a0 [lol]\n{levels}---\ntext\n")
     assert document.metadata == {}
     assert document.sections[0].start == 0
+
+
+MERGES = "".join(f"a{n + 1}: &a{n + 1} {{<<: [*a{n}, *a{n}]}}\n" for n in range(14))
+ODD = {
+    "merges": f"---\na0: &a0 {{k: v}}\n{MERGES}---\n",
+    "a base-60 number beyond floats": f"---\na: !!float 1{':1' * 200}.5\n---\n",
+    "no integer": '---\na: !!int ""\n---\n',
+    "no truth value": "---\na: !!bool maybe\n---\n",
+    "no time": "---\na: !!timestamp never\n---\n",
+    "a number that cannot be written": f"---\na: 0x{'f' * 5000}\n---\n",
+    "the same in TOML": f"+++\na = 0x{'f' * 5000}\n+++\n",
+    "a key of too many parts": f"+++\n{'a.' * 2000}a = 1\n+++\n",
+    "deep lists": f"---\na: {'[' * 2000}\n---\n",
+    "a long one": "---\n" + "a: b\n" * 25_000 + "---\n",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_front_matter_stays_text_and_stops_nothing(tmp_path: Path, name: str) -> None:
+    document = parsed(tmp_path, "a.md", ODD[name] + "text")
+    assert document.metadata == {}
+    assert document.sections[0].start == 0
+
+
+def test_what_a_mapping_takes_over_from_another(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.md", "---\na: &a {b: 1, c: 2}\nd: {<<: *a, c: 3}\n---\ntext")
+    assert document.metadata["d"] == {"b": 1, "c": 3}
+
+
+def test_a_very_long_heading(tmp_path: Path) -> None:
+    words = "[a](" * 2000
+    first, second = parsed(tmp_path, "a.md", f"# {words}\n\n## b\n\ntext\n").sections
+    assert [len(part) for part in second.trail] == [500, 1]
+    assert first.trail == (words[:500],)

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from array import array
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from search.corpus import Contents, SourceFile, documents, load
+from search.corpus import Contents, Skipped, SourceFile, documents, load
+from search.corpus import read as reading
+from search.corpus.reader import Limits
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
@@ -19,7 +24,7 @@ def test_a_plain_file(tmp_path: Path) -> None:
         kind="text",
         text="one\r\ntwo\n",
         title="notes.txt",
-        lines=LineMap((0, 5, 9), (1, 2, 3)),
+        lines=LineMap(array("I", (0, 5, 9)), range(1, 4)),
         sections=(Section(0, 9),),
     )
 
@@ -92,3 +97,112 @@ def test_fields_reach_both_kinds_of_tables(tmp_path: Path) -> None:
         (document,) = read(source_file(tmp_path / name), text_field="b", title_field="a")
         assert isinstance(document, Document)
         assert (document.text, document.title, document.record) == ("2", "1", 1)
+
+
+MARKUP = {
+    "a.md": "---\ntitle: T\ndate: 2024-01-01\n---\nIntro é\n# One *two*\ntext\n## Three\n\nmore\r\n",
+    "a.rst": ":Author: A\n\nOne\n===\n\ntext\n\nTwo\n---\n\nmore 𝄞\n",
+    "a.html": "<title>T</title><meta name=author content=A><p>one\n<h1>Two</h1>\n\n<pre>a\n\nb</pre>é",
+}
+
+In = Callable[[str, str], list[Document | Skipped]]
+
+
+@pytest.fixture
+def in_a_thread(tmp_path: Path) -> In:
+    """Reads a file in a thread of its own, whose child process ends with it."""
+
+    def read_it(name: str, text: str) -> list[Document | Skipped]:
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+        found: list[Document | Skipped] = []
+        thread = threading.Thread(target=lambda: found.extend(read(source_file(tmp_path / name))))
+        thread.start()
+        thread.join()
+        return found
+
+    return read_it
+
+
+@pytest.mark.parametrize("name", MARKUP)
+def test_a_child_process_gives_the_same_document(
+    in_a_thread: In, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (here,) = in_a_thread(name, MARKUP[name])
+    monkeypatch.setattr(reading, "_LARGEST_HERE", 0)
+    monkeypatch.setattr(
+        reading, "PARSERS", dict.fromkeys(reading.PARSERS)
+    )  # of this process, not of the child
+    assert in_a_thread(name, MARKUP[name]) == [here]
+    assert isinstance(here, Document)
+    assert here.metadata
+    assert len(here.sections) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "text", "reason"),
+    [
+        ("a.md", Limits(memory=120 * 2**20), "- a\n" * 100_000, "needs too much memory"),
+        ("a.rst", Limits(memory=120 * 2**20), "a\n=\n\n" * 20_000, "needs too much memory"),
+        ("a.html", Limits(seconds=0.5), "<" * 1_000_000, "took too long"),
+    ],
+)
+def test_markup_beyond_the_limits_is_plain_text(
+    in_a_thread: In,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    limits: Limits,
+    text: str,
+    reason: str,
+) -> None:
+    monkeypatch.setattr("search.corpus.reader._LIMITS", (limits, limits))
+    document, skipped = in_a_thread(name, text)
+    assert isinstance(document, Document)
+    assert (document.text, document.title, document.kind) == (text, name, reading.kind_of(name))
+    assert document.sections == (Section(0, len(text)),)
+    assert isinstance(skipped, Skipped)
+    assert (skipped.path, skipped.reason) == (name, "read as plain text")
+    assert reason in skipped.detail or "crashed" in skipped.detail  # as Python may where there is no memory
+
+
+@pytest.mark.parametrize(
+    "error", [IndexError("of a parser"), RecursionError(), AssertionError(), MemoryError()]
+)
+def test_a_parser_that_fails_leaves_plain_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object) -> Document:
+        raise error
+
+    monkeypatch.setattr(reading, "PARSERS", {"markdown": fails})
+    (tmp_path / "a.md").write_text("# One\ntext")
+    document, skipped = read(source_file(tmp_path / "a.md"))
+    assert isinstance(document, Document)
+    assert (document.text, document.title) == ("# One\ntext", "a.md")
+    assert isinstance(skipped, Skipped)
+    assert skipped.reason == "read as plain text"
+    assert type(error).__name__ in skipped.detail
+
+
+def test_more_headings_than_anybody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_MOST_SECTIONS", 3)
+    for n_headings, n_items in ((3, 1), (4, 2)):
+        (tmp_path / "a.md").write_text("# a\n" * n_headings)
+        assert len(list(read(source_file(tmp_path / "a.md")))) == n_items
+
+
+def test_of_a_million_records_left_out_the_first_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_MOST_NAMED", 2)
+    (tmp_path / "a.jsonl").write_text("[]\n" * 9 + '"text"\n' + '""\n' * 5)
+    items = list(read(source_file(tmp_path / "a.jsonl")))
+    assert [getattr(item, "text", None) or item.path for item in items] == [
+        "a.jsonl#1",
+        "a.jsonl#2",
+        "text",
+        "a.jsonl",
+    ]
+    assert getattr(items[-1], "detail", "") == "12 more records are empty or damaged"
+    (tmp_path / "a.jsonl").write_text("[]\n" * 9)
+    with pytest.raises(ReadError, match="none of its 9 records holds text"):
+        list(read(source_file(tmp_path / "a.jsonl")))
