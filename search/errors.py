@@ -19,10 +19,18 @@ libraries are turned into one of these where the project calls them.
 
 from __future__ import annotations
 
+import os
+import shlex
+
+_OF_SHELLS = frozenset("$`\"'\\!&|;<>()*?[]{}\n\r\t")
+
 
 def quoted(argument: object) -> str:
-    """An argument as it is written in a command that a message tells to run."""
-    return f'"{argument}"' if " " in str(argument) else str(argument)
+    """An argument as it is written in a command that a message tells to run; a shell finds nothing to do in it."""
+    text = str(argument)
+    if os.name != "nt" and not _OF_SHELLS.isdisjoint(text):
+        return shlex.quote(text)
+    return f'"{text}"' if " " in text else text
 
 
 def first_line(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Surroundings
 from search.records.options import RankingOptions, RerankOptions, SimilarOptions, parts_of
 from search.store.database import read_meta
-from search.store.layout import DATABASE, find_index, place_for
+from search.store.layout import DATABASE, find_index, is_own, place_for
 from search.store.settings import PassageSettings
 from search.store.sqlite import SQLiteStore
 
@@ -154,7 +154,9 @@ class Index:
         encoder = None
         if model or pooling:
             made = Fingerprint.from_dict(meta["fingerprint"])
-            encoder = Encoder.of(made, model=model, pooling=pooling, offline=offline, engine=engine)
+            encoder = Encoder.of(
+                made, model=model, pooling=pooling, offline=offline, engine=engine, trusted=is_own(path)
+            )
         return cls(path, encoder, offline, engine)
 
     @classmethod
@@ -231,7 +233,9 @@ class Index:
             if self._encoder is None or seen != self._seen:
                 made = Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
                 if self._encoder is None or self._made not in (None, made):
-                    self._encoder = Encoder.of(made, offline=self._offline, engine=self._engine)
+                    self._encoder = Encoder.of(
+                        made, offline=self._offline, engine=self._engine, trusted=is_own(self.path)
+                    )
                 self._made, self._seen = made, seen
             return self._encoder
 

@@ -37,7 +37,7 @@ from search.records.predictions import Example, LabelReport, LabelTraining
 from search.records.reports import Progress
 from search.statistics import of_counts
 from search.store.database import read_meta
-from search.store.layout import DATABASE, find_index
+from search.store.layout import DATABASE, find_index, is_own
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,7 +126,8 @@ def train_labels(
     named = [each if isinstance(each, Example) else Example(text=each[0], label=each[1]) for each in examples]
     found = gathered(named, place)
     check_classes(found, folds)
-    encoder = _encoder(made, model, pooling, offline, engine)
+    trusted = place is not None and is_own(place)
+    encoder = _encoder(made, trusted, model, pooling, offline, engine)
     same = made is not None and not encoder.fingerprint.differences(replace(made, passages=""))
     known = embedded(found.items, encoder, place if same else None, truncate=truncate, progress=progress)
     report = _report(found, encoder, _judged(found, known.vectors, way, progress), way)
@@ -136,12 +137,18 @@ def train_labels(
 
 
 def _encoder(
-    made: Fingerprint | None, model: str | None, pooling: str | None, offline: bool, engine: str
+    made: Fingerprint | None,
+    trusted: bool,
+    model: str | None,
+    pooling: str | None,
+    offline: bool,
+    engine: str,
 ) -> Encoder:
     """The encoder of an index, or of a model; with another pooling if that is asked for."""
     if made is None:
         return Encoder(model or DEFAULT_MODEL, pooling=pooling, offline=offline, engine=engine)
-    return Encoder.of(replace(made, pooling=pooling or made.pooling), offline=offline, engine=engine)
+    made = replace(made, pooling=pooling or made.pooling)
+    return Encoder.of(made, offline=offline, engine=engine, trusted=trusted)
 
 
 def _judged(

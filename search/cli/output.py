@@ -22,6 +22,7 @@ import typer
 from search.cli.options import panel
 from search.errors import InputError, OptionalDependency, ReadError
 from search.records.reports import Progress
+from search.render.format import escape
 
 NARROWEST, WIDEST = 40, 100
 output_option = panel("Output")
@@ -143,7 +144,7 @@ def echo(text: str) -> None:
 def note(text: str, quiet: bool = False) -> None:
     """Anything that is no result, to stderr."""
     if not quiet:
-        typer.echo(text, err=True)
+        typer.echo(escape(text), err=True)
 
 
 def check_drawable(png: Path | None, html: Path | None = None) -> None:

@@ -91,6 +91,14 @@ def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None
     return None
 
 
+def name_here(weights: str, tokenizer: str, config: str) -> str:
+    """The name by which the model of these hashes was asked for here, converted or not; "" if it never was."""
+    place = entry_folder(weights, tokenizer, config)
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return str(read_sealed(place / _ENTRY)["files"]["name"])
+    return str((_failure(place) or {}).get("name", ""))
+
+
 def listed() -> list[ConvertedModel]:
     """Every converted model, and those that could not be converted or are damaged, with the reason; by name."""
     models = cache_home() / "models"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from search.encoding.cache import cached_model, dropped, entry_folder
+from search.encoding.cache import cached_model, dropped, entry_folder, name_here
 from search.encoding.description import KnownModel, describe
 from search.encoding.engine import batches, check_engine, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
@@ -39,7 +39,7 @@ from search.encoding.tokenizer import (
     tokens,
     with_context,
 )
-from search.errors import InputError, ModelError
+from search.errors import InputError, ModelError, quoted
 from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class Encoder:
         precision: str | None = None,
         offline: bool = False,
         engine: str = "auto",
+        trusted: bool = True,
     ) -> Encoder:
         """The encoder that made embeddings, for a few more of them.
 
@@ -131,24 +132,27 @@ class Encoder:
 
         Args:
             model, pooling, precision: only to make sure; None takes what the embeddings were made with.
+            trusted: the user wrote down the name of the model; see `named_model`.
 
         Raises:
+            ModelError: the model cannot be found, or only the index names it.
             FingerprintMismatch: what was asked for, or the model that is found now, makes others.
         """
         # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
         quick = model is None and engine != "torch" and made.precision == "fp32"
+        name = model or (made.model if trusted else name_here(made.weights, made.tokenizer, made.config))
         known = cached_model(made.weights, made.tokenizer, made.config) if quick else None
         if known:
-            files = replace(known.files, name=made.model, revision=made.revision)
+            files = replace(known.files, name=name, revision=made.revision)
             description = replace(known.description, prompts=json.loads(made.prompts))
             known = replace(
                 known,
                 files=files,
                 description=description,
-                find=lambda: describe(find_model(made.model, offline=offline)),
+                find=lambda: describe(find_model(name, offline=offline)),
             )
         else:
-            known = describe(find_model(model or made.model, offline=offline))
+            known = describe(find_model(name or named_model(made, trusted), offline=offline))
         same = known.files.weights_sha256 == made.weights
         encoder = cls(
             known,
@@ -388,3 +392,25 @@ class Encoder:
         if asked is not None and not 1 <= asked <= whole:
             raise InputError(f"dim is {asked}, but embeddings of '{self.model}' have {whole} dimensions.")
         return asked or self.description.truncate or whole
+
+
+def named_model(made: Fingerprint, trusted: bool) -> str:
+    """The name by which to look for the model of a fingerprint.
+
+    An index may come from somebody else, who chose the name in it. No folder is looked into, and nothing downloaded,
+    that the user has not named; the model that has these very hashes here is taken by the name that the user gave.
+
+    Args:
+        trusted: the user made what the fingerprint stands in.
+
+    Raises:
+        ModelError: only the index names it.
+    """
+    if trusted or made.model.removeprefix("sentence-transformers/") == DEFAULT_MODEL:
+        return made.model
+    if name := name_here(made.weights, made.tokenizer, made.config):
+        return name
+    raise ModelError(
+        f"the index names the model '{made.model}', which you have not used here, and no model is loaded because an "
+        f"index names it. If you trust it, name it yourself: seewhy query TEXT, with --model {quoted(made.model)}"
+    )

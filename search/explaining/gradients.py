@@ -201,7 +201,7 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
         return Differentiable(encoder, engine)
     known = KnownModel(encoder.files, encoder.description)
     if not any(known.files.folder.glob("*.safetensors")):  # a converted model, without weights for PyTorch
-        files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch").files
+        files = Encoder.of(encoder.fingerprint, offline=offline, engine="torch", trusted=True).files
         known = KnownModel(files, encoder.description)
     return Differentiable(encoder, TorchEngine(known))
 

@@ -31,7 +31,7 @@ from search.store.database import connect_to_write, read_meta, translated
 from search.store.derived import named_file
 from search.store.files import DATABASE, delete_leftovers, writer_lock
 from search.store.health import Examination, lenient
-from search.store.layout import is_index
+from search.store.layout import is_index, is_own
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Writer
 
@@ -154,7 +154,7 @@ class _Repair:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return Encoder.of(self._made, offline=self.offline, engine=self.engine)
+        return Encoder.of(self._made, offline=self.offline, engine=self.engine, trusted=is_own(self._index))
 
     def _read_again(self) -> bool:
         """The ordinary run of indexing, which reads the files that are marked. Returns whether the folder is there."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from search.encoding import Encoder, Fingerprint
+from search.encoding.encoder import named_model
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError, SearchError
 from search.files import sync_folder
@@ -31,7 +32,7 @@ from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.database import last_passage_id, read_meta, reading, settle
 from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work, writer_lock
-from search.store.layout import check_place, is_index
+from search.store.layout import check_place, is_index, is_own
 from search.store.passages import way_on
 from search.store.settings import PassageSettings, Source
 from search.store.vectors import read_ann
@@ -170,7 +171,8 @@ def asked_for(
     meta, made = earlier(place, rebuild) or (None, None)
     chosen, selected = parts_of(options, EncoderOptions, SourceOptions)
     chosen = {name: value for name, value in chosen.items() if value is not None and value != ""}
-    files = find_model(chosen.pop("model", made.model if made else DEFAULT_MODEL), offline=offline)
+    named = chosen.pop("model", None) or (named_model(made, is_own(place)) if made else DEFAULT_MODEL)
+    files = find_model(named, offline=offline)
     if made and files.weights_sha256 == made.weights:
         chosen = {
             "pooling": made.pooling,

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from search.records.predictions import Answer
     from search.records.reports import RandomPairs
 
-_CONTROL = re.compile(
+CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def escape(text: str) -> str:
     """`text` with control characters, bidi controls and surrogates as codes; tab and line feed stay."""
-    return _CONTROL.sub(_code, text.replace("\r\n", "\n"))
+    return CONTROL.sub(_code, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from search.records.explanations import Explanation
 from search.records.hits import Hit, Surroundings
+from search.render.format import CONTROL
 
 # What comes after the fields of a record: properties, methods, and fields that have their place there.
 _DERIVED: dict[str, tuple[str, ...]] = {
@@ -86,10 +87,6 @@ def _names(record: Any) -> list[str]:
 
 
 def _dump(value: Any, indent: int | None) -> str:
-    """Readable Unicode; pure ASCII escapes only where a lone surrogate could not be written."""
+    """Readable Unicode; what a terminal would obey, and what could not be written, as JSON escapes it."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(value, indent=indent, allow_nan=False)
-    return text
+    return CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

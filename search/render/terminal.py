@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from search.render.format import one_line
+from search.render.format import escape, one_line
 
 Part: TypeAlias = str | Text | tuple[str, str]
 
@@ -49,7 +49,7 @@ class Canvas:
             parts: texts, one after the other; a pair is a text and its style.
             whole: on one line however long, as what is copied from a terminal has to be.
         """
-        text = Text.assemble(*parts, style=style)
+        text = Text.assemble(*map(_escaped, parts), style=style)
         self._console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole)
 
     def dim(self, *parts: Part, indent: int = 0) -> None:
@@ -77,12 +77,19 @@ class Canvas:
     def table(self, table: Table, rows: Iterable[Iterable[str | Text]] = ()) -> None:
         """A table of `grid`, and more rows of it."""
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*map(_escaped, row))
         self._console.print(table)
 
     def drawn(self) -> str:
         """All of it, without spaces at line ends and empty lines at the end."""
         return "\n".join(line.rstrip() for line in self._file.getvalue().splitlines()).rstrip("\n")
+
+
+def _escaped(part: Any) -> Any:
+    """A part without control characters: what an index or a file says is drawn, and never obeyed."""
+    if isinstance(part, tuple):
+        return escape(part[0]), *part[1:]
+    return escape(part) if isinstance(part, str) else part
 
 
 def as_text(draw: Callable[..., None]) -> Callable[..., str]:

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from search.store.database import (
 )
 from search.store.derived import snapshot
 from search.store.files import DATABASE
+from search.store.passages import stays_inside
 from search.store.schema import strange
 from search.store.settings import Source
 
@@ -246,7 +247,7 @@ class Examination:
             )
             for id_, path, checksum, status, has_documents in rows:
                 name = os.fsdecode(path)
-                if row_checksum(id_, path) != checksum or not _stays_inside(name):
+                if row_checksum(id_, path) != checksum or not stays_inside(name):
                     yield "files", id_, f"{name} (its row)"
                 elif status == "indexed" and not has_documents:
                     yield "empty files", id_, f"{name} (has no document)"
@@ -381,13 +382,6 @@ def _is_bare(connection: sqlite3.Connection) -> bool:
 def _name(path: bytes | None, record: int | None) -> str:
     """`path` or `path#record` of a document."""
     return (os.fsdecode(path) if path else "a file that is missing") + (f"#{record}" if record else "")
-
-
-def _stays_inside(name: str) -> bool:
-    """Whether a stored path is relative and leads nowhere out of the folder."""
-    if os.name == "nt" and (PureWindowsPath(name).drive or "\\" in name):
-        return False
-    return name != "" and not PurePosixPath(name).is_absolute() and ".." not in name.split("/")
 
 
 def _is(kind: type, text: str) -> bool:

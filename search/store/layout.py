@@ -33,6 +33,11 @@ def is_index(path: Path) -> bool:
     return (path / DATABASE).is_file()
 
 
+def is_own(index: Path) -> bool:
+    """Whether an index lies in the user's own home of indexes, and so was made there; any other may be of others."""
+    return index.resolve().parent == (home() / "indexes").resolve()
+
+
 def all_indexes() -> list[Path]:
     """Every index under `home()`, by name."""
     folder = home() / "indexes"

@@ -11,6 +11,7 @@ from search.errors import IndexDamaged
 from search.store import lexicon
 from search.store.database import count_anew, one_meta, put_meta
 from search.store.health import Examination
+from search.store.passages import command_of
 from search.store.writer import Writer
 
 _THOSE = "IN (SELECT value FROM json_each(?))"
@@ -89,10 +90,10 @@ def commands_of(connection: sqlite3.Connection, found: Examination) -> list[str]
     commands = set()
     for (made_with,) in rows:
         try:
-            commands.add(json.loads(made_with)["command"])
-        except (ValueError, RecursionError, KeyError, TypeError):
+            commands.add(command_of(json.loads(made_with)))
+        except (ValueError, RecursionError):
             continue
-    return sorted(command for command in commands if str(command).startswith("seewhy "))
+    return sorted(filter(None, commands))
 
 
 def names_of(connection: sqlite3.Connection, documents: set[int] | None = None) -> set[str]:

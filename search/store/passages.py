@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from search.encoding.fingerprint import Fingerprint
@@ -141,6 +142,11 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
                 f"the embedding of passage {mine['id']} belongs to another text. Mend it with: seewhy repair"
             )
         name = os.fsdecode(file["path"])
+        if not stays_inside(name):
+            raise IndexDamaged(
+                f"passage {mine['id']} is said to be of '{name}', which is no file of the indexed folder. Mend "
+                "it with: seewhy repair"
+            )
         del mine["n_tokens"]
         found[mine["id"]] = StoredPassage(**mine | {
             "path": os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
@@ -150,6 +156,13 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
             "annotations": annotated.get(mine["id"], {}),
         })  # fmt: skip
     return found
+
+
+def stays_inside(name: str) -> bool:
+    """Whether a stored path is relative and leads nowhere out of the folder."""
+    if os.name == "nt" and (PureWindowsPath(name).drive or "\\" in name):
+        return False
+    return name != "" and not name.startswith("/") and ".." not in name.split("/") and "\0" not in name
 
 
 def _checked(table: str, values: Iterator[Any]) -> dict[str, Any]:
@@ -364,7 +377,18 @@ def way_on(annotator: Annotator, index: Path | None = None) -> str:
     Args:
         index: to be named in it; None where that is done elsewhere.
     """
-    command = annotator.made_with.get(COMMAND)
+    command = command_of(annotator.made_with)
     if not command:
         return "the command that made them"
-    return f"{command} --index {quoted(index)}" if index else str(command)
+    return f"{command} --index {quoted(index)}" if index else command
+
+
+def command_of(made_with: Any) -> str:
+    """The command that annotations say they were made with; "" where it is more than one command of this program."""
+    command = made_with.get(COMMAND) if isinstance(made_with, dict) else None
+    try:
+        words = shlex.split(str(command))
+    except ValueError:
+        return ""
+    same = " ".join(map(quoted, words)) == command
+    return str(command) if same and words[:1] == ["seewhy"] else ""

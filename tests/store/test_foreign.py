@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shlex
+import shutil
 import sqlite3
+import subprocess
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +16,14 @@ from typing import Any
 
 import pytest
 
-from search import Index, IndexDamaged, SearchError
+from search import Index, IndexDamaged, ModelError, SearchError
 from search.encoding.fingerprint import Fingerprint
+from search.errors import quoted
 from search.indexing.check import check
 from search.store import database, schema
 from search.store.checksums import row_checksum
+from search.store.layout import is_own
+from search.store.passages import command_of
 from tests.conftest import Run
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i"
@@ -222,3 +229,116 @@ def test_one_bad_index_never_fails_the_list(index: Path, run: Run, own_home: Pat
 def test_a_fingerprint_as_it_is_written_is_taken(index: Path) -> None:
     made = database.read_meta(index / "index.db")["fingerprint"]
     assert Fingerprint.from_dict(made).as_dict() == made
+
+
+# Models that only an index names.
+
+
+@pytest.fixture
+def foreign(index: Path, tmp_path: Path, own_cache: Path) -> Path:
+    """The same index where others keep theirs; its model was never used on this machine."""
+    place = tmp_path / "shared" / "index"
+    shutil.copytree(index, place)
+    return place
+
+
+def test_no_model_is_looked_for_because_an_index_names_it(
+    foreign: Path, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr("search.encoding.models._locate", lambda name, offline: asked.append(name))
+    opened = Index.open(foreign)
+    for name in (str(tiny_model), "somebody/model", "../model", "~/model"):
+        fingerprint(foreign, model=name)
+        for command in (
+            lambda: opened.query("the key"),
+            lambda: Index.open(foreign, pooling="mean"),
+            lambda: Index.build(notes, index=str(foreign)),
+            lambda: Index.build(notes, index=str(foreign), rebuild=True),
+        ):
+            with pytest.raises(
+                ModelError, match=f"names the model '{name}', which you have not used here.*--model"
+            ):
+                command()
+    assert opened.query("the key", mode="lexical")
+    assert asked == []
+
+
+def test_a_model_that_the_user_names_is_remembered(foreign: Path, tiny_model: Path) -> None:
+    first = Index.open(foreign, model=str(tiny_model)).query("the key")
+    fingerprint(foreign, model="somebody/model")
+    assert Index.open(foreign).query("the key") == first
+    torch = Index.open(foreign, engine="torch")
+    assert torch.query("the key")[0].text == first[0].text
+    assert torch.encoder.model == str(tiny_model)
+
+
+def test_an_index_of_ones_own_names_its_model(index: Path, own_cache: Path, tmp_path: Path) -> None:
+    assert Index.open(index).query("the key")
+    (tmp_path / "home" / "indexes").mkdir(parents=True)
+    assert is_own(index)
+    link = index.with_name("link")
+    link.symlink_to(tmp_path / "elsewhere")
+    shutil.copytree(index, tmp_path / "elsewhere")
+    assert not is_own(link)
+
+
+# What reaches the terminal, and paths.
+
+
+def test_a_path_that_leads_out_of_the_folder_is_no_hit(index: Path) -> None:
+    for path in (b"../../x", b"/etc/passwd", b"a/../../x", b"a\0b", b""):
+        with contextlib.closing(sqlite3.connect(index / "index.db")) as connection, connection:
+            for (id_,) in connection.execute("SELECT id FROM files").fetchall():
+                name = path + b"/" * id_ if path else b"/" * id_
+                values = (name, row_checksum(id_, name), id_)
+                connection.execute("UPDATE files SET path = ?, checksum = ? WHERE id = ?", values)
+        with pytest.raises(IndexDamaged, match="which is no file of the indexed folder"):
+            Index.open(index).query("the key")
+        assert not check(index).ok
+
+
+ESCAPE = "\x1b[2J\x9b31m\u202e"
+
+
+def test_no_control_code_of_an_index_reaches_the_terminal(index: Path, run: Run, tmp_path: Path) -> None:
+    fingerprint(index, model=f"m{ESCAPE}")
+    meta(index, "root", f"/nowhere{ESCAPE}")
+    meta(index, "engine", f"e{ESCAPE}")
+    sql(index, f"INSERT INTO skipped VALUES (x'1b5b324a', 0, 'read', '{ESCAPE}', '{ESCAPE}')")
+    bad = index.with_name("bad")
+    shutil.copytree(index, bad)
+    meta(bad, "updated", ESCAPE)
+    sql(bad, f'CREATE TABLE "{ESCAPE}" (a)')
+    for command in (["list"], ["list", "--json"], ["status", "-i", "kept"], ["status", "-i", "kept", "--json"],
+                    ["check", "-i", "kept"], ["check", "-i", "bad"], ["status", "-i", "bad"], ["repair", "-i", "bad"],
+                    ["query", "key", "-i", "kept", "-m", "lexical"]):  # fmt: skip
+        _, out, err = run(*command)
+        assert not set(out + err) & {"\x1b", "\x9b", "\u202e"}, command
+
+
+@pytest.mark.skipif(os.name == "nt", reason="what is said to be typed there is no text of a POSIX shell")
+@pytest.mark.parametrize(
+    "text", ["/a$(touch x)", "/a`touch x`", "/a;touch x", '/a"b', "/a\nb", "/a|b c", "/it's"]
+)
+def test_a_command_that_a_message_tells_to_run_is_one_command(text: str) -> None:
+    assert shlex.split(f"seewhy index {quoted(text)} --rebuild") == ["seewhy", "index", text, "--rebuild"]
+    assert (
+        "touch"
+        not in subprocess.run(["sh", "-c", f"printf %s {quoted(text)}"], capture_output=True).stderr.decode()
+    )
+
+
+def test_a_command_that_an_index_tells_to_run_is_one_of_this_program() -> None:
+    for command in (
+        "seewhy tag --model x; rm -rf ~",
+        "seewhy tag $(rm x)",
+        "rm -rf ~",
+        "seewhy tag\nrm x",
+        5,
+        None,
+        "",
+    ):
+        assert command_of({"command": command}) == ""
+    kept = f"seewhy tag --task ner --model {quoted('/my models/b$')} --name {quoted('a b')}"
+    assert command_of({"command": kept}) == kept
