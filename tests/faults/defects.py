@@ -198,18 +198,18 @@ def change_of_equal_size_forgotten() -> Iterator[None]:
 
 @_planted
 def parser_raises() -> Iterator[None]:
-    """The Markdown parser fails on some files with an exception of its own."""
+    """What tells the encoding fails on some files with an exception of its own."""
 
     from search.corpus import read
 
-    parse = read._PARSERS["markdown"]
+    decode = read.decode
 
-    def fragile(path: str, decoded: Any) -> Any:
-        if len(decoded.text) % 3 == 0:
+    def fragile(path: str, raw: bytes) -> Any:
+        if len(raw) % 3 == 0:
             raise IndexError("list index out of range")
-        return parse(path, decoded)
+        return decode(path, raw)
 
-    with mock.patch.dict(read._PARSERS, {"markdown": fragile}):
+    with mock.patch.object(read, "decode", fragile):
         yield
 
 
