@@ -1,6 +1,6 @@
 """What does a file of the worst text cost, format by format: seconds and memory?
 
-    python benchmarks/parsers.py [--size 5] [--only html md] [--texts table] [--folder] [--any]
+    python benchmarks/parsers.py [--size 5] [--only html md] [--texts table] [--no-cut] [--folder] [--any]
 
 Each text is made to be hard on what reads it: brackets that never close, lists in lists, a million headings. A process
 of its own reads the file and cuts it into passages, as `seewhy index` does; what it takes, and the child process that
@@ -193,7 +193,7 @@ RST: dict[str, Make] = {
 CSV: dict[str, Make] = {
     "quotes": run('"'),
     "lines of quotes": run('"\n'),
-    "open quotes": run('"' + "a," * 2500 + "\n"),
+    "stray quotes": run('a"b,"' + "c" * 5000 + "\n", "x,text\n", 'a"b'),
     "rows": run("a\n"),
     "rows without text": run("a,\n", "title,text\n"),
     "empty rows": run(",\n"),
@@ -262,22 +262,23 @@ def main() -> None:
     parser.add_argument("--size", type=float, default=5, help="MB of each file")
     parser.add_argument("--only", nargs="*", default=list(WORST), choices=WORST, help="formats")
     parser.add_argument("--texts", default="", help="only those with this in their name")
+    parser.add_argument("--no-cut", action="store_true", help="read alone")
     parser.add_argument("--folder", action="store_true", help="index a folder of them")
     parser.add_argument("--any", action="store_true", help="going over the bounds is no failure")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(cost(args.one)))
+        print(json.dumps(cost(args.one, cut=not args.no_cut)))
         return
     print(headline("justhtml", "markdown-it-py", "docutils", "semantic-text-splitter", "tokenizers"))
     made = texts(round(args.size * 10**6), args.only, args.texts)
     with tempfile.TemporaryDirectory() as place:
-        over = indexed(Path(place), made) if args.folder else table(Path(place), made)
+        over = indexed(Path(place), made) if args.folder else table(Path(place), made, args.no_cut)
     if over and not args.any:
         sys.exit(f"over {MOST_SECONDS:.0f} s or {MOST_BYTES / 1e6:.0f} MB: {', '.join(over)}")
 
 
-def table(place: Path, made: Iterator[tuple[str, str, bytes]]) -> list[str]:
+def table(place: Path, made: Iterator[tuple[str, str, bytes]], no_cut: bool) -> list[str]:
     """Print what each costs; returns those that cost too much."""
     print("\n| format | text | MB | seconds to read | to cut | MB of memory | of the child | passages | |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
@@ -285,7 +286,7 @@ def table(place: Path, made: Iterator[tuple[str, str, bytes]]) -> list[str]:
     for suffix, name, raw in made:
         file = place / f"a.{suffix}"
         file.write_bytes(raw)
-        found = measured(file)
+        found = measured(file, *(["--no-cut"] if no_cut else []))
         told = [f"{found[key]:.1f}" for key in ("reading", "cutting")]
         told += [f"{found[key] / 1e6:.0f}" for key in ("memory", "child")]
         cells = [suffix, name, f"{len(raw) / 1e6:.1f}", *told, f"{found['passages']:,}", found["said"]]
@@ -295,9 +296,9 @@ def table(place: Path, made: Iterator[tuple[str, str, bytes]]) -> list[str]:
     return over
 
 
-def measured(file: Path) -> dict[str, Any]:
+def measured(file: Path, *options: str) -> dict[str, Any]:
     """What `cost` says of a file, in a process of its own; as much as there is if that did not end well."""
-    command = [sys.executable, __file__, "--one", str(file)]
+    command = [sys.executable, __file__, "--one", str(file), *options]
     said = "no end"
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GIVEN_UP)
@@ -310,7 +311,7 @@ def measured(file: Path) -> dict[str, Any]:
     return {**times, "memory": MEMORY, "child": MEMORY, "passages": 0, "said": said}
 
 
-def cost(file: Path) -> dict[str, Any]:
+def cost(file: Path, *, cut: bool) -> dict[str, Any]:
     """Seconds, peak memory of this process and its child, and what came of the file."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     from search.corpus import Cutter, Skipped, SourceFile, documents, load
@@ -332,7 +333,7 @@ def cost(file: Path) -> dict[str, Any]:
             started = time.perf_counter()
             if isinstance(item, Skipped):
                 said.append(f"{item.reason}: {item.detail}")
-            else:
+            elif cut:
                 passages += len(cutter.cut(item))
             cutting += time.perf_counter() - started
             started = time.perf_counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -168,8 +169,18 @@ def _chosen(
     text = text_field or _known(_TEXTS, names, taken=title_field)
     if text is None:
         others = [name for name in names if name != title] or list(names)
-        text = max(others, key=lambda name: sum(len(as_text(row.get(name))) for row in rows))
+        lengths = Counter[str]()
+        for row in rows:
+            lengths.update({name: _length(value) for name, value in row.items()})
+        text = max(others, key=lengths.__getitem__)
     return _Columns(text, title if title != text else None)
+
+
+def _length(value: Any) -> int:
+    try:
+        return len(as_text(value))
+    except RecursionError:
+        return 0
 
 
 def _known(known: str, names: Sequence[str], taken: str | None) -> str | None:
@@ -188,7 +199,11 @@ def _plain(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A value as text to search: strings as they are, lists of strings as lines, nothing as ""."""
+    """A value as text to search: strings as they are, lists of strings as lines, nothing as "".
+
+    Raises:
+        RecursionError: lists are nested too deeply.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -209,8 +224,8 @@ _MOST_COLUMNS = 10_000
 # Characters that the delimiter is told from.
 _SAMPLE = 2**20
 
-# Lines that are read again because of stray quotes; one more quote then costs the rest of the file.
-_MOST_REREAD = 5_000_000
+# Characters that are read again because of stray quotes; one more quote then costs the rest of the file.
+_MOST_REREAD = 200_000_000
 
 # Between the columns of a file that has but one: a character that is not in it.
 _NO_DELIMITER = "\x1f"
@@ -273,7 +288,7 @@ def _rows(lines: list[str]) -> Iterator[tuple[list[str], int, int, str]]:
             if last == len(lines) and last > first and _is_open(lines[first - 1 : last]):
                 # One stray quote has swallowed the rest of the file: give up its line, not the rest.
                 last = first if reread <= _MOST_REREAD else last
-                reread += len(lines) - first
+                reread += sum(map(len, lines[first:]))
                 yield [], first, last, "a quote is opened and never closed"
                 done = last
                 break

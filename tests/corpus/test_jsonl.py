@@ -96,6 +96,16 @@ def test_nesting_without_limit_is_damage() -> None:
     assert found.reason == "damaged"
 
 
+@pytest.mark.parametrize("depth", [300, 900])
+def test_deep_lists_do_not_keep_the_others_from_being_read(depth: int) -> None:
+    deep = '{"a": ' + "[" * depth + "]" * depth + "}\n"
+    assert [getattr(item, "text", "") for item in records(deep + '{"b": "text"}\n' + deep)] == [
+        "",
+        "text",
+        "",
+    ]
+
+
 def test_a_file_that_is_no_jsonl_at_all(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("plain\nwords\n")
     with pytest.raises(ReadError, match=r"a\.jsonl: no text \(none of its 2 records holds text\)"):
