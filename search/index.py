@@ -571,7 +571,8 @@ class Index:
         """Whether the index is what was written, and up to date; see `search.indexing.check`.
 
         Args:
-            verify: compare the files of the folder by their content, not only by size and time stamp.
+            verify: compare the files of the folder by their content, not only by size and time stamp; and encode some
+                passages again, if the model is on this machine.
             progress: called often with how far the work is.
         """
         from search.indexing.check import check

@@ -167,7 +167,7 @@ def check(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="Read the folder's files to compare them, not only size and time stamp."
+            "--verify", help="Read the folder's files to compare them, and encode some passages again."
         ),
     ] = False,
 ) -> None:

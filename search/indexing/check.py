@@ -5,26 +5,38 @@ It writes nothing and holds no lock for long, so it can run beside a writer.
 
 What is compared is told in search/store/health.py.
 
-What it cannot find: a vector that was wrong when it was written with the right checksum; a text that the
-reader of its format got wrong. For these, build the index again.
+With `verify`, passages of a sample are encoded again: an index that a wrong model filled has the right checksums. What
+it cannot find: a few vectors that were wrong when they were written; a text that the reader of its format got wrong.
+For these, build the index again.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
+import numpy as np
+
 from search.corpus import SourceFile, load
-from search.errors import InputError, ReadError, SearchError, quoted
+from search.encoding.encoder import Encoder
+from search.encoding.fingerprint import Fingerprint
+from search.errors import FingerprintMismatch, InputError, ModelError, ReadError, SearchError, quoted
 from search.indexing.plan import compare, listed
 from search.records.reports import CheckReport, Progress
 from search.store.database import connect_to_read
-from search.store.health import CHECKS, Examination
+from search.store.health import CHECKS, Examination, sample
 from search.store.layout import DATABASE, home, place_for
 from search.store.passages import stored_files
 from search.store.settings import Source
+
+_SAMPLE = 16  # passages
+_OFF = {
+    "fp32": 1e-3,
+    "bf16": 0.1,
+    "fp16": 0.1,
+}  # by how much unit vectors of another machine or engine may differ
 
 
 def check(
@@ -34,7 +46,8 @@ def check(
 
     Args:
         index: the folder of the index.
-        verify: compare the files by content, not only by size, time stamp and inode.
+        verify: compare the files by content, not only by size, time stamp and inode; and encode some passages again,
+            if the model is on this machine.
         progress: called often, with the stage "checking" and rows as its unit.
 
     Raises:
@@ -44,6 +57,11 @@ def check(
     found = Examination(index, progress).run()
     if "root" in found.meta and "source" in found.meta:
         found.look("sources", lambda: _changed(found, verify))
+    if verify and not found.counts.keys() & {"database", "documents", "run"}:
+        with suppress(ModelError, FingerprintMismatch):
+            encoder = Encoder.of(Fingerprint.from_dict(found.meta["fingerprint"]), offline=True)
+            _ = encoder.engine
+            found.look("sample", lambda: _encoded_otherwise(found, encoder))
     return reported(found, started, verify)
 
 
@@ -57,7 +75,7 @@ def reported(found: Examination, started: float, verify: bool = False) -> CheckR
         folder=folder,
         ok=all(finding.severity != "damaged" for finding in findings),
         findings=findings,
-        unchecked=tuple(name for name in CHECKS if name not in there),
+        unchecked=tuple(name for name in CHECKS if name not in there and (verify or name != "sample")),
         documents=found.totals["documents"],
         passages=found.totals["passages"],
         seconds=time.monotonic() - started,
@@ -88,6 +106,17 @@ def _changed(found: Examination, verify: bool) -> Iterator[str]:
             yield f"{file.path} (changed)"
     for name in plan.gone:
         yield f"{name} (gone)"
+
+
+def _encoded_otherwise(found: Examination, encoder: Encoder) -> Iterator[str]:
+    """The passages of a sample whose stored embeddings are not those that the model makes now."""
+    with closing(connect_to_read(found.index / DATABASE)) as connection:
+        drawn = sample(connection, _SAMPLE)
+    vectors = encoder.encode([text for _, text, _ in drawn], role="document", truncate=True)
+    for (name, _, stored), vector in zip(drawn, vectors, strict=True):
+        off = np.linalg.norm(np.frombuffer(stored, dtype="<f4") - vector)
+        if not off <= _OFF[encoder.precision]:
+            yield f"{name} (off by {off:.2f})"
 
 
 def _sha256(file: SourceFile) -> str:

@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
+from search.encoding.tokenizer import with_context
 from search.errors import IndexDamaged, SearchError
 from search.records.reports import Finding, Progress, Severity
 from search.store import derived
@@ -97,6 +99,11 @@ CHECKS = {
     "sources": Check(
         "the files of the folder are those that were indexed",
         "the files of the folder are not those that were indexed", "stale", "index",
+    ),
+    "sample": Check(
+        "passages of a sample, encoded again, have the embeddings that are stored",
+        "stored embeddings are not what the model makes of their passages; any other may be wrong, too",
+        way_out="rebuild",
     ),
 }  # fmt: skip
 
@@ -331,6 +338,24 @@ class Examination:
     def _tick_passages(self, rows: int) -> None:
         self._passages += rows
         self._tick(rows)
+
+
+def sample(connection: sqlite3.Connection, most: int) -> list[tuple[str, str, bytes]]:
+    """(name, text that is encoded, embedding) of passages all over an index, the same ones for the same index."""
+    with snapshot(connection):
+        first, last = connection.execute("SELECT min(passage), max(passage) FROM embeddings").fetchone()
+        ids = range(first, last + 1) if first else range(0)
+        starts = Random(0).sample(ids, min(most, len(ids)))
+        found = {}
+        for start in starts:
+            id_, context, text, vector, path, record = connection.execute(
+                """SELECT passages.id, context, text, vector, path, record FROM embeddings
+                   JOIN passages ON passages.id = passage JOIN documents ON documents.id = document
+                   JOIN files ON files.id = file WHERE passage >= ? ORDER BY passage LIMIT 1""",
+                (start,),
+            ).fetchone()
+            found[id_] = (f"p{id_} of {_name(path, record)}", with_context(context, text), vector)
+    return list(found.values())
 
 
 def lenient(connection: sqlite3.Connection) -> sqlite3.Connection:

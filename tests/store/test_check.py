@@ -1,6 +1,7 @@
 """`check` on indexes that are sound: it must find nothing, disturb nobody and change nothing."""
 
 import os
+import shutil
 import sqlite3
 import threading
 from contextlib import closing
@@ -67,7 +68,8 @@ def test_content_that_changed_secretly_is_found_by_reading(own: tuple[Path, Path
     assert not_ok(check(own[1])) == {}
     report = check(own[1], verify=True)
     assert not_ok(report) == {"sources": ("stale", ("keys.md (changed)",))}
-    assert report.findings[-1].command.endswith("--verify")
+    (finding,) = (f for f in report.findings if f.check == "sources")
+    assert finding.command.endswith("--verify")
 
 
 def test_a_folder_that_is_not_there_is_no_damage(own: tuple[Path, Path]) -> None:
@@ -187,7 +189,7 @@ def test_what_cannot_be_opened_is_reported(tmp_path: Path, content: bytes) -> No
     assert not report.ok
     assert (report.findings[0].check, report.findings[0].severity) == ("database", "damaged")
     assert report.findings[0].command.endswith("--rebuild")
-    assert report.unchecked == tuple(CHECKS)[1:]
+    assert report.unchecked == tuple(CHECKS)[1:-1]  # the sample was not asked for
 
 
 def test_an_index_that_was_emptied_was_not_just_begun(own: tuple[Path, Path]) -> None:
@@ -221,3 +223,34 @@ def test_what_is_wrong_is_counted_and_the_first_few_are_named(tmp_path: Path) ->
         1200, ("p0", "p1", "p2", "p3", "p4"), "seewhy repair",
     )  # fmt: skip
     assert {check.way_out for check in CHECKS.values()} == set(ways)
+
+
+def test_an_index_that_a_wrong_model_filled_is_found_by_encoding_again(
+    own: tuple[Path, Path], other_model: Path
+) -> None:
+    """All checksums are right, and so is the fingerprint."""
+    notes, index = own
+    Index.build(notes, model=str(other_model), index=str(index.with_name("other")))
+    with closing(sqlite3.connect(index.with_name("other") / "index.db")) as connection:
+        vectors = connection.execute("SELECT vector, checksum, content FROM embeddings").fetchall()
+    with closing(sqlite3.connect(index / "index.db")) as connection, connection:
+        connection.executemany("UPDATE embeddings SET (vector, checksum) = (?, ?) WHERE content = ?", vectors)
+    (index / "ann").rename(index / "away")
+    assert "sample" not in not_ok(check(index))
+    report = check(index, verify=True)
+    (finding,) = (f for f in report.findings if f.check == "sample")
+    assert (report.ok, finding.severity, finding.count) == (False, "damaged", 5)
+    assert finding.command.endswith("--rebuild")
+    Index.build(notes, index=str(index), rebuild=True)
+    assert check(index, verify=True).ok
+
+
+def test_without_the_model_no_sample_is_compared(
+    notes: Path, tmp_path: Path, own_cache: Path, tiny_model: Path
+) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(tiny_model, model)
+    Index.build(notes, model=str(model), index=str(tmp_path / "index"), engine="torch")
+    shutil.rmtree(model)
+    report = check(tmp_path / "index", verify=True)
+    assert (report.ok, report.unchecked) == (True, ("sample",))
