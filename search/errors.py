@@ -20,22 +20,50 @@ libraries are turned into one of these where the project calls them.
 from __future__ import annotations
 
 import os
-import shlex
-
-_OF_SHELLS = frozenset("$`\"'\\!&|;<>()*?[]{}\n\r\t")
 
 
 def quoted(argument: object) -> str:
-    """An argument as it is written in a command that a message tells to run; a shell finds nothing to do in it."""
+    """An argument as a shell takes it, in a command that a message tells to run.
+
+    What would act on a terminal is written as a code within $'...', as bash, zsh and POSIX.1-2024 read it.
+    """
+    import shlex
+
     text = str(argument)
-    if os.name != "nt" and not _OF_SHELLS.isdisjoint(text):
+    if os.name == "nt":
+        return f'"{text}"' if " " in text else text
+    if text.isprintable():
         return shlex.quote(text)
-    return f'"{text}"' if " " in text else text
+    return f"$'{''.join(map(_code, text))}'"
+
+
+def _code(character: str) -> str:
+    """A character within $'...'."""
+    number = ord(character)
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    if number < 0x80 or 0xDC80 <= number <= 0xDCFF:  # the latter is a byte that is no valid text (PEP 383)
+        return f"\\x{number & 0xFF:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def first_line(error: BaseException) -> str:
     """The first line of what an error says; its kind where it says nothing."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+# What libraries say where there is no memory left, whatever they raise.
+_NO_MEMORY = (
+    "bad_alloc", "llocate memory", "failed to map segment", "start new thread", "Thread creation failed",
+    "Resource temporarily unavailable",
+)  # fmt: skip
+
+
+def is_of_memory(error: BaseException) -> bool:
+    """Whether an error says, of whatever kind it is, that there is no memory left."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 
 class SearchError(Exception):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.encoding.models import DEFAULT_MODEL, find_model
-from search.encoding.tokenizer import load_tokenizer
+from search.encoding.tokenizer import load_tokenizer, require_characters
 from search.errors import InputError
 from search.records.inspections import (
     InputToken,
@@ -29,10 +29,7 @@ def check_text(text: str, name: str = "the text", *, may_be_empty: bool = False)
     """
     if not text.strip() and not may_be_empty:
         raise InputError(f"{name} is empty. Give something to read.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"{name} holds bytes that are no valid text. Take them out.") from None
+    require_characters(text, name)
 
 
 def without_space(text: str, start: int, end: int) -> tuple[int, int]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, Any
 
 import typer
 
@@ -20,11 +21,12 @@ from search.cli.index import check, index, list_indexes, models, repair, status
 from search.cli.inspect import fill, follows, inspect
 from search.cli.label import label_apply, label_explain, label_remove, label_train, tag
 from search.cli.options import Command, spelled_out
+from search.cli.output import flushed, make_streams_usable, note
 from search.cli.query import query, similar
 from search.cli.similarity import duplicates, similarity
 from search.cli.train import train
-from search.errors import SearchError
-from search.render.format import escape
+from search.errors import SearchError, is_of_memory
+from search.render.format import cut_in_the_middle, escape
 
 
 def _group(help_: str, name: str | None = None) -> typer.Typer:
@@ -37,6 +39,11 @@ def _group(help_: str, name: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
+
+# What the command line could not make sense of, click's ClickException, of which typer names but one kind.
+_Usage: Any = typer.BadParameter.__mro__[2]
+
+_LONGEST_NAME = 300  # of a path in a message
 
 app = _group("Semantic search over a folder of text that shows its working.", "seewhy")
 label = _group("Label passages or texts, by a checkpoint or by a head that is trained here.")
@@ -92,17 +99,39 @@ def _root(
 
 def main() -> None:
     """Run the command line; every expected failure ends in one line on stderr."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character
+    make_streams_usable()
+    code = 1
     try:
-        app(prog_name="seewhy")
+        code = app(prog_name="seewhy", standalone_mode=False) or 0
+    except _Usage as error:
+        error.message = escape(error.message)
+        with suppress(OSError):
+            error.show()
+        code = error.exit_code
+    except typer.Abort:
+        note("seewhy: stopped.")
     except SearchError as error:
-        _fail(str(error))
-    except OSError as error:
-        _fail(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        _complain(str(error))
+    except Exception as error:
+        if (message := _of_the_system(error)) is None:
+            raise
+        _complain(message)
+    sys.exit(code if flushed() else code or 1)
 
 
-def _fail(message: str) -> None:
-    print(f"seewhy: {escape(message)}", file=sys.stderr)
-    sys.exit(1)
+def _of_the_system(error: Exception) -> str | None:
+    """What to say of an error that the system gave, whoever asked it; None for any other error, which is a bug."""
+    if is_of_memory(error):
+        return "there is not enough memory. Close other programs, or allow this one more (ulimit -v)."
+    if isinstance(error, FileNotFoundError) and not error.filename:
+        return "the folder you are in is not there any more. Go to another with: cd"
+    if isinstance(error, OSError):
+        named = cut_in_the_middle(str(error.filename or "input or output"), _LONGEST_NAME)
+        return f"{named}: {error.strerror or error}"
+    if "home directory" in str(error):  # pathlib's RuntimeError
+        return "a path begins with ~ and the name of a user who has no home folder here. Write it out."
+    return None
+
+
+def _complain(message: str) -> None:
+    note(f"seewhy: {message}")

@@ -12,7 +12,6 @@ import typer
 from search.cli.options import EncoderOptions, EngineOptions, IndexOption, model_option, panel
 from search.cli.output import Output, echo, note, progress_bar, stopped_gently
 from search.errors import InputError, SearchError
-from search.render.format import escape
 
 if TYPE_CHECKING:
     from search.index import Index
@@ -127,7 +126,7 @@ def watch_on(built: Index, output: Output) -> None:
         for outcome in built.watch():
             now = time.strftime("%H:%M:%S")
             if isinstance(outcome, SearchError):
-                note(f"{now}  {escape(str(outcome))}")
+                note(f"{now}  {outcome}")
             elif output.as_json:
                 echo(json.lines([outcome]))
             elif not output.quiet:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial, wraps
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 from typer.core import TyperCommand
+
+from search.errors import quoted
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
@@ -301,7 +302,15 @@ def retyped(context: typer.Context, *names: str) -> str:
             option = "-k" if param.name == "k" else param.opts[0]
             for one in value if isinstance(value, list | tuple) else [value]:
                 words += [option] if one is True else [option, str(one)]
-    return "".join(f" {shlex.quote(word)}" for word in words)
+    return "".join(f" {quoted(word)}" for word in words)
+
+
+def to_type(command: str, *arguments: str, options: str = "") -> str:
+    """A command as it is to be typed, its options from `retyped`."""
+    typed = " ".join(map(quoted, arguments))
+    if any(argument.startswith("-") for argument in arguments):
+        return f"seewhy {command}{options} -- {typed}"
+    return f"seewhy {command} {typed}{options}"
 
 
 def passage_id(typed: str) -> int | None:

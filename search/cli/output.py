@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -136,15 +136,55 @@ class DrawnOutput(Output):
 
 
 def echo(text: str) -> None:
-    """A result, to stdout."""
+    """A result, to stdout.
+
+    Raises:
+        InputError: it takes nothing more, as a full disk; but what stopped to read may do so.
+    """
     if text:
-        typer.echo(text, color=True)  # whether there are colours was decided when it was rendered
+        try:
+            typer.echo(text, color=True)  # whether there are colours was decided when it was rendered
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InputError(
+                f"nothing can be written to standard output: {error.strerror or error}. Send the result elsewhere."
+            ) from None
 
 
 def note(text: str, quiet: bool = False) -> None:
-    """Anything that is no result, to stderr."""
+    """Anything that is no result, to stderr, harmless; lost where that takes nothing more."""
     if not quiet:
-        typer.echo(escape(text), err=True)
+        with suppress(OSError):
+            typer.echo(escape(text), err=True)
+
+
+def make_streams_usable() -> None:
+    """Standard streams that were closed before the program began fail when they are used; stderr takes all.
+
+    Their numbers are taken here, as else the next file that is opened would have them, an index for instance, and what
+    some library prints would go there. What a terminal cannot show is printed as codes.
+    """
+    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)
+            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flushed() -> bool:
+    """Whether all that was printed has been taken; what was not is dropped, so that Python's own end is quiet."""
+    whole = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            whole = False
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return whole
 
 
 def check_drawable(png: Path | None, html: Path | None = None) -> None:
@@ -270,7 +310,9 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
         TimeRemainingColumn(),
     )
     started, before = time.monotonic(), 0
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    room = shutil.get_terminal_size((80, 24))  # rich cannot read every value of COLUMNS
+    console = Console(stderr=True, width=min(WIDEST, room.columns), height=room.lines)
+    with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("looking", total=None, rate="")
 
         def show(state: Progress) -> None:
@@ -337,11 +379,7 @@ def _lines() -> Callable[[Progress], None]:
         share = state.done / state.total
         done = state.done - first
         left = f"about {(now - since) * (state.total - state.done) / done:,.0f} s left" if done > 0 else ""
-        print(
-            "  ".join(filter(None, (f"{share:4.0%}", _counted(state), _rate(state, started), left))),
-            file=sys.stderr,
-            flush=True,
-        )
+        note("  ".join(filter(None, (f"{share:4.0%}", _counted(state), _rate(state, started), left))))
 
     return show
 

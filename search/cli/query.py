@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -21,6 +20,7 @@ from search.cli.options import (
     passage_id,
     passage_or_path,
     retyped,
+    to_type,
     top_k,
 )
 from search.cli.output import Clock, Output, echo, note, output_option
@@ -172,8 +172,8 @@ def query(
         # A rank means the plain list to other commands; a passage is the same in all of them.
         plain = ("k", "where") if selection.plain else ()
         which = "1" if plain else f"p{hits[0].passage_id}"
-        options = retyped(context, *plain, *RETYPED)
-        output.note(f"\nWhy the first? seewhy explain {shlex.quote(text)} {which}{options}")
+        command = to_type("explain", text, which, options=retyped(context, *plain, *RETYPED))
+        output.note(f"\nWhy the first? {command}")
     output.remarks(opened.notes)
     if timing:
         clock.lap("print")
@@ -236,8 +236,8 @@ def similar(
         none = "nothing else is there to compare with, or nothing scores enough."
         output.print(hits, output.around(opened, hits), no_hits=none, grouped=selection.group)
     if form == "text" and hits and not explain:
-        best = f"p{hits[0].passage_id}{retyped(context, 'index')}"
-        output.note(f"\nWhy the first? seewhy similar {shlex.quote(what)} --explain {best}")
+        options = f" --explain p{hits[0].passage_id}{retyped(context, 'index')}"
+        output.note(f"\nWhy the first? {to_type('similar', what, options=options)}")
     output.remarks(opened.notes)
 
 

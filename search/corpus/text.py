@@ -23,7 +23,7 @@ from typing import Any
 
 from search.corpus.files import Reason, file_stem
 from search.errors import ReadError
-from search.records.documents import Document, LineMap, Section
+from search.records.documents import DEEPEST, Document, LineMap, Section
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 KEPT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -117,10 +117,10 @@ def json_values(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """A copy of `mapping` that JSON can hold: dates as ISO 8601, sets as lists, keys as strings.
 
     Raises:
-        ValueError: if it holds more than 100,000 values, or a number of thousands of digits.
-        RecursionError: if it is nested too deeply, or holds itself.
+        ValueError: if it holds more than 100,000 values, a number of thousands of digits, or is nested more than 50
+            deep, as what holds itself.
     """
-    copy: dict[str, Any] = _copied(mapping, iter(range(_MOST_VALUES)))
+    copy: dict[str, Any] = _copied(mapping, iter(range(_MOST_VALUES)), DEEPEST)
     return copy
 
 
@@ -133,9 +133,11 @@ def whole_characters(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
-def _copied(value: Any, left: Iterator[int]) -> Any:
+def _copied(value: Any, left: Iterator[int], levels: int) -> Any:
     if next(left, None) is None:
         raise ValueError(f"more than {_MOST_VALUES:,} values")
+    if not levels:
+        raise ValueError(f"nested more than {DEEPEST} deep")
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
@@ -147,11 +149,11 @@ def _copied(value: Any, left: Iterator[int]) -> Any:
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {whole_characters(str(key)): _copied(item, left) for key, item in value.items()}
+        return {whole_characters(str(key)): _copied(item, left, levels - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_copied(item, left) for item in value]
+        return [_copied(item, left, levels - 1) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((_copied(item, left) for item in value), key=str)
+        return sorted((_copied(item, left, levels - 1) for item in value), key=str)
     return whole_characters(str(value))
 
 

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 from search.encoding.description import Description, KnownModel
 from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import load_tokenizer
-from search.errors import ModelError, first_line
+from search.errors import ModelError, first_line, is_of_memory
 from search.files import (
     cache_folder,
     cache_home,
@@ -87,6 +87,8 @@ def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None
             try:  # what another process was about to make is whole now
                 return _sound(place, hashes)
             except (OSError, ValueError, KeyError, TypeError) as error:
+                if is_of_memory(error):  # which says nothing of the entry
+                    raise MemoryError from error
                 _drop(place, _reason(error))
     return None
 

@@ -28,7 +28,7 @@ from search.encoding.cache import (
 )
 from search.encoding.pooling import load_dense, pool, unit
 from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer
-from search.errors import InputError, ModelError, first_line
+from search.errors import InputError, ModelError, first_line, is_of_memory
 from search.files import cache_home
 
 if TYPE_CHECKING:
@@ -233,6 +233,8 @@ def _openvino(known: KnownModel, tokenizer: Callable[[], tokenizers.Tokenizer] |
                 return engine
             why = f"a fixed text is encoded otherwise than when it was made, off by {off:.1e}"
         except (ModelError, RuntimeError, ValueError, OSError) as error:
+            if is_of_memory(error):  # which says nothing of the model
+                raise MemoryError from error
             why = first_line(error)
         drop(converted, why)
         tokenizer = None  # that of the folder that was dropped
@@ -250,7 +252,7 @@ def _openvino_or_torch(known: KnownModel, tokenizer: Callable[[], tokenizers.Tok
             reason = _of_cache(error)
         except (ModelError, RuntimeError) as error:
             reason = first_line(error)
-            failed = cached_model(*known.files.hashes) is None
+            failed = cached_model(*known.files.hashes) is None and not is_of_memory(error)
     fallback = TorchEngine(known.whole(), "cpu")  # what is wrong with the model itself is said here
     if failed:
         remember_failure(known.files, reason)

@@ -131,14 +131,23 @@ def with_context(context: str, text: str) -> str:
 
 
 def strings(texts: Sequence[str]) -> list[str]:
-    """The texts as a list, or InputError if they are one string or hold something that is none."""
+    """The texts as a list, or InputError if they are one string or hold something that is no text."""
     if isinstance(texts, str):
         raise InputError("texts is one string; pass a list of strings.")
     found = list(texts)
     for text in found:
         if not isinstance(text, str):
             raise InputError(f"texts must be strings, but one is {type(text).__name__}.")
+        require_characters(text)
     return found
+
+
+def require_characters(text: str, name: str = "a text") -> None:
+    """Raise InputError if a text, which is called `name`, holds bytes or halves of characters that are no text."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{name} holds bytes that are no valid text. Take them out.") from None
 
 
 def require_whole(encoded: Sequence[Encoded], max_tokens: int) -> None:

@@ -96,7 +96,7 @@ def update(
             delete_index(index)
         raise
     except OSError as error:
-        if error.filename is None:  # a write that fails does not say where
+        if error.errno and error.filename is None:  # a write that fails does not say where
             error.filename = str(index)
         raise
     remarks = [

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from search.encoding.tokenizer import require_characters
 from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class Question:
             raise InputError("a text of the query is empty. Say in your own words what you are looking for.")
         if not any(weight > 0 for _, weight in weighted):
             raise InputError("no text of the query has a weight above 0. Say what you are looking for.")
+        for text, _ in weighted:
+            require_characters(text, "a text of the query")
         if not np.isfinite([weight for _, weight in (*weighted, *examples)]).all():
             raise InputError("a weight of the query is not a finite number. Take one such as 0.5.")
         # The words of a query stand where they stand in the texts with a positive weight, one a line.
@@ -139,6 +142,7 @@ def as_question(query: Query) -> str | Question:
     if isinstance(query, str):
         if not query.strip():
             raise InputError("the query is empty. Say in your own words what you are looking for.")
+        require_characters(query, "the query")
         return query
     if not isinstance(query, Question):
         query = list(query)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-import shlex
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from search.errors import quoted
+
+# How deep metadata may be nested: nobody's is, and what is deeper no program can print.
+DEEPEST = 50
 
 
 @dataclass(frozen=True)
@@ -204,4 +208,4 @@ def _written(text: str, plain: re.Pattern[str]) -> str:
 
 def filter_argument(text: str) -> str:
     """A filter as one argument of a command: in double quotes, which every shell takes, where it can be."""
-    return shlex.quote(text) if _SPECIAL.intersection(text) else f'"{text}"'
+    return quoted(text) if _SPECIAL.intersection(text) or not text.isprintable() else f'"{text}"'

@@ -27,7 +27,7 @@ from search.render.terminal import Canvas, as_text
 if TYPE_CHECKING:
     from search.records.predictions import Answer, Answers
 
-_NO_PASSAGES = "the index holds no passages. Was its first run stopped? Go on with: seewhy index FOLDER"
+_NO_PASSAGES = "the index holds no passages yet."
 _SHOWN = 160  # characters of a passage that others repeat
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
 

@@ -21,7 +21,7 @@ from typing import Any
 from search.errors import SearchError
 from search.files import sync_folder
 from search.store.files import FAISS_NAME, VECTORS, WORK, is_own_file, require_no_link
-from search.store.vectors import Ann, embeddings
+from search.store.vectors import Ann, embeddings, load_faiss
 
 # Behind the four letters of an index's kind: dimension, count, two reserved numbers, is_trained, metric.
 _HEADER = struct.Struct("<iqqq?i")
@@ -34,8 +34,7 @@ def write_file(connection: sqlite3.Connection, dimension: int, index: Path, gene
 
     The file is on disk, whole, when this returns; naming it in index.db is the caller's transaction.
     """
-    import faiss
-
+    faiss = load_faiss()
     count, watermark = connection.execute("SELECT count(*), max(passage) FROM embeddings").fetchone()
     if not count:
         return None
@@ -134,8 +133,7 @@ class LoadedVectors:
     def _load(self, ann: Ann, dimension: int) -> tuple[Any, str]:
         if not is_whole(self._index, ann, dimension):
             return _damaged(ann)
-        import faiss
-
+        faiss = load_faiss()
         try:
             return faiss.read_index(str(self._index / ann.file)), ""
         except RuntimeError:  # what FAISS raises, also when it cannot read on

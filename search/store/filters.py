@@ -13,7 +13,6 @@ document's values and the passage's count alike.
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import sqlite3
 import threading
@@ -26,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.corpus.patterns import Patterns
-from search.errors import IndexDamaged
 from search.records.documents import BUILT_IN_FIELDS, Annotator
 from search.store.conditions import (
     ORDERS,
@@ -44,7 +42,7 @@ from search.store.conditions import (
     folded,
     wrong,
 )
-from search.store.passages import annotators, way_on
+from search.store.passages import annotators, metadata_of, way_on
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -182,12 +180,7 @@ def _is_scalar(value: Any) -> bool:
     return value is not None and not isinstance(value, dict)
 
 
-@lru_cache(maxsize=4)  # several conditions in a row ask for one document
-def _loaded(metadata: str) -> Any:
-    try:
-        return json.loads(metadata)
-    except (ValueError, RecursionError):
-        raise IndexDamaged("metadata in the index cannot be read. Mend it with: seewhy repair") from None
+_loaded = lru_cache(maxsize=4)(metadata_of)  # several conditions in a row ask for one document
 
 
 def _values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:

@@ -128,7 +128,10 @@ def _is_path(what: str) -> bool:
 
 def _implied() -> Path:
     known = all_indexes()
-    here = Path.cwd().resolve()
+    try:
+        here = Path.cwd().resolve()
+    except OSError:  # it was deleted
+        here = Path()
     inside = [(root, index) for index in known if (root := root_of(index)) and here.is_relative_to(root)]
     if inside:
         return max(inside, key=lambda pair: len(pair[0].parts))[1]

@@ -74,7 +74,7 @@ def discard(writer: Writer, found: Examination, *, folder: bool) -> tuple[set[st
         if found.counts["documents"]:
             writer.delete("ann", "1")
             writer.delete("tombstones", "1")
-            lexicon.unseal(connection)
+            lexicon.rebuild(connection)
             count_anew(connection)
     return names, wrong
 

@@ -8,6 +8,7 @@ has not been looked at yet, as after an update. Annotations go when their passag
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, quoted
-from search.records.documents import Annotation, Annotator, Mention
+from search.records.documents import DEEPEST, Annotation, Annotator, Mention
 from search.records.reports import SkippedGroup, Status
 from search.store.calibration import trusted_baseline
 from search.store.checksums import COVERED, content_key, covered, require
@@ -152,7 +153,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
             "path": os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
             "document": f"{name}#{document['record']}" if document["record"] else name,
             "title": document["title"],
-            "metadata": json.loads(document["metadata"]),
+            "metadata": metadata_of(document["metadata"]),
             "annotations": annotated.get(mine["id"], {}),
         })  # fmt: skip
     return found
@@ -163,6 +164,28 @@ def stays_inside(name: str) -> bool:
     if os.name == "nt" and (PureWindowsPath(name).drive or "\\" in name):
         return False
     return name != "" and not name.startswith("/") and ".." not in name.split("/") and "\0" not in name
+
+
+def metadata_of(written: str) -> dict[str, Any]:
+    """A document's metadata, as `search.corpus` lets it be: without NaN and infinity, and not nested too deeply.
+
+    Raises:
+        IndexDamaged: somebody else wrote it.
+    """
+    try:
+        found = json.loads(written)
+        if isinstance(found, dict) and _can_be_shown(found, DEEPEST):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    raise IndexDamaged("metadata in the index cannot be read. Mend it with: seewhy repair")
+
+
+def _can_be_shown(value: Any, levels: int) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inside is None or (levels > 0 and all(_can_be_shown(item, levels - 1) for item in inside))
 
 
 def _checked(table: str, values: Iterator[Any]) -> dict[str, Any]:

@@ -22,12 +22,14 @@ from search.store.calibration import Baseline, trusted_baseline
 from search.store.checksums import content_key
 from search.store.database import Reader, one_meta
 from search.store.faiss_file import LoadedVectors
+from search.store.files import is_being_written
 from search.store.layout import DATABASE
 from search.store.lexicon import Lexicon, Matches
 from search.store.passages import (
     annotations_of,
     annotators,
     each_annotation,
+    metadata_of,
     place_of,
     status_of,
     stored_passages,
@@ -222,8 +224,18 @@ class SQLiteSnapshot:
 
     def passing(self, where: Where | None) -> Ids | None:
         ids, remarks = (None, ()) if where is None else self._store.filters.matching(self.connection, where)
-        self._store.remark(remarks)
+        self._store.remark((*remarks, *self._nothing_yet()))
         return ids
+
+    def _nothing_yet(self) -> tuple[str, ...]:
+        """That the first run has stored nothing, if that is so."""
+        if self.passage_count:
+            return ()
+        if is_being_written(self._store.path):
+            return (
+                "the index holds no passages yet: a run is filling it. See how far it is with: seewhy status",
+            )
+        return ("the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER",)
 
     def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
         return stored_passages(self.connection, passages)
@@ -257,7 +269,7 @@ class SQLiteSnapshot:
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")
-        return (json.loads(metadata) for (metadata,) in rows)
+        return (metadata_of(metadata) for (metadata,) in rows)
 
     def file_of(self, passage: int) -> StoredFile | None:
         row = self.connection.execute(

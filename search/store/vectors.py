@@ -14,7 +14,9 @@ text has 5. Special tokens and the prompt are left out.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +42,31 @@ _ROWS_AT_ONCE = 1024
 
 # That one search for pairs may come back with: 400 MB.
 _MOST_PAIRS = 1 << 25
+
+
+# Bytes of address space that FAISS and its BLAS take when they are loaded, and for each core of the machine besides.
+_FAISS_TAKES, _FAISS_TAKES_A_CORE = 300 << 20, 50 << 20
+
+
+def load_faiss() -> Any:
+    """The module `faiss`.
+
+    Raises:
+        MemoryError: there is not the room for it; it does not look, and would end the process.
+    """
+    if "faiss" not in sys.modules and os.name == "posix":
+        import resource
+
+        most, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if most != resource.RLIM_INFINITY:
+            import psutil
+
+            needed = _FAISS_TAKES + _FAISS_TAKES_A_CORE * (os.cpu_count() or 1)
+            if psutil.Process().memory_info().vms + needed > most:
+                raise MemoryError
+    import faiss
+
+    return faiss
 
 
 def nearest_of(
@@ -127,9 +154,7 @@ def pairs_near(
     Args:
         vectors: (n, d) float32, unit length.
     """
-    import faiss
-
-    index: Any = faiss.IndexFlatIP(vectors.shape[1])
+    index = load_faiss().IndexFlatIP(vectors.shape[1])
     rows_at_once = max(32, min(_ROWS_AT_ONCE, _MOST_PAIRS // max(1, len(vectors))))
     for start in range(0, len(vectors), rows_at_once):
         block = vectors[start : start + rows_at_once]

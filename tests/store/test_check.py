@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from search import CheckReport, Index, Progress
+from search.errors import quoted
 from search.indexing.check import check
 from search.store import health
 from search.store.files import writer_lock
@@ -209,7 +210,7 @@ def test_commands_name_the_index_as_it_is_to_be_typed(notes: Path, tiny_model: P
     other = Index.build(notes, model=str(tiny_model), index=str(tmp_path / "my place"))
     (notes / "newer.txt").write_text("x")
     (command,) = (f.command for f in other.check().findings if f.command)
-    assert command == f'seewhy index {notes} --index "{tmp_path / "my place"}"'
+    assert command == f"seewhy index {notes} --index {quoted(tmp_path / 'my place')}"
 
 
 def test_what_is_wrong_is_counted_and_the_first_few_are_named(tmp_path: Path) -> None:

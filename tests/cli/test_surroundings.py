@@ -1,0 +1,221 @@
+"""Where a command runs: streams that are closed or full, arguments that are no text, no memory, no home, no folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from search.errors import is_of_memory, quoted
+from tests.conftest import REPOSITORY, Run
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are surroundings of POSIX")
+needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has /dev/full")
+
+
+def shell(script: str, cwd: Path = REPOSITORY, **environment: str) -> tuple[int, str, str]:
+    """Run a script in which "seewhy" is the real command: exit code, stdout, stderr."""
+    python = f'seewhy() {{ {shlex.quote(sys.executable)} -m search "$@"; }}\n'
+    paths = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
+    done = subprocess.run(
+        ["sh", "-c", python + script],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        timeout=120,
+    )
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in err, err
+    assert "Exception ignored" not in err, err
+    return done.returncode, out, err
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("seewhy list >&-", "nothing can be written to standard output: Bad file descriptor. Send the"),
+        ("seewhy list --json <&- >&-", "nothing can be written to standard output"),
+        ("seewhy similarity - <&-", "standard input cannot be read: Bad file descriptor"),
+        ("seewhy list >&- 2>&-", ""),
+        ("seewhy query key 2>&-", ""),
+        ("seewhy list | true; seewhy status 2>&-", ""),
+    ],
+)
+def test_streams_that_are_closed(script: str, said: str) -> None:
+    code, out, err = shell(script)
+    assert (code, out) == (1, "")
+    assert said in err
+    assert err.count("\n") == bool(said)
+
+
+@needs_dev_full
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("seewhy list >/dev/full", 1),
+        ("seewhy --help >/dev/full", 1),
+        ("seewhy --version >/dev/full", 1),
+        ("seewhy list 2>/dev/full", 0),
+        ("seewhy status 2>/dev/full", 1),
+        ("seewhy nothing 2>/dev/full", 2),
+    ],
+)
+def test_streams_that_are_full(script: str, code: int) -> None:
+    found, _, err = shell(script)
+    assert found == code
+    assert ("No space left on device" in err) == (">/dev/full" in script.replace("2>", ""))
+
+
+def test_a_closed_stream_gives_its_number_to_no_file(run: Run, indexed: Path, tmp_path: Path) -> None:
+    """Else what a library prints would go into the next file that is opened, an index for instance."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, os\natexit.register(lambda: print(*[os.readlink(f'/proc/self/fd/{n}') for n in (0, 1, 2)],"
+        f" file=open({str(tmp_path / 'open')!r}, 'w')))\n"
+    )
+    paths = f"{tmp_path}{os.pathsep}{REPOSITORY}"
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("no /proc tells which files are open")
+    shell("seewhy status <&- >&- 2>&-", PYTHONPATH=paths)
+    assert (tmp_path / "open").read_text().split() == [os.devnull] * 3
+
+
+def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
+    odd = os.fsdecode(b"ab\xff")
+    for command in (
+        ("query", odd), ("query", odd, "-m", "lexical"), ("query", "key", "--and", odd), ("explain", odd),
+        ("contrast", odd, 1, 2), ("why-not", odd, "keys.md"), ("similarity", "a", odd), ("inspect", odd),
+    ):  # fmt: skip
+        code, out, err = run(*command)
+        assert (code, out) == (1, ""), command
+        assert "holds bytes that are no valid text. Take them out." in err
+        assert err.count("\n") == 1
+    for command in (
+        ("query", "key", "-i", odd), ("similar", odd), ("why-not", "key", odd), ("index", odd), ("list", odd),
+        ("query", "key", "--like", odd), ("query", "key", "-m", odd), ("eval", odd),
+    ):  # fmt: skip
+        code, out, err = run(*command)
+        assert code in (0, 1, 2), command
+        assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key\x1b]0;owned\x07",
+        "key \u202eyek",
+        "key\x9b31m",
+        'it\'s $(a) `key` "b" \\x1b !',
+        "-key",
+        "--",
+        "key\n\tnew",
+    ],
+)
+def test_the_hint_is_harmless_and_can_be_copied(run: Run, indexed: Path, text: str) -> None:
+    code, out, err = run("query", "--", text)
+    assert code == 0
+    assert err.replace("\n", "").isprintable()
+    hint = err[err.index("seewhy explain") :].strip()
+    if not subprocess.run(["sh", "-c", "command -v bash"], capture_output=True).stdout:
+        pytest.skip("there is no bash to read it")
+    typed = subprocess.run(["bash", "-c", hint.replace("seewhy", "printf '%s\\0'", 1)], capture_output=True)
+    assert text in typed.stdout.decode().split("\0")
+    command, *rest = typed.stdout.decode().split("\0")[:-1]
+    code, out, _ = run(command, "--json", *rest)
+    assert (code, json.loads(out)["query"]) == (0, text)
+
+
+def test_an_argument_as_a_shell_takes_it() -> None:
+    assert [quoted(text) for text in ("keys.md", "a b", "$(a)", "\udcff")] == [
+        "keys.md", "'a b'", "'$(a)'", "$'\\xff'",
+    ]  # fmt: skip
+
+
+def test_an_argument_that_makes_no_sense_is_repeated_harmless(run: Run) -> None:
+    code, out, err = run("list", "\x1b]0;owned\x07")
+    assert (code, out) == (2, "")
+    assert "\\x1b]0;owned\\x07" in err
+    assert err.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("megabytes", [250, 900])
+def test_little_memory(run: Run, indexed: Path, megabytes: int) -> None:
+    code, out, err = shell(f"ulimit -c 0; ulimit -v {megabytes * 1024} && seewhy query key")
+    assert (code, out) == (1, ""), err
+    assert "seewhy: there is not enough memory. Close other programs, or allow this one more" in err
+    assert err.count("\n") == 1
+
+
+def test_what_libraries_say_where_there_is_no_memory() -> None:
+    for error in (
+        MemoryError(), RuntimeError("std::bad_alloc"), RuntimeError("can't start new thread"),
+        ImportError("a.so: failed to map segment from shared object"), OSError(12, os.strerror(12)),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes"),
+    ):  # fmt: skip
+        assert is_of_memory(error)
+    assert not is_of_memory(OSError(28, os.strerror(28)))
+
+
+def test_the_current_folder_is_gone(run: Run, indexed: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code, out, err = shell(f"rmdir {gone}; seewhy status --json && seewhy index .", gone)
+    assert json.loads(out)["passages"] == 5
+    assert (code, err) == (1, "seewhy: the folder you are in is not there any more. Go to another with: cd\n")
+
+
+def test_homes_that_are_none(run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    places = {str(file): "Not a directory", "~nobody-here/x": "no home folder"}
+    if Path("/proc/self").is_dir():
+        places["/proc/x"] = "No such file"
+    for place, said in places.items():
+        monkeypatch.setenv("SEEWHY_HOME", place)
+        for command in (("index", notes), ("query", "key"), ("list",), ("status",), ("check",), ("repair",)):
+            code, _, err = run(*command)
+            assert code in ((1,) if command[0] != "list" else (0, 1)), command
+            assert command[0] != "index" or said in err
+            assert err.count("\n") <= 1
+    assert file.read_text() == "mine"
+    monkeypatch.setenv("SEEWHY_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("HOME", raising=False)
+    assert run("list")[0] == 0
+    code, _, err = run("query", "key", "--index", "~nobody-here/x")
+    assert (code, "no home folder here" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"COLUMNS": "²", "LINES": "²"},
+        {"COLUMNS": "-7"},
+        {"COLUMNS": "9" * 30},
+        {"TERM": "dumb"},
+        {"LANG": "C"},
+    ],
+)
+def test_odd_terminals(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    (indexed / "new.txt").write_text("a word")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert run("index", indexed)[0] == 0
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    code, out, _ = run("query", "key")
+    assert code == 0
+    assert environment.get("TERM") != "dumb" or "\x1b" not in out
+
+
+def test_an_encoding_that_has_few_characters(run: Run, indexed: Path) -> None:
+    (indexed / "new.txt").write_text("the kéy 🙂", encoding="utf-8")
+    assert "1 file added" in run("index", indexed)[1]
+    code, out, _ = shell("seewhy query 'kéy 🙂'", PYTHONIOENCODING="ascii", LC_ALL="C", LANG="C")
+    assert code == 0
+    assert "the kéy 🙂" in out or "the k\\xe9y \\U0001f642" in out
