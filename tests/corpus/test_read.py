@@ -141,8 +141,8 @@ def test_a_child_process_gives_the_same_document(
 @pytest.mark.parametrize(
     ("name", "limits", "text", "reason"),
     [
-        ("a.md", Limits(memory=120 * 2**20), "- a\n" * 100_000, "needs too much memory"),
-        ("a.rst", Limits(memory=120 * 2**20), "a\n=\n\n" * 20_000, "needs too much memory"),
+        ("a.md", Limits(memory=100 * 2**20), "- a\n" * 60_000, "needs too much memory"),
+        ("a.rst", Limits(memory=100 * 2**20), "a\n=\n\n" * 15_000, "needs too much memory"),
         ("a.html", Limits(seconds=0.5), "<" * 1_000_000, "took too long"),
     ],
 )

@@ -1,9 +1,15 @@
 """A damaged index answers rightly or refuses; a damaged input file is read or skipped."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from search.corpus.reader import Limits
+from search.indexing.update import update
+from search.records.reports import Report
+from search.store.settings import PassageSettings, Source
+from tests.faults.double import WordEncoder
 from tests.faults.mutate import (
     damaged_indexes,
     damaged_indexes_updated,
@@ -52,3 +58,41 @@ def test_damaged_packages(place: Path) -> None:
     outcome = damaged_packages(place, seed=SEED, files=20)
     outcome.require_clean()
     assert outcome.runs == 20
+
+
+WORST = {
+    "a.html": "<" * 20_000,
+    "b.md": "- a\n" * 60_000,
+    "c.md": "+++\n" + "a." * 20_000 + "a = 1\n+++\ntext",
+    "d.rst": "a\n=\n\n" * 15_000,
+    "e.jsonl": '{"a": ' + "[" * 900 + "]" * 900 + "}\n",
+    "f.csv": "x,text\n" + 'a"b,"c\n' * 200 + 'a"b',
+    "g.txt": "a\n" * 5_000,
+    "h.md": "# One\n\nThe text at the end.\n",
+}
+
+
+def test_a_folder_of_the_worst_is_indexed_to_the_end_and_nothing_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file that cannot be parsed within the limits is plain text, or left out with a reason, once."""
+    limits = Limits(seconds=20, memory=100 * 2**20)
+    monkeypatch.setattr("search.corpus.reader._LIMITS", (limits, limits))
+    for name, text in WORST.items():
+        (tmp_path / "worst" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "worst" / name).write_text(text, encoding="utf-8")
+        os.utime(tmp_path / "worst" / name, (1e9, 1e9))
+
+    def run() -> Report:
+        return update(
+            tmp_path / "worst", tmp_path / "index", WordEncoder(), settings=PassageSettings(), source=Source()
+        )
+
+    first = run()
+    assert first.added == len(WORST) - 2
+    reasons = {group.reason: group.examples for group in first.skipped}
+    assert [name.split()[0] for name in reasons["read as plain text"]] == ["b.md", "d.rst"]
+    monkeypatch.setattr("search.indexing.batches.documents", None)
+    again = run()
+    assert (again.unchanged, again.changed, again.added) == (first.added, 0, 0)
+    assert again.skipped == first.skipped
