@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from search.errors import is_of_memory, quoted
+from search.store.checksums import COVERED, row_checksum
 from tests.conftest import REPOSITORY, Run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are surroundings of POSIX")
@@ -219,3 +222,75 @@ def test_an_encoding_that_has_few_characters(run: Run, indexed: Path) -> None:
     code, out, _ = shell("seewhy query 'kéy 🙂'", PYTHONIOENCODING="ascii", LC_ALL="C", LANG="C")
     assert code == 0
     assert "the kéy 🙂" in out or "the k\\xe9y \\U0001f642" in out
+
+
+def test_an_index_that_holds_nothing_yet_says_so(
+    run: Run, notes: Path, tiny_model: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from search.encoding import Encoder
+    from search.store.files import writer_lock
+
+    def stop(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Encoder, "encode", stop)
+        assert run("index", notes, "--model", tiny_model)[0] == 130
+    index = own_home / "indexes" / "notes"
+    for mode in ("hybrid", "dense", "lexical"):
+        code, out, err = run("query", "key", "--json", "-m", mode)
+        assert (code, out) == (0, "[]\n")
+        assert (
+            err
+            == f"note: the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER --index {index}\n"
+        )
+    with writer_lock(index):
+        code, out, err = run("query", "key", "--json")
+        assert (code, out) == (0, "[]\n")
+        assert "a run is filling it. See how far it is with: seewhy status --index" in err
+        code, out, err = run("query", "key")
+        assert (code, out) == (0, "No hits: the index holds no passages yet.\n")
+        assert "a run is filling it" in err
+    assert run("query", "key", "--json", "-q")[1:] == ("[]\n", "")
+    assert run("index", notes, "--model", tiny_model)[0] == 0
+    assert run("query", "key", "--json")[2] == ""
+
+
+def test_metadata_that_no_program_could_print(run: Run, notes: Path, tiny_model: Path) -> None:
+    def nested(levels: int) -> str:
+        return '{"a":' * levels + "1" + "}" * levels
+
+    rows = ['{"text": "the key", "a": NaN, "b": -Infinity, "c": 1e999}'] + [
+        f'{{"text": "the key {n}", "more": {nested(n)}}}' for n in (10, 48, 60, 900, 100_000)
+    ]
+    (notes / "odd.jsonl").write_text("\n".join(rows))
+    fronts = {
+        "nan": "a: .nan\nb: .inf", "deep": f"a: {'[' * 300}{']' * 300}", "bool": "a: !!bool x", "int": 'a: !!int ""',
+        "date": "a: !!timestamp x", "self": "a: &a [*a]", "hex": f"a: 0x{'f' * 9000}", "float": 'a: !!float ""',
+    }  # fmt: skip
+    for name, front in fronts.items():
+        (notes / f"{name}.md").write_text(f"---\n{front}\n---\n\n# Key {name}\n\nThe key.\n")
+    (notes / "nan.csv").write_text("text,a\nthe key,NaN\nthe key,1e999\n")
+    code, _, err = run("index", notes, "--model", tiny_model)
+    assert code == 0, err
+    code, out, err = run("query", "the key", "-k", 100, "--per-document", 0, "--json")
+    assert code == 0, err
+    documents = {hit["document"]: hit["metadata"] for hit in json.loads(out)}
+    assert {f"{name}.md" for name in fronts} <= documents.keys()
+    assert [f"odd.jsonl#{n}" in documents for n in range(1, 7)] == [True, True, True, False, False, False]
+    assert documents["odd.jsonl#1"] == {"a": "nan", "b": "-inf", "c": "inf"}
+    for command in (("query", "key"), ("query", "key", "--where", "a=1"), ("status",), ("check",)):
+        assert run(*command)[0] == 0
+
+
+@pytest.mark.parametrize("metadata", ['{"a": NaN}', '{"a": 1e999}', '{"a":' * 60 + "1" + "}" * 60, "[]", "{"])
+def test_metadata_that_somebody_else_wrote(run: Run, indexed: Path, own_home: Path, metadata: str) -> None:
+    columns = ", ".join(COVERED["documents"])
+    with closing(sqlite3.connect(own_home / "indexes" / "notes" / "index.db")) as connection, connection:
+        connection.execute("UPDATE documents SET metadata = ?", (metadata,))
+        for row in connection.execute(f"SELECT {columns} FROM documents").fetchall():
+            connection.execute("UPDATE documents SET checksum = ? WHERE id = ?", (row_checksum(*row), row[0]))
+    for command in (("query", "key", "--json"), ("query", "key", "--where", "a=1")):
+        code, out, err = run(*command)
+        assert (code, out) == (1, ""), err
+        assert "metadata in the index cannot be read. Mend it with: seewhy repair" in err

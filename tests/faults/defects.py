@@ -232,3 +232,21 @@ def faiss_never_synced() -> Iterator[None]:
     """The FAISS file is renamed and named without being forced to disk."""
     with mock.patch("os.fsync", lambda file: None):
         yield
+
+
+@_planted
+def words_unsealed_for_a_while() -> Iterator[None]:
+    """A batch is stored with its words unsealed, and these are made anew in the next transaction."""
+    from search.store import lexicon
+    from search.store.writer import Writer
+
+    store = Writer.store
+
+    def unsealed_first(self: Writer, *args: Any, **options: Any) -> None:
+        store(self, *args, **options)
+        with self.transaction() as connection:
+            lexicon.unseal(connection)
+        self.renew_lexicon()
+
+    with mock.patch.object(Writer, "store", unsealed_first):
+        yield

@@ -1,7 +1,17 @@
 """Readers never see an error or two states at once, however the writer works."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from unittest import mock
 
+import pytest
+
+from search import IndexNotFound, SearchError
+from search.indexing.repair import repair
+from tests.faults import oracle, steps
+from tests.faults.defects import defect
+from tests.faults.kill import SCENARIOS, Scenario, scenario
 from tests.faults.readers import against_a_writer
 
 SEED = 4
@@ -17,3 +27,61 @@ def test_readers_against_a_writer(place: Path) -> None:
 def test_a_broken_build_is_noticed(place: Path) -> None:
     outcome = against_a_writer(place, seed=SEED, readers=2, seconds=4, name="reader_without_snapshot")
     assert any("two states" in failure or "reader:" in failure for failure in outcome.failures)
+
+
+@pytest.mark.parametrize("name", [*SCENARIOS, "repair"])
+def test_a_query_between_any_two_steps_is_answered_by_words_too(place: Path, name: str) -> None:
+    made = a_scenario(name, place)
+    asked = asked_at_every_step(made, repaired=name == "repair")
+    assert len(asked) > 10
+    refused = [answer for answer in asked if answer != "answered"]
+    assert set(refused) <= ({"nothing is there", "begun"} if name == "first run" else set()), refused
+    assert asked[-1] == "answered"
+
+
+def test_words_that_are_not_sealed_between_two_steps_are_noticed(place: Path) -> None:
+    with defect("words_unsealed_for_a_while"):
+        asked = asked_at_every_step(a_scenario("update", place), repaired=False)
+    assert any("the words of the index are damaged" in answer for answer in asked)
+
+
+def a_scenario(name: str, place: Path) -> Scenario:
+    """The folder and the index of a scenario; for a repair an index with a damaged row."""
+    made = scenario("update" if name == "repair" else name, place, SEED)
+    made.restore()
+    if name == "repair":
+        with closing(sqlite3.connect(made.index / "index.db")) as connection, connection:
+            connection.execute(
+                "UPDATE documents SET title = 'other' WHERE id = (SELECT min(id) FROM documents)"
+            )
+    return made
+
+
+def asked_at_every_step(made: Scenario, *, repaired: bool) -> list[str]:
+    """What a reader gets before and after each step of a run, or of a repair: an answer, or the reason for none."""
+    found: list[str] = []
+
+    def ask(number: int, moment: str, name: str, path: str) -> None:
+        counted.fault = steps.nothing  # what the reader does is no step
+        try:
+            reader = oracle.opened(made.index)
+            hits = reader.query(oracle.QUERIES[0], 3)
+            said = any("holds no passages" in note for note in reader.notes)
+            found.append("answered" if hits and not said else "begun" if said and not hits else "no hit")
+        except IndexNotFound:
+            found.append("nothing is there")
+        except SearchError as error:
+            damaged = repaired and "row in the table 'documents'" in str(error)
+            found.append("answered" if damaged else str(error))
+        finally:
+            counted.fault = ask
+
+    counted = steps.Steps(made.index, ask)
+    with counted.patched():
+        if repaired:
+            with mock.patch("search.indexing.repair.Encoder.of", lambda *_, **__: oracle.ENCODER):
+                repair(made.index)
+        else:
+            oracle.run(made.folder, made.index, rebuild=made.rebuild)
+    ask(0, "after", "", "")
+    return found

@@ -318,9 +318,7 @@ def test_no_control_code_of_an_index_reaches_the_terminal(index: Path, run: Run,
 
 
 @pytest.mark.skipif(os.name == "nt", reason="what is said to be typed there is no text of a POSIX shell")
-@pytest.mark.parametrize(
-    "text", ["/a$(touch x)", "/a`touch x`", "/a;touch x", '/a"b', "/a\nb", "/a|b c", "/it's"]
-)
+@pytest.mark.parametrize("text", ["/a$(touch x)", "/a`touch x`", "/a;touch x", '/a"b', "/a|b c", "/it's"])
 def test_a_command_that_a_message_tells_to_run_is_one_command(text: str) -> None:
     assert shlex.split(f"seewhy index {quoted(text)} --rebuild") == ["seewhy", "index", text, "--rebuild"]
     assert (
