@@ -240,10 +240,10 @@ def test_an_index_that_holds_nothing_yet_says_so(
     for mode in ("hybrid", "dense", "lexical"):
         code, out, err = run("query", "key", "--json", "-m", mode)
         assert (code, out) == (0, "[]\n")
-        assert (
-            err
-            == f"note: the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER --index {index}\n"
+        assert err.startswith(
+            "note: the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER"
         )
+        assert err.endswith(f" --index {index}\n")
     with writer_lock(index):
         code, out, err = run("query", "key", "--json")
         assert (code, out) == (0, "[]\n")
