@@ -90,12 +90,12 @@ def train(
         )
     base = Encoder(model or DEFAULT_MODEL, offline=offline, engine="torch", device="cpu")
     parts = _parts(Path(data).expanduser(), dev, dev_share, settings.seed)
-    chosen = loss_for(parts.train, loss, settings.batch_size)
+    chosen = loss_for(parts.train, loss)
     _ = base.engine  # refuses what is no encoder, before anything long is done
     return run(_job(parts, base, work, settings, chosen, dev_share), resume=resume, progress=progress)
 
 
-def loss_for(examples: Examples, asked: str | None = None, batch_size: int = 2) -> Loss:
+def loss_for(examples: Examples, asked: str | None = None) -> Loss:
     """The loss that was asked for, or the one that suits the shape: "multiple-negatives", of graded rows "cosine".
 
     Of the two for scores, "cosine" did better on pairs held out of the STS benchmark's training data, from
@@ -103,7 +103,7 @@ def loss_for(examples: Examples, asked: str | None = None, batch_size: int = 2) 
     mean nothing.
 
     Raises:
-        InputError: no such loss, or one that cannot be computed of these examples.
+        InputError: no such loss, or one for examples of another shape.
     """
     graded = examples.shape == "graded"
     name = asked or ("cosine" if graded else "multiple-negatives")
@@ -114,17 +114,6 @@ def loss_for(examples: Examples, asked: str | None = None, batch_size: int = 2) 
         fitting = ", ".join(other.name for other in LOSSES.values() if other.graded == graded)
         raise InputError(
             f"the loss '{name}' does not fit {examples.shape} examples. Choose one of: {fitting}."
-        )
-    if examples.shape != "pairs":
-        return loss
-    if batch_size < 2:
-        raise InputError(
-            f"the loss '{name}' compares the passages of a batch, and batch_size is 1. Take 2 or more."
-        )
-    if len(examples) > 1 and len(examples.texts(1)) < 2:
-        raise InputError(
-            f"the loss '{name}' compares the passages of a batch, and all examples have the same one. "
-            "Give other passages, or negatives."
         )
     return loss
 

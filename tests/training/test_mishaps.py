@@ -129,20 +129,6 @@ def test_answers_that_repeat_are_spread_and_a_stopped_run_goes_on(tiny_model: Pa
 
 
 @trainable
-@pytest.mark.parametrize(
-    ("passages", "batch", "message"),
-    [(6, 1, "batch_size is 1"), (1, 8, "all examples have the same one")],
-)
-def test_nothing_to_compare_in_a_batch(
-    passages: int, batch: int, message: str, tiny_model: Path, tmp_path: Path
-) -> None:
-    data = _questions(tmp_path / "a.jsonl", 12, passages)
-    with pytest.raises(InputError, match=message):
-        train(data, tmp_path / "out", model=str(tiny_model), batch_size=batch)
-    assert not (tmp_path / ".out.training").exists()
-
-
-@trainable
 def test_a_loss_that_does_not_fit(tiny_model: Path, tmp_path: Path) -> None:
     data = write_pairs(tmp_path / "a.csv")
     with pytest.raises(InputError, match="does not fit pairs"):
