@@ -72,7 +72,7 @@ def main() -> None:
         above = 100 * (one.accuracy.mean - one.majority_accuracy)
         print(
             f"| {one.pooling} | {interval(one.accuracy)} | {above:+.1f} points | {interval(one.macro_f1)} | "
-            f"{one.calibration.error:.4f} |"
+            f"{one.calibration_error:.4f} |"
         )
     print()
     for note in dict.fromkeys(note for training in found for note in training.notes):

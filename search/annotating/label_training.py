@@ -21,14 +21,13 @@ from search.annotating.labelled_examples import (
     Gathered,
     HeldOut,
     accuracy,
-    calibration,
+    calibration_error,
     check_classes,
     class_figures,
     embedded,
     gathered,
     macro_f1,
 )
-from search.bert.checkpoint import softmax
 from search.bert.labelling import LinearHead
 from search.encoding import Encoder, Fingerprint
 from search.encoding.models import DEFAULT_MODEL
@@ -157,60 +156,46 @@ def _judged(
     way: _Way,
     progress: Callable[[Progress], None] | None,
 ) -> HeldOut:
-    """What heads say of each example that were trained without it."""
+    """What a head says of each example that it was not trained on."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.model_selection import cross_val_predict
+
     x, truth, groups = vectors.astype(np.float64), found.truth, found.groups
-    probabilities = np.zeros((way.repeats, len(x), len(found.classes)))
-    fits, total = [], way.folds * way.repeats
-    with _threads(x):
-        for number, (train, test) in enumerate(_folds(truth, groups, way)):
-            weights, intercepts, iterations = fitted(x[train], truth[train], way.c)
-            probabilities[number // way.folds, test] = softmax(x[test] @ weights.T + intercepts)
-            fits.append(iterations)
+    probabilities = []
+    with _threads(x), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ConvergenceWarning)
+        for repeat in range(way.repeats):
+            folds = _folds(truth, groups, way.folds, way.seed + repeat)
+            said = cross_val_predict(_regression(way.c), x, truth, cv=folds, method="predict_proba")
+            probabilities.append(said)
             if progress:
-                progress(Progress("fitting", number + 1, total, passages=len(x)))
-    return HeldOut(truth, groups, probabilities, tuple(fits))
+                progress(Progress("fitting", repeat + 1, way.repeats, passages=len(x)))
+    stopped = sum(issubclass(warning.category, ConvergenceWarning) for warning in warned)
+    return HeldOut(truth, groups, np.stack(probabilities), stopped)
 
 
 def _folds(
-    truth: NDArray[np.int64], groups: NDArray[np.int64], way: _Way
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Training and test rows of every fold of every repeat; each class has its share in each fold."""
+    truth: NDArray[np.int64], groups: NDArray[np.int64], folds: int, seed: int
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Places to train on and to judge, fold by fold. What is of one group stays together."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     apart = len(np.unique(groups)) == len(groups)
-    for repeat in range(way.repeats):
-        kind = StratifiedKFold if apart else StratifiedGroupKFold
-        division = kind(way.folds, shuffle=True, random_state=way.seed + repeat)
-        for train, test in division.split(np.zeros(len(truth)), truth, None if apart else groups):
-            if len(np.unique(truth[train])) < len(np.unique(truth)):
-                raise InputError(
-                    "a label stands in so few documents that a fold holds all of them. Use fewer --folds, or "
-                    "label more documents with it."
-                )
-            yield train, test
+    kind = StratifiedKFold if apart else StratifiedGroupKFold
+    division = kind(folds, shuffle=True, random_state=seed)
+    found = list(division.split(np.zeros(len(truth)), truth, None if apart else groups))
+    if any(len(np.unique(truth[train])) < len(np.unique(truth)) for train, _ in found):
+        raise InputError(
+            "a label stands in so few documents that a fold holds all of them. Use fewer --folds, or "
+            "label more documents with it."
+        )
+    return found
 
 
-def fitted(
-    x: NDArray[np.float64], truth: NDArray[np.int64], c: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Weights (c, d), intercepts (c,) and the iterations of one fit.
-
-    For two classes scikit-learn has one row, whose sigmoid is the second's probability. It is split in two halves of
-    opposite sign, whose softmax is the same.
-    """
-    from sklearn.exceptions import ConvergenceWarning
+def _regression(c: float) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is counted and said
-        found = LogisticRegression(C=c, max_iter=_MOST_ITERATIONS).fit(x, truth)
-    weights, intercepts = np.asarray(found.coef_), np.asarray(found.intercept_)
-    if len(weights) == 1:
-        weights, intercepts = (
-            np.vstack([-weights, weights]) / 2,
-            np.concatenate([-intercepts, intercepts]) / 2,
-        )
-    return weights, intercepts, int(np.max(found.n_iter_))
+    return LogisticRegression(C=c, max_iter=_MOST_ITERATIONS)
 
 
 def _threads(x: NDArray[np.float64]) -> AbstractContextManager[Any]:
@@ -238,9 +223,8 @@ def _report(found: Gathered, encoder: Encoder, judged: HeldOut, way: _Way) -> La
         majority_accuracy=float(many.max() / many.sum()),
         by_class=class_figures(confusion, found.classes),
         confusion=confusion,
-        calibration=calibration(judged.probabilities.max(axis=2).ravel(), right.ravel()),
-        iterations=max(judged.fits),
-        unconverged=sum(iterations >= _MOST_ITERATIONS for iterations in judged.fits),
+        calibration_error=calibration_error(judged.probabilities.max(axis=2).ravel(), right.ravel()),
+        unconverged=judged.unconverged,
     )
 
 
@@ -265,15 +249,19 @@ def _notes(found: Gathered, vectors: Embedded, report: LabelReport) -> Iterator[
 def _kept(
     found: Gathered, vectors: NDArray[np.float32], encoder: Encoder, training: LabelTraining
 ) -> LinearHead:
-    """The head that is kept, of all examples."""
+    """The head, trained on all examples. Of two classes each gets half, so that softmax gives the same."""
     report = training.report
     x = vectors.astype(np.float64)
-    with _threads(x):
-        weights, intercepts, iterations = fitted(x, found.truth, report.c)
+    with _threads(x), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it did not converge, which is noted
+        fitted = _regression(report.c).fit(x, found.truth)
+    weights, intercepts = np.asarray(fitted.coef_), np.asarray(fitted.intercept_)
+    if len(weights) == 1:
+        weights = np.vstack([-weights, weights]) / 2
+        intercepts = np.concatenate([-intercepts, intercepts]) / 2
     trained = {
         "source": training.source,
-        "iterations": iterations,
-        "converged": iterations < _MOST_ITERATIONS,
+        "converged": int(np.max(fitted.n_iter_)) < _MOST_ITERATIONS,
         "cross_validation": {**asdict(report), "confusion": report.confusion.tolist()},
         "notes": list(training.notes),
     }

@@ -20,7 +20,7 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.tokenizer import with_context
 from search.errors import InputError, TextTooLong
-from search.records.predictions import Calibration, CalibrationBin, ClassFigures, Example
+from search.records.predictions import ClassFigures, Example
 from search.records.reports import Progress
 from search.store.checksums import content_key
 from search.store.sqlite import SQLiteStore
@@ -239,9 +239,6 @@ def embedded(
     return Embedded(vectors, len(items) - len(missing), len(missing), cut)
 
 
-_BINS = 10
-
-
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """What heads said of examples that they had not seen.
@@ -250,13 +247,13 @@ class HeldOut:
         truth: (n,) numbers of the true classes.
         groups: (n,) numbers of the groups that the examples belong to, from 0.
         probabilities: (repeats, n, c).
-        fits: iterations that each fit took.
+        unconverged: fits that stopped at the limit of iterations.
     """
 
     truth: NDArray[np.int64]
     groups: NDArray[np.int64]
     probabilities: NDArray[np.float64]
-    fits: tuple[int, ...]
+    unconverged: int
 
     @property
     def classes(self) -> int:
@@ -314,20 +311,15 @@ def class_figures(confusion: NDArray[np.float64], classes: Sequence[str]) -> tup
     return tuple(ClassFigures(*row) for row in zip(classes, *shares, support, strict=True))
 
 
-def calibration(confidences: NDArray[np.float64], right: NDArray[np.bool_], bins: int = _BINS) -> Calibration:
-    """Reliability by bins of equal width, and the expected calibration error (Guo et al. 2017, equation 5).
+def calibration_error(confidences: NDArray[np.float64], right: NDArray[np.bool_], bins: int = 10) -> float:
+    """The expected calibration error (Guo et al. 2017, equation 5), in [0, 1].
+
+    It is the mean of |accuracy - confidence| over predictions, by bins of equal width; the last one holds 1, too.
 
     Args:
-        confidences: (n,) the probability of the class that was predicted, in [0, 1].
-        right: (n,) whether it is the true one.
+        confidences: (n,) the probability of what was said.
+        right: (n,) whether it was right.
     """
     number = np.minimum((confidences * bins).astype(np.int64), bins - 1)
-    found, error = [], 0.0
-    for i in range(bins):
-        mine = number == i
-        if not mine.any():
-            continue
-        said, was = float(confidences[mine].mean()), float(right[mine].mean())
-        found.append(CalibrationBin(i / bins, (i + 1) / bins, int(mine.sum()), said, was))
-        error += float(mine.mean()) * abs(was - said)
-    return Calibration(tuple(found), error)
+    gaps = np.bincount(number, weights=right - confidences)
+    return float(np.abs(gaps).sum() / len(number))

@@ -200,37 +200,6 @@ class ClassFigures:
     support: int
 
 
-@dataclass(frozen=True)
-class CalibrationBin:
-    """Predictions whose probability lies in [low, high) (the last bin holds 1, too).
-
-    Attributes:
-        count: how many predictions.
-        confidence: mean of their probabilities.
-        accuracy: share of them that are right.
-    """
-
-    low: float
-    high: float
-    count: int
-    confidence: float
-    accuracy: float
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Whether what is said with 80 % is right in 80 % of the cases (Guo et al. 2017, "On Calibration of Modern Neural
-    Networks").
-
-    Attributes:
-        bins: those that hold predictions, low ones first.
-        error: the expected calibration error, in [0, 1]: mean of |accuracy - confidence| over predictions, by bins.
-    """
-
-    bins: tuple[CalibrationBin, ...]
-    error: float
-
-
 @dataclass(frozen=True, eq=False)
 class LabelReport:
     """How good a linear head is on examples that it was not trained on.
@@ -245,8 +214,8 @@ class LabelReport:
         majority: the most frequent class; `majority_accuracy` is what always saying it reaches.
         by_class: in the order of `classes`.
         confusion: (c, c) examples by true class (rows) and predicted class (columns), means over the repeats.
-        calibration: of the predictions on examples that were not trained on.
-        iterations: most that a fit took; `unconverged` fits stopped at the limit instead.
+        calibration_error: how far what is said with 80 %, say, is from being right in 80 % of the cases, in [0, 1].
+        unconverged: fits that stopped at the limit of iterations.
     """
 
     model: str
@@ -265,8 +234,7 @@ class LabelReport:
     majority_accuracy: float
     by_class: tuple[ClassFigures, ...]
     confusion: NDArray[np.float64]
-    calibration: Calibration
-    iterations: int
+    calibration_error: float
     unconverged: int
 
 

@@ -11,7 +11,7 @@ from search.records.evaluations import TrainingReport
 from search.records.predictions import LabelReport, LabelTraining
 from search.render.evaluation import interval
 from search.render.format import duration, escape, one_line, shown_path
-from search.render.terminal import Canvas, bar, grid, number
+from search.render.terminal import Canvas, grid, number
 
 _SETTINGS = ("epochs", "batch_size", "lr", "warmup", "seed")
 _LEFT_OUT = ("duplicates", "also_held_out", "cut")
@@ -84,7 +84,7 @@ def steps_line(done: TrainingReport) -> str:
 
 
 def label_training(trained: LabelTraining, *, width: int = 80, colour: bool = False) -> str:
-    """The figures; classes, confusion and calibration."""
+    """The figures; classes and confusion."""
     canvas = Canvas(width, colour)
     report = trained.report
     canvas.line(one_line(trained.name), style="bold")
@@ -95,7 +95,6 @@ def label_training(trained: LabelTraining, *, width: int = 80, colour: bool = Fa
     canvas.title("By class")
     _draw_classes(canvas, report)
     _draw_confusion(canvas, report)
-    _draw_calibration(canvas, report)
     if trained.notes:
         canvas.gap()
     canvas.notes(trained.notes)
@@ -130,7 +129,7 @@ def _draw_figures(canvas: Canvas, report: LabelReport) -> None:
         ("accuracy", report.accuracy.mean, interval(report.accuracy)),
         ("macro F1", report.macro_f1.mean, interval(report.macro_f1)),
         ("majority class", report.majority_accuracy, always),
-        ("calibration error", report.calibration.error, ""),
+        ("calibration error", report.calibration_error, ""),
     ):
         table.add_row(name, Text(f"{figure:.4f}", style="bold"), Text(rest, style="dim"))
     canvas.table(table)
@@ -159,20 +158,3 @@ def _draw_confusion(canvas: Canvas, report: LabelReport) -> None:
 def _count(value: float) -> str:
     """Of examples; with a decimal where it is a mean that is no whole number."""
     return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else f"{value:,.1f}"
-
-
-def _draw_calibration(canvas: Canvas, report: LabelReport) -> None:
-    error = f"the error is {report.calibration.error:.4f}"
-    canvas.title(f"Calibration: what was said with what probability, and was right; {error}")
-    table = grid(*map(number, ("probability", "mean", "right", "share")), Column(no_wrap=True), header="dim")
-    bins = report.calibration.bins
-    total = sum(predictions.count for predictions in bins)
-    for predictions in bins:
-        table.add_row(
-            f"{predictions.low:.1f} to {predictions.high:.1f}",
-            f"{predictions.confidence:.3f}",
-            f"{predictions.accuracy:.3f}",
-            f"{predictions.count / total:.1%}",
-            bar(predictions.accuracy),
-        )
-    canvas.table(table)
