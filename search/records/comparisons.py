@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from search.records.explanations import Partner, Share
@@ -216,12 +217,7 @@ class Similarities:
         """
         import numpy as np
 
-        places = np.argsort(-self.cosines, axis=None, kind="stable")
-        rows, columns = np.unravel_index(places, self.cosines.shape)
-        found: list[tuple[int, int]] = []
-        for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
-            if len(found) == count:
-                break
-            if not self.itself or i < j:
-                found.append((i, j))
-        return found
+        order = np.argsort(-self.cosines, axis=None, kind="stable")
+        rows, columns = np.unravel_index(order, self.cosines.shape)
+        pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+        return list(islice(((i, j) for i, j in pairs if not self.itself or i < j), count))

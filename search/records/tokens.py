@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -116,29 +117,18 @@ class WordMatrices:
 
 
 def merged(tokens: tuple[Token, ...], sources: Mapping[str, str]) -> tuple[Word, ...]:
-    """Neighbouring tokens of the same word, merged."""
+    """Words of tokens: a part without its source (the prompt) takes the text of its tokens."""
     found: list[Word] = []
-    first = 0
-    for i in range(1, len(tokens) + 1):
-        last = tokens[i - 1]
-        if (
-            i < len(tokens)
-            and not last.special
-            and tokens[i].part == last.part
-            and tokens[i].word == last.word
-        ):
-            continue
-        start, end = tokens[first].start, last.end
-        if last.special:
-            text, kind = last.text, "special"
-        else:
-            source = sources.get(last.part)
-            text = source[start:end] if source is not None else "".join(t.text for t in tokens[first:i])
-            kind = last.part
+    apart = groupby(enumerate(tokens), lambda at: at[0] if at[1].special else (at[1].part, at[1].word))
+    for _, group in apart:
+        numbers, inside = zip(*group, strict=True)
+        first, start, end = inside[0], inside[0].start, inside[-1].end
+        source = None if first.special else sources.get(first.part)
+        text = "".join(token.text for token in inside) if source is None else source[start:end]
+        kind = "special" if first.special else first.part
         if kind == "text":
             kind = "word" if any(character.isalnum() for character in text) else "punctuation"
-        found.append(Word(text, start, end, kind, (first, i)))  # type: ignore[arg-type]
-        first = i
+        found.append(Word(text, start, end, kind, (numbers[0], numbers[-1] + 1)))  # type: ignore[arg-type]
     return tuple(found)
 
 

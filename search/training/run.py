@@ -183,10 +183,10 @@ def run(job: Job, *, resume: bool, progress: Callable[[Progress], None] | None =
         ModelError: the model cannot be trained, or went astray.
     """
     from search.encoding.loading import load_encoder
-    from search.training.trainer import fit, save_model, seeded, silent
+    from search.training.trainer import fit, save_model, silent
 
     with job.work.held(job.plan, resume) as checkpoint:
-        with silent(), seeded(job.settings.seed):
+        with silent():
             model = load_encoder(job.base.files).to(job.settings.on)
             before = job.measure.figures(model)
             first = job.chooser.score(model)

@@ -7,7 +7,6 @@ are the trainer's. It imports PyTorch, so it is imported when a training begins.
 from __future__ import annotations
 
 import math
-import random
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy as np
-import torch
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainer,
@@ -183,21 +180,3 @@ def silent() -> Iterator[None]:
     finally:
         if bars:
             datasets.enable_progress_bars()
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Everything random starts from the seed, and afterwards goes on as if nothing had been.
-
-    The trainer has the seed, too; but weights that a model's file lacks, of its pooler say, are drawn before.
-    """
-    before = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng():
-        random.seed(seed)
-        np.random.seed(seed)
-        torch.manual_seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(before[0])
-            np.random.set_state(before[1])

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.records.inspections import EVERY_HEAD, Attention, View
+from search.render.format import one_line
 from search.render.heatmap import CAVEATS, labels, rows_line
 from search.render.picture.canvas import (
     FAINT,
     GRID,
     INK,
     Canvas,
-    Lettering,
     colours,
     fitted,
     shortened,
@@ -37,21 +37,16 @@ def attention(attention: Attention, view: View = EVERY_HEAD) -> bytes:
 
 
 def _one(attention: Attention, weights: Matrix, name: str) -> bytes:
-    lettering = Lettering([*labels(attention), *attention.texts])
     n = len(weights)
     cell = min(0.5 if n <= 14 else 0.26, _MOST_INCHES / n)
-    shown = (
-        [shortened(lettering.drawable(label)) for label in labels(attention)]
-        if cell >= _LABELLED_FROM
-        else []
-    )
+    shown = [shortened(label) for label in labels(attention)] if cell >= _LABELLED_FROM else []
     size = 10.0 if cell > 0.4 else _SIZE
     left = max((text_width(label, size) for label in shown), default=0) + 0.15
     end = float(weights.max())
     width = max(_MARGIN + left + n * cell + _MARGIN, 6.5)
-    notes = _notes(attention, lettering, width, "The deepest colour is the largest weight. ")
+    notes = _notes(attention, width, "The deepest colour is the largest weight. ")
     top = _MARGIN + 0.6
-    canvas = Canvas(width, top + n * cell + left + 0.55, lettering, notes, _MARGIN)
+    canvas = Canvas(width, top + n * cell + left + 0.55, notes, _MARGIN)
     _head(canvas, attention, name)
     tones = [FAINT if token.special else INK for token in attention.tokens] if shown else []
     block = Block(_MARGIN + left, top, cell, shown, shown, size)
@@ -61,7 +56,6 @@ def _one(attention: Attention, weights: Matrix, name: str) -> bytes:
 
 
 def _all(attention: Attention) -> bytes:
-    lettering = Lettering([*labels(attention), *attention.texts])
     n = len(attention.tokens)
     gap, left = 0.12, 0.75
     side = min(
@@ -70,10 +64,10 @@ def _all(attention: Attention) -> bytes:
     width = max(_MARGIN + left + attention.heads * (side + gap) + _MARGIN, 6.5)
     order = " · ".join(f"{i} {label}" for i, label in enumerate(labels(attention)))
     more = f"Rows and columns in the order of the tokens: {order}. The colour grows with the square root of a weight. "
-    notes = _notes(attention, lettering, width, more)
+    notes = _notes(attention, width, more)
     top = _MARGIN + 0.85
     height = top + attention.layers * (side + gap)
-    canvas = Canvas(width, height + 0.55, lettering, notes, _MARGIN)
+    canvas = Canvas(width, height + 0.55, notes, _MARGIN)
     name = EVERY_HEAD.title(attention)
     _head(canvas, attention, name)
     for head in range(attention.heads):
@@ -99,10 +93,10 @@ def _all(attention: Attention) -> bytes:
 
 def _head(canvas: Canvas, attention: Attention, name: str) -> None:
     canvas.write(_MARGIN, _MARGIN - 0.1, name, 12, weight="bold")
-    texts = canvas.lettering.drawable("  |  ".join(attention.texts))
+    texts = one_line("  |  ".join(attention.texts))
     canvas.write(_MARGIN, _MARGIN + 0.17, fitted(texts, canvas.width - 2 * _MARGIN, 10), 10, color=FAINT)
 
 
-def _notes(attention: Attention, lettering: Lettering, width: float, more: str) -> list[str]:
-    said = [f"{rows_line(attention)} {more}{lettering.note}", *CAVEATS]
+def _notes(attention: Attention, width: float, more: str) -> list[str]:
+    said = [f"{rows_line(attention)} {more}", *CAVEATS]
     return [line for note in said for line in wrapped(note, width - 2 * _MARGIN)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,7 +30,6 @@ _SCALES: dict[Scale, Any] = {
         (0.0, "#ffffff"), (0.5, "#ffffff"), (0.65, "#b9dcc6"), (0.82, "#4c9f72"), (1.0, "#0c4a2c"),
     ),
 }  # fmt: skip
-BOX = "\u25a1"  # stands for a character that no font at hand has
 
 _DPI = 160
 _UNITS = 100  # points, to measure letters at
@@ -45,38 +45,13 @@ _OTHERS = """
 """
 
 
-class Lettering:
-    """Fonts for a set of texts: the own one, and others of this machine for characters that it lacks.
+@lru_cache(maxsize=1)
+def families() -> list[str]:
+    """Names of fonts, in the order in which matplotlib looks in them: its own, and what this machine has of others."""
+    from matplotlib.font_manager import fontManager
 
-    Attributes:
-        families: names to hand to matplotlib, which looks in them in this order.
-        missing: characters that none of them has, which are drawn as boxes.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        wanted = {character for text in texts for character in one_line(text) if not character.isspace()}
-        self.families = [_OWN_FONT]
-        left = {character for character in wanted if ord(character) not in _characters(_OWN_FONT)}
-        for name in (part.strip() for part in _OTHERS.split(";")) if left else ():
-            has = {character for character in left if ord(character) in _characters(name)}
-            if has:
-                self.families.append(name)
-                left -= has
-        self.missing = "".join(sorted(left))
-        self._boxes = dict.fromkeys(map(ord, left), BOX)
-
-    def drawable(self, text: str) -> str:
-        """`text` on one line, with boxes for what no font has."""
-        return one_line(text).translate(self._boxes)
-
-    @property
-    def note(self) -> str:
-        """What the boxes stand for; empty when there are none."""
-        if not self.missing:
-            return ""
-        named = ", ".join(f"U+{ord(character):04X}" for character in self.missing[:6])
-        more = ", ..." if len(self.missing) > 6 else ""
-        return f"{BOX} stands for characters that no font on this machine has ({named}{more})."
+    here = {font.name for font in fontManager.ttflist}
+    return [_OWN_FONT, *(name for name in map(str.strip, _OTHERS.split(";")) if name in here)]
 
 
 class Canvas:
@@ -86,13 +61,11 @@ class Canvas:
         height: without the notes, which are lines below the picture, and the margin below them.
     """
 
-    def __init__(
-        self, width: float, height: float, lettering: Lettering, notes: Sequence[str], margin: float
-    ) -> None:
+    def __init__(self, width: float, height: float, notes: Sequence[str], margin: float) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        self.width, self.height, self.lettering = width, height + 0.2 * len(notes) + margin, lettering
+        self.width, self.height = width, height + 0.2 * len(notes) + margin
         self.figure: Figure = Figure(figsize=(width, self.height), dpi=_DPI, facecolor="white")
         self._agg = FigureCanvasAgg(self.figure)
         for i, line in enumerate(notes):
@@ -111,17 +84,19 @@ class Canvas:
         self.figure.text(
             x / self.width,
             1 - y / self.height,
-            self.lettering.drawable(text),
+            one_line(text),
             **{"va": "top", "ha": "left", "color": INK, **style},
             fontsize=size,
-            family=self.lettering.families,
+            family=families(),
             parse_math=False,
         )
 
     def png(self, title: str) -> bytes:
         """The file, with a title for programs that show one."""
         file = io.BytesIO()
-        self.figure.savefig(file, format="png", metadata={"Title": self.lettering.drawable(title)})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of characters that no font has, which are drawn as boxes
+            self.figure.savefig(file, format="png", metadata={"Title": one_line(title)})
         return file.getvalue()
 
 
@@ -186,7 +161,7 @@ def _em(character: str, bold: bool = False) -> float:
 
     if unicodedata.combining(character):
         return 0.0
-    if ord(character) not in _characters(_OWN_FONT):
+    if ord(character) not in _characters():
         return 1.0 if unicodedata.east_asian_width(character) in "WF" else 0.65
     return float(_own_font(bold).load_char(ord(character)).linearHoriAdvance) / 65536 / _UNITS
 
@@ -201,12 +176,7 @@ def _own_font(bold: bool) -> FT2Font:
     return font
 
 
-@lru_cache(maxsize=64)
-def _characters(family: str) -> frozenset[int]:
-    """The characters that a font of this machine has; none if it is not there."""
-    from matplotlib.font_manager import FontProperties, fontManager
-    from matplotlib.ft2font import FT2Font
-
-    if family not in {font.name for font in fontManager.ttflist}:
-        return frozenset()
-    return frozenset(FT2Font(fontManager.findfont(FontProperties(family=[family]))).get_charmap())
+@lru_cache(maxsize=1)
+def _characters() -> frozenset[int]:
+    """Code points that matplotlib's own font has."""
+    return frozenset(_own_font(bold=False).get_charmap())

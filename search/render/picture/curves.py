@@ -15,7 +15,7 @@ from search.render.picture.canvas import (
     MINUS,
     PLUS,
     Canvas,
-    Lettering,
+    families,
     shortened,
     text_width,
     wrapped,
@@ -35,15 +35,14 @@ def contexts(cosines: ContextualCosines) -> bytes:
     """Cosines by layer, as the bytes of a PNG; a line is told by its mark and its last cosine, too."""
     names, columns = compared(cosines)
     texts = [f"{letters(i)}: {text}" for i, text in enumerate(cosines.texts)]
-    lettering = Lettering([*texts, *names])
-    shown = [shortened(lettering.drawable(name), 28) for name in names]
+    shown = [shortened(name, 28) for name in names]
     right = max(text_width(name, 9) for name in shown) + 1.1
     width = _MARGIN + 0.45 + _WIDTH + right + _MARGIN
     heads = [line for text in texts for line in wrapped(text, width - 2 * _MARGIN, 10)]
-    notes = wrapped(f"{what_was_compared(cosines)} {lettering.note}", width - 2 * _MARGIN)
+    notes = wrapped(what_was_compared(cosines), width - 2 * _MARGIN)
     top = _MARGIN + 0.3 + 0.22 * len(heads) + 0.15
     tall = max(_HEIGHT, 0.22 * len(names))
-    canvas = Canvas(width, top + tall + 0.6, lettering, notes, _MARGIN)
+    canvas = Canvas(width, top + tall + 0.6, notes, _MARGIN)
     title = f"'{cosines.word}' in {len(texts)} contexts, by layer"
     canvas.write(_MARGIN, _MARGIN - 0.1, title, 12, weight="bold")
     for i, line in enumerate(heads):
@@ -55,7 +54,7 @@ def contexts(cosines: ContextualCosines) -> bytes:
             column, marker=_MARKS[number % len(_MARKS)], color=_TONES[number % len(_TONES)], markersize=4,
             linewidth=1.6, clip_on=False, label=f"{column[-1]:.2f}  {name}",
         )  # fmt: skip
-    style = {"family": lettering.families, "size": 9}
+    style = {"family": families(), "size": 9}
     legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.01), frameon=False, prop=style)
     for text in legend.get_texts():
         text.set_parse_math(False)
@@ -70,12 +69,11 @@ def training(done: TrainingReport) -> bytes:
         f"{figures_line(done)}. Difference {gap.mean:+.4f}, 95 % interval {gap.low:+.4f} to {gap.high:+.4f}. "
         f"Steps: {steps_line(done)}."
     )
-    lettering = Lettering([head, under])
     margin = _TRAINING_MARGIN
     width = 2 * margin + 2 * (_LEFT + _PANEL) + _GAP
-    notes = wrapped(f"{under} {lettering.note}", width - 2 * margin)
+    notes = wrapped(under, width - 2 * margin)
     top = margin + 0.65
-    canvas = Canvas(width, top + _PANEL_HEIGHT + 0.6, lettering, notes, margin)
+    canvas = Canvas(width, top + _PANEL_HEIGHT + 0.6, notes, margin)
     canvas.write(margin, margin - 0.1, head, 12, weight="bold")
     _draw_curve(canvas, margin + _LEFT, top, done.losses, MINUS, "training loss")
     name = f"{done.primary}, {chosen_by(done)} (dashed: before)"

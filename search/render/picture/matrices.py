@@ -21,7 +21,6 @@ from search.render.picture.canvas import (
     MINUS,
     PLUS,
     Canvas,
-    Lettering,
     Scale,
     colours,
     fitted,
@@ -140,24 +139,20 @@ def sentences(similarities: Similarities) -> bytes:
     sentences, they are listed below under letters.
     """
     n, m = similarities.cosines.shape
-    lettering = Lettering([*similarities.rows, *similarities.columns])
     names = [str(j + 1) if similarities.itself else letters(j) for j in range(m)]
     cell = max(min(0.45 if max(n, m) <= 25 else 0.22, _MOST_SQUARE_INCHES / max(n, m)), 0.02)
     labelled = cell >= 0.14
-    labels = [
-        f"{shortened(lettering.drawable(text), _LONGEST)}  {i + 1}"
-        for i, text in enumerate(similarities.rows)
-    ]
+    labels = [f"{shortened(one_line(text), _LONGEST)}  {i + 1}" for i, text in enumerate(similarities.rows)]
     left = max(text_width(label, _SIZE) for label in labels) * 0.93 + 0.15 if labelled else 0.15
     columns = [] if similarities.itself else zip(names, similarities.columns, strict=True)
     legend = [f"{name}: {text}" for name, text in columns]
     width = max(_MARGIN + left + max(m * cell, NARROWEST_SCALE) + _MARGIN, 6.5)
     legend = [line for entry in legend for line in wrapped(entry, width - 2 * _MARGIN, _SIZE)]
-    note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling. {lettering.note}"
+    note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling."
     notes = wrapped(note, width - 2 * _MARGIN)
     top = _MARGIN + 0.55
     height = top + n * cell + 0.75
-    canvas = Canvas(width, height + 0.2 * len(legend), lettering, notes, _MARGIN)
+    canvas = Canvas(width, height + 0.2 * len(legend), notes, _MARGIN)
     canvas.write(_MARGIN, _MARGIN - 0.1, f"{n} x {m} sentences", 12, weight="bold")
     x = _MARGIN + left
     block = Block(x, top, cell, labels if labelled else [], [], _SIZE)
@@ -195,9 +190,8 @@ def explanation(
     """
     shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
     rows, columns = shown.units.query, shown.units.passage
-    lettering = Lettering([why.query, *(unit.label for unit in rows + columns), *(_head(why, hit))])
-    row_labels = [shortened(lettering.drawable(unit.label)) for unit in rows]
-    column_labels = [shortened(lettering.drawable(unit.label)) for unit in columns]
+    row_labels = [shortened(unit.label) for unit in rows]
+    column_labels = [shortened(unit.label) for unit in columns]
     cell = _cell_size(len(rows), len(columns))
     label_size = 10.0 if cell > 0.4 else _SMALL
     left = max(text_width(label, label_size) for label in row_labels) + 0.15
@@ -207,10 +201,10 @@ def explanation(
     first = _MARGIN + left
     second = first + matrix_width + _BARS + _GAP + left
     width = max(second + max(matrix_width, NARROWEST_SCALE) + _MARGIN, 8.5)
-    notes = _notes(why, shown, lettering, width - 2 * _MARGIN)
+    notes = _notes(why, shown, width - 2 * _MARGIN)
     head_height = 0.27 * len(_head(why, hit)) + 0.2
     top = _MARGIN + head_height + 0.4 + _BARS
-    canvas = Canvas(width, top + matrix_height + below + 0.75, lettering, notes, _MARGIN)
+    canvas = Canvas(width, top + matrix_height + below + 0.75, notes, _MARGIN)
 
     _draw_head(canvas, why, hit)
     largest = limit or largest_addend(shown.units)
@@ -246,11 +240,11 @@ def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
     for i, line in enumerate(_head(why, hit)):
         first = i == 0
         size, style = (12, {"weight": "bold"}) if first else (10, {"color": FAINT})
-        shown = fitted(canvas.lettering.drawable(line), canvas.width - 2 * _MARGIN, size, bold=first)
+        shown = fitted(line, canvas.width - 2 * _MARGIN, size, bold=first)
         canvas.write(_MARGIN, _MARGIN - 0.1 + 0.27 * i, shown, size, **style)
 
 
-def _notes(why: Explanation, shown: Part, lettering: Lettering, width: float) -> list[str]:
+def _notes(why: Explanation, shown: Part, width: float) -> list[str]:
     """What stands under the picture."""
     added = float(why.contributions.sum()) * why.weight
     terms = sum(term.contribution for term in why.terms)
@@ -264,7 +258,6 @@ def _notes(why: Explanation, shown: Part, lettering: Lettering, width: float) ->
         "Bars are sums of rows and columns; a hatched one is longer than it is drawn. "
         "Cells beyond an end of the scale have its colour. Cosines do not add up to anything.",
         left_out(shown),
-        lettering.note,
     ]
     return [line for note in notes for line in wrapped(note, width)]
 
