@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from search.encoding import Encoder
+from search.errors import InputError
 from search.ranking.fusion import Fusion
 from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
@@ -31,9 +32,9 @@ class Addends:
     """What a score is made of besides token pairs.
 
     Attributes:
-        recomputed: the score as the index gives it anew; None where it cannot.
+        recomputed: the score as the index gives it anew; None for a free text, or after a cross-encoder.
         late: (q, p) addends of late interaction, by tokens of query and passage.
-        embedding: of the passage, as it is stored; None where it is not.
+        embedding: of the passage, as it is stored; None for a free text.
     """
 
     terms: tuple[Term, ...] = ()
@@ -72,15 +73,20 @@ class AddendFinder:
         with self._store.reading() as snapshot:
             stored = [self._stored(snapshot, hit, fusions) if isinstance(hit, Hit) else None for hit in hits]
         return [
-            self._addends(hit, known, vectors) if isinstance(hit, Hit) else Addends()
+            self._addends(hit, known, vectors) if isinstance(hit, Hit) and known else Addends()
             for hit, known, vectors in zip(hits, stored, encoded, strict=True)
         ]
 
-    def _stored(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> _Stored | None:
-        """None when the hit's passage has left the index since."""
-        passage = snapshot.stored([hit.passage_id]).get(hit.passage_id)
-        if passage is None or (passage.text, passage.context) != (hit.text, hit.context):
-            return None
+    def _stored(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> _Stored:
+        """
+        Raises:
+            InputError: the hit's passage has left the index since, or the hit is of another one.
+        """
+        passage = snapshot.passage(hit.passage_id)
+        if (passage.text, passage.context) != (hit.text, hit.context):
+            raise InputError(
+                f"p{hit.passage_id} is another passage in this index. Explain a hit of a query to it."
+            )
         assert self._query.embedding is not None
         ranking = Ranking.of_hit(hit)
         if ranking not in fusions:
@@ -94,13 +100,11 @@ class AddendFinder:
         late = self._late if ranking.rerank == "late" else None
         return _Stored(passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None)
 
-    def _addends(self, hit: Hit, stored: _Stored | None, encoded: TokenVectors) -> Addends:
-        embedding = stored.embedding if stored else None
+    def _addends(self, hit: Hit, stored: _Stored, encoded: TokenVectors) -> Addends:
+        embedding = stored.embedding
         if hit.rerank not in ("", "late"):  # a cross-encoder is not asked again
             name = f"{hit.rerank}, reading both texts at once"
             return Addends((Term(name, hit.reranked or 0.0, kind="model"),), embedding=embedding)
-        if stored is None:
-            return Addends(_in_one_piece(hit))
         if hit.rerank == "":
             return Addends(stored.terms, stored.score, embedding=embedding)
         assert self._late is not None  # a query of several parts is not reranked
@@ -112,16 +116,6 @@ class AddendFinder:
             cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
         score = share * stored.score + LATE_SHARE * matched.value
         return Addends(_scaled(stored.terms, share), score, cells, embedding)
-
-
-def _in_one_piece(hit: Hit) -> tuple[Term, ...]:
-    """The words, and what late interaction said, of a passage that has left the index: no more can be told."""
-    added = (1 - hit.weight) * (hit.lexical or 0.0)
-    terms: tuple[Term, ...] = (Term("all words together", added),) if added else ()
-    if hit.rerank == "late":
-        again = Term("late interaction", LATE_SHARE * (hit.reranked or 0.0), kind="model")
-        terms = (*_scaled(terms, 1 - LATE_SHARE), again)
-    return terms
 
 
 def _scaled(terms: Sequence[Term], share: float) -> tuple[Term, ...]:

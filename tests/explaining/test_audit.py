@@ -145,11 +145,12 @@ def test_a_hit_whose_passage_has_left_the_index(index: search.Index, notes: Path
     hit = next(hit for hit in index.query(QUERY) if hit.document == "deep/time.txt")
     (notes / "deep" / "time.txt").write_text("Something else by now.\n", encoding="utf-8")
     index.update()
-    why = index.explain(QUERY, hit)
-    assert why.audit.recomputed is None
-    assert abs(why.residual) < 1e-6
-    with pytest.raises(InputError, match=f"no passage {hit.passage_id}"):
-        index.explain(QUERY, hit.passage_id)
+    for gone in (hit, hit.passage_id):
+        with pytest.raises(InputError, match=f"no passage {hit.passage_id}"):
+            index.explain(QUERY, gone)
+    other = index.query(QUERY)[0]
+    with pytest.raises(InputError, match="is another passage in this index"):
+        index.explain(QUERY, replace(other, text="another"))
 
 
 def test_a_passage_id_and_a_text(index: search.Index, tiny: Encoder) -> None:
