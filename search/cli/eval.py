@@ -27,11 +27,10 @@ Modes = Annotated[
 ]
 TopK = Annotated[int, top_k("The depth that figures such as nDCG@10 look at.")]
 PerQuery = Annotated[
-    str | None,
+    bool,
     typer.Option(
         "--per-query",
-        metavar="FILE",
-        help="Write the figures of every query as CSV; - prints them instead of the table, or adds them to --json.",
+        help="Print the figures of every query as CSV instead of the table; with --json add them to it.",
     ),
 ]
 Limit = Annotated[
@@ -83,7 +82,7 @@ def evaluate(
     compare: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Two ways to ask, B compared with A.")
     ] = None,
-    per_query: PerQuery = None,
+    per_query: PerQuery = False,
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
@@ -94,7 +93,6 @@ def evaluate(
     """
     if mode and compare:
         raise typer.BadParameter("--mode and --compare exclude each other; --mode may be repeated.")
-    check_writable(_file_of(per_query))
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating.evaluation import evaluate as measure
 
@@ -142,7 +140,7 @@ def evaluate_qa(
     ],
     reading: ReadingOptions,
     output: Output,
-    per_query: PerQuery = None,
+    per_query: PerQuery = False,
     mode: Modes = None,
 ) -> None:
     """Ask a reader questions whose answers are known: exact match and F1.
@@ -155,7 +153,6 @@ def evaluate_qa(
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
     if (mode or reading.index or reading.encoder or reading.k != 10) and not reading.retrieve:
         raise typer.BadParameter("-k, --mode, --index and --encoder say how to retrieve: add --retrieve")
-    check_writable(_file_of(per_query))
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating.evaluation import evaluate_answers
 
@@ -211,23 +208,14 @@ def evaluate_ner(
     output.show(evaluation, draw.entities, data=lambda: draw.entities_json(evaluation))
 
 
-def _file_of(per_query: str | None) -> Path | None:
-    return None if per_query in (None, "-") else Path(str(per_query))
-
-
-def _show(evaluation: Evaluation, per_query: str | None, output: Output) -> None:
+def _show(evaluation: Evaluation, per_query: bool, output: Output) -> None:
     from search.render import csv
     from search.render import evaluation as draw
 
-    if file := _file_of(per_query):
-        write_file(file, csv.queries(evaluation) + "\n")
-        output.note(f"wrote {file}")
-    if per_query == "-" and not output.as_json:
+    if per_query and not output.as_json:
         echo(csv.queries(evaluation))
-        return
-    output.show(
-        evaluation, draw.evaluation, data=lambda: draw.as_json(evaluation, per_query=per_query == "-")
-    )
+    else:
+        output.show(evaluation, draw.evaluation, data=lambda: draw.as_json(evaluation, per_query=per_query))
 
 
 def _mapping(given: list[str]) -> dict[str, str]:

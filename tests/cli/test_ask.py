@@ -111,7 +111,7 @@ def test_evaluating_a_reader(run: Run, reader: Path, tmp_path: Path, tiny_model:
     code, out, _ = run(*args, "--retrieve", "--encoder", tiny_model, "--mode", "dense", "-k", 2)
     assert code == 0
     assert "dense, 2 passages against gold paragraph, f1: " in " ".join(out.split())
-    rows = list(csv.DictReader(io.StringIO(run(*args, "--per-query", "-")[1])))
+    rows = list(csv.DictReader(io.StringIO(run(*args, "--per-query")[1])))
     assert [row["query"] for row in rows][:2] == ["what opens", "what turns"]
     assert {"exact_match", "f1", "answered", "first"} <= set(rows[0])
     code, _, err = run("eval-qa", path)
