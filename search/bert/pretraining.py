@@ -102,7 +102,6 @@ def fill(
         filled=_filled(head, text, masks),
         masks=tuple(masks),
         word=word.strip() if word else "",
-        mask_token=mask,
         vocabulary=logits.shape[1],
         model=head.name,
     )

@@ -29,11 +29,18 @@ class StepOptions:
 
     epochs: Annotated[int, typer.Option(min=1, help="How often every example is seen.")] = 1
     batch_size: Annotated[int, typer.Option(min=1, help="Examples a step.", rich_help_panel=STEPS)] = 16
-    lr: Annotated[float, typer.Option(help="The highest learning rate.", rich_help_panel=STEPS)] = 2e-05
+    lr: Annotated[float, typer.Option(min=0.0, help="The highest learning rate.", rich_help_panel=STEPS)] = (
+        2e-05
+    )
     warmup: Annotated[
-        float, typer.Option(help="The share of the steps in which it rises to that.", rich_help_panel=STEPS)
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="The share of the steps in which it rises to that.", rich_help_panel=STEPS
+        ),
     ] = 0.1
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is random.", rich_help_panel=STEPS)] = 0
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.", rich_help_panel=STEPS)
+    ] = 0
 
 
 def train(

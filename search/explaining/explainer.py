@@ -96,12 +96,6 @@ def since_indexed(store: Store, place: Place) -> tuple[Literal["changed", "gone"
         )  # None if it has left the index now
     try:
         now = os.lstat(place.location)
-        if stored and (stored.size, stored.mtime_ns, stored.inode) == (
-            now.st_size,
-            now.st_mtime_ns,
-            now.st_ino,
-        ):
-            return None, ""
         file = SourceFile(place.name or "", place.location, now.st_size, now.st_mtime_ns, now.st_ino)
         return (None if stored and load(file).sha256 == stored.sha256 else "changed"), ""
     except FileNotFoundError:

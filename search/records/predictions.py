@@ -72,7 +72,6 @@ class Filled:
         filled: with the best guess at each place: the first of `among` where candidates were asked about.
         masks: in the order of the text. All are masked at once, and each is guessed by itself.
         word: whose occurrences were hidden; "" if none was.
-        mask_token: the model's own, such as "[MASK]" or "<mask>".
         vocabulary: how many entries the softmax is taken over.
         model: its name.
     """
@@ -81,7 +80,6 @@ class Filled:
     filled: str
     masks: tuple[Mask, ...]
     word: str
-    mask_token: str
     vocabulary: int
     model: str
 

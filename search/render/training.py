@@ -11,15 +11,15 @@ from search.records.evaluations import TrainingReport
 from search.records.predictions import LabelReport, LabelTraining
 from search.render.evaluation import interval
 from search.render.format import duration, escape, one_line, shown_path
-from search.render.terminal import Canvas, grid, number
+from search.render.terminal import Canvas, as_text, grid, number
 
 _SETTINGS = ("epochs", "batch_size", "lr", "warmup", "seed")
 _LEFT_OUT = ("duplicates", "also_held_out", "cut")
 
 
-def training(done: TrainingReport, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def training(canvas: Canvas, done: TrainingReport) -> None:
     """The figures before and after, what they are of, and where the model is."""
-    canvas = Canvas(width, colour)
     canvas.line(f"Trained {base_name(done)} into {escape(shown_path(done.out))}", style="bold", whole=True)
     canvas.line(figures_line(done), style="dim")
     canvas.gap()
@@ -54,7 +54,6 @@ def training(done: TrainingReport, *, width: int = 80, colour: bool = False) -> 
     if done.notes:
         canvas.gap()
     canvas.notes(done.notes)
-    return canvas.drawn()
 
 
 def base_name(done: TrainingReport) -> str:
@@ -83,9 +82,9 @@ def steps_line(done: TrainingReport) -> str:
     return f"{done.steps:,}; the weights of step {done.kept:,} were kept"
 
 
-def label_training(trained: LabelTraining, *, width: int = 80, colour: bool = False) -> str:
+@as_text
+def label_training(canvas: Canvas, trained: LabelTraining) -> None:
     """The figures; classes and confusion."""
-    canvas = Canvas(width, colour)
     report = trained.report
     canvas.line(one_line(trained.name), style="bold")
     canvas.line(_examples_line(trained), style="dim")
@@ -98,7 +97,6 @@ def label_training(trained: LabelTraining, *, width: int = 80, colour: bool = Fa
     if trained.notes:
         canvas.gap()
     canvas.notes(trained.notes)
-    return canvas.drawn()
 
 
 def _examples_line(trained: LabelTraining) -> str:

@@ -88,26 +88,6 @@ class Settings:
     device: str | None = None
     seed: int = 0
 
-    def require_sensible(self) -> None:
-        """
-        Raises:
-            InputError: a value that makes no sense.
-            OptionalDependency: what the trainer needs is not installed.
-        """
-        for package in ("accelerate", "datasets"):
-            if find_spec(package) is None:
-                raise OptionalDependency(package, "training", "training a model")
-        for name in ("epochs", "batch_size"):
-            value = getattr(self, name)
-            if value < 1:
-                raise InputError(f"{name} is {value}, but must be at least 1.")
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise InputError(f"lr is {self.lr}, but must be more than 0.")
-        if not 0 <= self.warmup < 1:
-            raise InputError(f"warmup is {self.warmup}, but must be at least 0 and less than 1.")
-        if not 0 <= self.seed < 2**32:
-            raise InputError(f"seed is {self.seed}, but must be a whole number from 0 to {2**32 - 1}.")
-
     @property
     def on(self) -> str:
         """The device."""
@@ -173,6 +153,16 @@ class Job:
         plan = {**model, "prompts": dict(self.prompts), **self.digests, **self.choices}
         del plan["device"]
         return plan
+
+
+def require_extra() -> None:
+    """
+    Raises:
+        OptionalDependency: the extra `training` is not installed.
+    """
+    for package in ("accelerate", "datasets"):
+        if find_spec(package) is None:
+            raise OptionalDependency(package, "training", "training a model")
 
 
 def run(job: Job, *, resume: bool, progress: Callable[[Progress], None] | None = None) -> TrainingReport:

@@ -17,7 +17,7 @@ from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
 from search.training.examples import Examples, apart_from, held_out, read_examples
 from search.training.measures import Correlation, Measure, Ranking
-from search.training.run import Job, Loss, Settings, run
+from search.training.run import Job, Loss, Settings, require_extra, run
 from search.training.work import WorkFolder
 
 # multiple-negatives  the passage of each query against those of the others in the batch, and its own negatives
@@ -81,8 +81,8 @@ def train(
         ModelError: the model cannot be found, loaded or trained.
         OptionalDependency: the extra `training` is not installed.
     """
+    require_extra()
     settings = Settings(epochs, batch_size, lr, warmup, device, seed)
-    settings.require_sensible()
     work = WorkFolder(out)
     if not (0 < dev_share <= 0.5 or (dev is not None and dev_share == 0)):
         raise InputError(

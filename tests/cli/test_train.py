@@ -68,6 +68,8 @@ def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> N
         (["a.csv", "--png", "no/folder/x.png"], 1, "there is no folder"),
         (["no.csv"], 1, "there is no 'no.csv'"),
         (["a.csv", "--loss", "hinge"], 2, "hinge"),
+        (["a.csv", "--lr", "-1"], 2, "--lr"),
+        (["a.csv", "--warmup", "2"], 2, "--warmup"),
         (["no.csv", "--dev-share", "0"], 1, "dev_share is 0.0, but must be more than 0"),
     ],
 )

@@ -18,7 +18,6 @@ from search.records.reports import Progress
 from search.training import train
 from search.training.examples import Example, Examples
 from search.training.measures import Correlation, Figures, Ranking
-from search.training.run import Settings
 from search.training.work import WorkFolder
 from tests.conftest import save_tiny_bert
 from tests.training.conftest import trainable, write_graded, write_lines, write_pairs
@@ -314,22 +313,6 @@ def test_a_model_that_is_no_encoder(graded: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="a model of type 'gpt2', which is no BERT-like encoder"):
         train(graded, tmp_path / "out", model=str(folder))
     assert not (tmp_path / ".out.training").exists()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"lr": 0}, "lr is 0"),
-        ({"lr": float("nan")}, "lr is nan"),
-        ({"epochs": 0}, "epochs is 0"),
-        ({"batch_size": 0}, "batch_size is 0"),
-        ({"warmup": 1.0}, "warmup is 1.0"),
-        ({"seed": -1}, "seed is -1"),
-    ],
-)
-def test_settings_that_make_no_sense(wrong: dict[str, float], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Settings(**wrong).require_sensible()  # type: ignore[arg-type]
 
 
 def test_a_missing_extra_is_named(
