@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 import string
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from search.errors import InputError
-from search.evaluating.asking import Plan, about_few, comparisons, latency_of, spread, values_of
+from search.evaluating.asking import Plan, about_few, comparisons, spread, values_of
 from search.evaluating.dataset import AnsweredQuestion, Answering
 from search.records.evaluations import Evaluation, JudgedQuery, Measured, Setting
 from search.records.hits import Hit
@@ -73,7 +72,7 @@ def evaluate_reader(
     def read_gold(question: AnsweredQuestion) -> Answers:
         return read(question.text, entries[question.paragraph].text)
 
-    measured = [_measured(Setting(GOLD), questions, read_gold, forced, plan, 1)]
+    measured = [_measured(Setting(GOLD), questions, read_gold, forced, plan)]
     notes = _about(data, questions, forced)
     for way in retrieved:
         setting = Setting(f"{way.setting.name}, {plan.k} passages", way.setting.options)
@@ -81,7 +80,7 @@ def evaluate_reader(
         def ask(question: AnsweredQuestion, way: Retrieved = way) -> Answers:
             return way.ask(question.text)
 
-        measured.append(_measured(setting, questions, ask, forced, plan, plan.k))
+        measured.append(_measured(setting, questions, ask, forced, plan))
         held = sum(
             any(str(hit.metadata.get("_id")) == question.paragraph for hit in way.find(question.text))
             for question in questions
@@ -113,19 +112,15 @@ def _measured(
     ask: Callable[[AnsweredQuestion], Answers],
     forced: bool,
     plan: Plan,
-    k: int,
 ) -> Measured:
-    ask(questions[0])  # what is loaded at first use is not timed
-    judged, seconds = [], []
+    judged = []
     for number, question in enumerate(questions, 1):
-        started = time.perf_counter()
         try:
             said = ask(question)
         except InputError as error:
             raise InputError(
                 f"the question '{question.id}' cannot be asked ({setting.name}): {error}"
             ) from None
-        seconds.append(time.perf_counter() - started)
         best = said.answers[0] if said.answers else said.nearest if forced else None
         text = best.text if best else ""
         values = {**answer_values(text, question.answers), "answered": float(bool(text))}
@@ -143,7 +138,7 @@ def _measured(
         name: mean_of(values_of(queries, figure), seed=plan.seed)
         for name, (figure, queries) in groups.items()
     }
-    return Measured(setting, metrics, tuple(judged), latency_of(seconds, k))
+    return Measured(setting, metrics, tuple(judged))
 
 
 def _about(data: Answering, questions: Sequence[AnsweredQuestion], forced: bool) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +11,7 @@ import numpy as np
 
 from search.errors import InputError
 from search.evaluating.dataset import Query
-from search.records.evaluations import Comparison, JudgedQuery, Latency, Measured, Setting
+from search.records.evaluations import Comparison, JudgedQuery, Measured, Setting
 from search.records.reports import Progress
 from search.statistics import compared, mean_of
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FEW = 20  # queries; with fewer an interval is itself uncertain
-_TIMED = 200  # queries that are timed, at most
 _NAMED = 10
 QUERIES = "query has", "queries have"
 _TAKEN = ("per_document",)
@@ -55,12 +53,10 @@ class Way:
 
     Attributes:
         find: finds and judges the answer to a query.
-        ask: what is timed: a plain query with k hits.
     """
 
     setting: Setting
     find: Callable[[Query], Found]
-    ask: Callable[[str], object]
 
 
 def measure(
@@ -90,7 +86,7 @@ def measure(
             raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
         notes += named(without, *QUERIES, f"no hit in '{name}', and so 0")
         metrics = {metric: mean_of(values_of(judged, metric), seed=plan.seed) for metric in judged[0].values}
-        measured.append(Measured(way.setting, metrics, tuple(judged), _latency(way.ask, queries, plan.k)))
+        measured.append(Measured(way.setting, metrics, tuple(judged)))
     notes += about_few(len(queries), "queries")
     if len(ways) > 2:
         notes.append("the p-values are not corrected for the number of comparisons")
@@ -105,21 +101,6 @@ def _judged(way: Way, query: Query, number: int, of: int, plan: Plan, passages: 
     if plan.progress:
         plan.progress(Progress("asking", number, of, passages=passages))
     return JudgedQuery(query.id, query.text, found.values, found.names[: plan.k])
-
-
-def _latency(ask: Callable[[str], object], queries: Sequence[Query], k: int) -> Latency:
-    """Of up to 200 queries spread over all, each timed once. They were asked before: everything is loaded."""
-    seconds = []
-    for query in queries[:: -(-len(queries) // _TIMED)]:
-        started = time.perf_counter()
-        ask(query.text)
-        seconds.append(time.perf_counter() - started)
-    return latency_of(seconds, k)
-
-
-def latency_of(seconds: Sequence[float], k: int) -> Latency:
-    p50, p95 = np.percentile([1000 * each for each in seconds], [50, 95])
-    return Latency(float(p50), float(p95), len(seconds), k)
 
 
 def comparisons(measured: Sequence[Measured], *, seed: int = 0) -> tuple[Comparison, ...]:

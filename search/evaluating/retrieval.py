@@ -129,14 +129,7 @@ def _evaluation(
     notes: Sequence[str],
 ) -> Evaluation:
     status = index.status()
-    ways = [
-        Way(
-            setting,
-            partial(find, options=setting.options),
-            partial(index.query, k=plan.k, **setting.options),
-        )
-        for setting in settings
-    ]
+    ways = [Way(setting, partial(find, options=setting.options)) for setting in settings]
     measured, compared, remarks = measure(data.queries, ways, plan, passages=status.passages)
     return Evaluation(
         dataset=data.name,
@@ -281,15 +274,13 @@ def evaluate_whole(
 
     vectors = encoder.encode(texts, role="document", truncate=True, progress=progress)
 
-    def ranked(query: str, depth: int) -> tuple[str, ...]:
-        scores = vectors @ encoder.encode([query], role="query", truncate=True)[0]
-        return tuple(names[i] for i in np.argsort(-scores, kind="stable")[:depth].tolist())
-
     def find(query: Query) -> Found:
-        documents = ranked(query.text, max(DEPTH, plan.k))
+        scores = vectors @ encoder.encode([query.text], role="query", truncate=True)[0]
+        order = np.argsort(-scores, kind="stable")[: max(DEPTH, plan.k)]
+        documents = tuple(names[i] for i in order.tolist())
         return Found(ranking_values(documents, data.judgements[query.id], plan.k), documents)
 
-    way = Way(Setting("whole documents"), find, lambda text: ranked(text, plan.k))
+    way = Way(Setting("whole documents"), find)
     measured, _, remarks = measure(data.queries, [way], plan, passages=len(names))
     cut = too_long(encoder, texts, "document")
     notes = [f"{cut:,} of {len(names):,} documents were cut at {encoder.max_tokens} tokens"]

@@ -32,20 +32,6 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Latency:
-    """Milliseconds that a warm query takes: the median and the 95th percentile of `queries` of them.
-
-    Attributes:
-        k: how many hits were asked for.
-    """
-
-    p50: float
-    p95: float
-    queries: int
-    k: int
-
-
-@dataclass(frozen=True)
 class JudgedQuery:
     """One query, or pair of sentences, and its own figures.
 
@@ -68,13 +54,11 @@ class Measured:
     Attributes:
         metrics: by name ("ndcg@10").
         queries: in the order of the data.
-        latency: None where no single queries are asked.
     """
 
     setting: Setting
     metrics: Mapping[str, Estimate]
     queries: tuple[JudgedQuery, ...]
-    latency: Latency | None = None
 
 
 @dataclass(frozen=True)
@@ -138,11 +122,6 @@ class Evaluation:
     def queries(self) -> tuple[JudgedQuery, ...]:
         """Of the first setting."""
         return self.settings[0].queries
-
-    @property
-    def latency(self) -> Latency | None:
-        """Of the first setting."""
-        return self.settings[0].latency
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ def evaluation(canvas: Canvas, evaluated: Evaluation) -> None:
     canvas.dim(_judged(evaluated))
     canvas.gap()
     _draw_figures(canvas, evaluated.settings)
-    _draw_latency(canvas, evaluated)
     compared = [comparison for comparison in evaluated.comparisons if comparison.metric == evaluated.primary]
     if compared:
         canvas.gap()
@@ -73,16 +72,6 @@ def _draw_figures(canvas: Canvas, settings: Sequence[Measured]) -> None:
     canvas.table(table)
 
 
-def _draw_latency(canvas: Canvas, evaluated: Evaluation) -> None:
-    timed = [(measured.setting.name, measured.latency) for measured in evaluated.settings if measured.latency]
-    if timed:
-        canvas.gap()
-    for name, took in timed:
-        said = f"{took.p50:.1f} ms (median), {took.p95:.1f} ms (95th percentile)"
-        asked = "a question" if evaluated.task == "qa" else f"a warm query with {took.k} hits"
-        canvas.line(f"{asked}, {one_line(name)}: {said}")
-
-
 def interval(figure: Estimate) -> str:
     """`0.312 to 0.358`"""
     return f"{figure.low:.3f} to {figure.high:.3f}"
@@ -102,7 +91,7 @@ def compared_parts(comparison: Comparison, metric: str) -> tuple[str, tuple[str,
 def as_json(evaluated: Evaluation, *, per_query: bool = False) -> str:
     """One JSON document: the figures under "metrics", or with several settings a list under "settings"; single
     queries only where they are asked for."""
-    names = ("setting", "metrics", "latency", *(["queries"] if per_query else []))
+    names = ("setting", "metrics", *(["queries"] if per_query else []))
     settings = [{name: getattr(measured, name) for name in names} for measured in evaluated.settings]
     figures: dict[str, Any] = {"settings": settings, "comparisons": evaluated.comparisons}
     return json.document(
