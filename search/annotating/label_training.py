@@ -48,23 +48,12 @@ _SMALL = 20_000_000
 
 @dataclass(frozen=True)
 class _Way:
-    """How heads are fitted and judged; InputError for a number that cannot be worked with."""
+    """How heads are fitted and judged."""
 
     folds: int
     repeats: int
     seed: int
     c: float
-
-    def __post_init__(self) -> None:
-        most = 2**32 - 1 - self.repeats  # each repeat has the next seed, and NumPy takes 32 bits
-        if self.folds < 2:
-            raise InputError(f"{self.folds} folds leave nothing to judge by. Take at least 2.")
-        if self.repeats < 1:
-            raise InputError(f"the cross-validation must be done at least once, not {self.repeats} times.")
-        if not 0 <= self.seed <= most:
-            raise InputError(f"the seed must be a whole number from 0 to {most:,}, not {self.seed}.")
-        if not (np.isfinite(self.c) and self.c > 0):
-            raise InputError(f"the strength C must be a number above 0, not {self.c:g}.")
 
 
 @dataclass(frozen=True, eq=False)

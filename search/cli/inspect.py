@@ -23,7 +23,7 @@ class AttentionOptions:
     """Which part of the attention is meant."""
 
     shown: Annotated[
-        bool, attention_option("--attention", help="Show who reads whom: every head, small.")
+        bool, attention_option("--attention", help="Show who reads whom: every head, in the files.")
     ] = False
     layer: Annotated[
         int | None, attention_option(min=1, help="Attention of this layer, the mean of its heads.")

@@ -114,7 +114,7 @@ class FitOptions:
     pooling: Annotated[str | None, model_option(help="mean, cls, pooler, max or mean_sqrt_len.")] = None
     folds: Annotated[int, validation_option(min=2, help="Parts of the division.")] = 5
     repeats: Annotated[int, validation_option(min=1, help="How often the examples are divided anew.")] = 10
-    seed: Annotated[int, validation_option(min=0, help="Of the division into folds.")] = 0
+    seed: Annotated[int, validation_option(min=0, max=2**31, help="Of the division into folds.")] = 0
     c: Annotated[float, validation_option(help="Inverse strength of the regularisation.")] = 1.0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -180,8 +179,6 @@ class Annotator:
 
 
 _KEYWORDS = ("and", "or", "not", "in", "has")
-_NAME = re.compile(r"""[^\s()=!<>:,'".]+(\.[^\s()=!<>:,'".]+)*""")
-_VALUE = re.compile(r"""[^\s(),'"=<>!:][^\s(),'"]*""")
 _SPECIAL = frozenset('"$`\\!')  # within double quotes, to one shell or another
 
 
@@ -192,18 +189,14 @@ def in_filter(name: str, value: str) -> str:
         >>> in_filter("person", "Ada Lovelace"), in_filter("not", "don't")
         ("person='Ada Lovelace'", "'not'='don''t'")
     """
-    return f"{field_in_filter(name)}={_written(value, _VALUE)}"
+    return f"{field_in_filter(name)}={field_in_filter(value)}"
 
 
 def field_in_filter(name: str) -> str:
-    """A field's name, in quotes where it has to be."""
-    return _written(name, _NAME)
-
-
-def _written(text: str, plain: re.Pattern[str]) -> str:
-    if plain.fullmatch(text) and text.casefold() not in _KEYWORDS:
-        return text
-    return "'" + text.replace("'", "''") + "'"
+    """A field's name, in quotes where it is no plain word; a value likewise."""
+    if name.isidentifier() and name.casefold() not in _KEYWORDS:
+        return name
+    return "'" + name.replace("'", "''") + "'"
 
 
 def filter_argument(text: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from rich.cells import cell_len
 from rich.table import Column
 from rich.text import Text
@@ -141,7 +140,7 @@ def _right(name: str, width: int) -> str:
     return " " * (width - text.cell_len) + text.plain
 
 
-MOST_SMALL, MOST_LARGE = 24, 60  # tokens
+MOST_TOKENS = 60
 
 CAVEATS = (
     "A weight says with what share one head of one layer reads a token: one step among many. It says nothing about "
@@ -153,14 +152,16 @@ CAVEATS = (
 
 @as_text
 def attention(canvas: Canvas, attention: Attention, view: View = EVERY_HEAD) -> None:
-    """Weights of a text: one matrix with numbers, or all heads small, in shades."""
+    """Weights of a text: one matrix with numbers."""
     canvas.line(view.title(attention), style="bold")
     canvas.gap()
-    n, weights = len(attention.tokens), view.matrix(attention)
-    if n > (MOST_SMALL if weights is None else MOST_LARGE):
-        canvas.dim(f"{n} tokens are too many to draw here; --html, --png and --json have them all.")
-    elif weights is None:
-        _draw_all(canvas, attention)
+    weights = view.matrix(attention)
+    if weights is None:
+        canvas.dim("--png and --html draw them all; --layer, --head and --rollout show some of them here.")
+    elif len(weights) > MOST_TOKENS:
+        canvas.dim(
+            f"{len(weights)} tokens are too many to draw here; --html, --png and --json have them all."
+        )
     else:
         names = labels(attention)
         numbered = [f"{i} {name}" for i, name in enumerate(names)]
@@ -199,25 +200,3 @@ def rows_line(attention: Attention) -> str:
 
 def labels(attention: Attention) -> list[str]:
     return [one_line(token.text) for token in attention.tokens]
-
-
-def _draw_all(canvas: Canvas, attention: Attention) -> None:
-    """Every head as n lines of n shades, as many beside each other as fit; shades are of square roots."""
-    n = len(attention.tokens)
-    cell = max(n, 6)
-    at_once = max(1, (canvas.width + 2) // (cell + 2))
-    for layer in range(1, attention.layers + 1):
-        for first in range(0, attention.heads, at_once):
-            heads = range(first + 1, min(first + at_once, attention.heads) + 1)
-            names = (f"{layer}-{head}".ljust(cell) for head in heads)
-            canvas.line("  ".join(names), style="bold", whole=True)
-            roots = [np.sqrt(attention.matrix(layer, head)) for head in heads]
-            for i in range(n):
-                lines = (
-                    "".join(shade(value, 1.0) for value in root[i].tolist()).ljust(cell) for root in roots
-                )
-                canvas.line("  ".join(lines), style="blue", whole=True)
-            canvas.gap()
-    listed = " · ".join(f"{i} {name}" for i, name in enumerate(labels(attention)))
-    canvas.dim(f"layer-head; rows and columns in the order of the tokens: {listed}")
-    canvas.dim("A shade grows with the square root of a weight.")

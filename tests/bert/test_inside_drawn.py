@@ -123,19 +123,16 @@ def test_attention_in_the_terminal() -> None:
     )
     assert drawing.attention(by_hand(), View(1)).startswith("Attention in layer 1, mean of 2 heads")
     assert drawing.attention(by_hand(), View(rollout=True)).startswith("Attention rollout, layers 1 to 2")
-    small = drawing.attention(by_hand())
-    assert "1-1     1-2" in small and "2-1     2-2" in small
-    block = small.split("2-1     2-2\n")[1].splitlines()
-    assert block[0].split("  ")[0] == "▓▓"  # the square root of 0.5
-    assert block[1][:2] == "█ "
+    assert "--png and --html draw them all; --layer, --head and --rollout show some" in drawing.attention(
+        by_hand()
+    )
 
 
 def test_too_many_tokens_for_a_terminal_are_said(tiny_model: Path) -> None:
-    found = attention("key " * 30, model=str(tiny_model))
-    assert "32 tokens are too many to draw here; --html, --png and --json have them all" in drawing.attention(
-        found
+    found = attention("key " * 60, model=str(tiny_model))
+    assert "62 tokens are too many to draw here; --html, --png and --json have them all" in drawing.attention(
+        found, View(1)
     )
-    assert "too many" not in drawing.attention(found, View(1))
 
 
 def test_contexts_in_the_terminal(tiny_model: Path) -> None:

@@ -148,12 +148,11 @@ def test_what_cannot_be_trained_on(pairs: list[tuple[str, str]], tiny_model: Pat
         train([Example("a", passage=3)])  # type: ignore[list-item]
     with pytest.raises(InputError, match="pooling 'median' is not known"):
         train(pairs, pooling="median")
-    for wrong in ({"folds": 1}, {"repeats": 0}, {"c": 0.0}, {"c": float("nan")}, {"name": " "}):
-        with pytest.raises(InputError):
+    with pytest.raises(InputError, match="needs a name"):
+        train(pairs, name=" ")
+    for wrong in ({"folds": 1}, {"repeats": 0}, {"c": 0.0}, {"c": float("nan")}, {"seed": -1}):
+        with pytest.raises(ValueError):
             train(pairs, **wrong)
-    for seed in (-1, 2**32 - 1):
-        with pytest.raises(InputError, match="from 0 to 4,294,967,294, not "):
-            train(pairs, seed=seed)
 
 
 def test_long_texts_may_be_cut_and_that_is_said(pairs: list[tuple[str, str]], tiny_model: Path) -> None:
