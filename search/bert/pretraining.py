@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 TYPED = "[MASK]"
 _USUAL = (TYPED, "<mask>")
-_BEGINS_WORD = ("\u0120", "\u2581")  # byte-level BPE's and SentencePiece's mark of a space before
 _NO_ENTRY = "[no entry]"
 
 
@@ -99,7 +98,6 @@ def fill(
         )
     return Filled(
         text=text,
-        filled=_filled(head, text, masks),
         masks=tuple(masks),
         word=word.strip() if word else "",
         vocabulary=logits.shape[1],
@@ -135,20 +133,6 @@ def _guesses(head: Head, row: NDArray[np.float64], ids: Iterable[int]) -> tuple[
         )
         for number in ids
     )
-
-
-def _filled(head: Head, text: str, masks: Sequence[Mask]) -> str:
-    """The text with the best guess at each place; a piece that goes on with a word stands next to it."""
-    parts, at = [], 0
-    for mask in masks:
-        before = text[at : mask.start]
-        if joins(head.tokenizer, mask.best.piece):
-            before = before.rstrip()
-        elif begins_word(mask.best.piece) and before and not before[-1].isspace():
-            before += " "
-        parts += [before, mask.best.word]
-        at = mask.end
-    return "".join([*parts, text[at:]])
 
 
 @dataclass(frozen=True)
@@ -251,18 +235,6 @@ def word_of(tokenizer: tokenizers.Tokenizer, number: int) -> str:
     if is_wordpiece(tokenizer):
         return piece.removeprefix("##") if len(piece) > 2 else piece
     return tokenizer.decode([number], skip_special_tokens=False).strip() or piece
-
-
-def joins(tokenizer: tokenizers.Tokenizer, piece: str) -> bool:
-    """Whether an entry goes on with what stands before it, without a space."""
-    if is_wordpiece(tokenizer):
-        return piece.startswith("##") and len(piece) > 2
-    return not begins_word(piece)
-
-
-def begins_word(piece: str) -> bool:
-    """Whether an entry holds the space before it."""
-    return piece.startswith(_BEGINS_WORD)
 
 
 def is_wordpiece(tokenizer: tokenizers.Tokenizer) -> bool:

@@ -57,11 +57,6 @@ class Mask:
     guesses: tuple[Guess, ...]
     among: tuple[Guess, ...] = ()
 
-    @property
-    def best(self) -> Guess:
-        """The most likely candidate; of all entries where none were asked about."""
-        return (self.among or self.guesses)[0]
-
 
 @dataclass(frozen=True)
 class Filled:
@@ -69,7 +64,6 @@ class Filled:
 
     Attributes:
         text: as it was given.
-        filled: with the best guess at each place: the first of `among` where candidates were asked about.
         masks: in the order of the text. All are masked at once, and each is guessed by itself.
         word: whose occurrences were hidden; "" if none was.
         vocabulary: how many entries the softmax is taken over.
@@ -77,7 +71,6 @@ class Filled:
     """
 
     text: str
-    filled: str
     masks: tuple[Mask, ...]
     word: str
     vocabulary: int

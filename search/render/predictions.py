@@ -46,7 +46,6 @@ def filled(canvas: Canvas, guessed: Filled) -> None:
         _draw_guesses(canvas, title, mask.guesses)
         if mask.among:
             _draw_guesses(canvas, f"{which}of the words that were asked about", mask.among)
-    canvas.title(one_line(guessed.filled))
     canvas.gap()
     canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
     if len(guessed.masks) > 1:

@@ -33,10 +33,8 @@ def test_fill(run: Run, filler: str) -> None:
             numbers = [str(guess.rank), f"{guess.probability:.4f}", f"{guess.logit:.3f}"]
             assert any(row[: len(name.split()) + 3] == [*name.split(), *numbers] for row in rows)
     assert "mask 1 of 2, characters 9-15" in out and "mask 2 of 2, characters 20-26" in out
-    assert found.filled in out.splitlines()
     assert "masked at once, and each is guessed by itself" in " ".join(out.split())
     said = json.loads(run("fill", text, "--model", filler, "-k", 3, "--json")[1])
-    assert said["filled"] == found.filled
     assert [len(mask["guesses"]) for mask in said["masks"]] == [3, 3]
     assert said["masks"][1]["guesses"][0]["id"] == found.masks[1].guesses[0].id
 
