@@ -401,11 +401,6 @@ class Classifier:
                 f"'{head.name}' gives one number for a text, not classes. Name a checkpoint that was trained for "
                 "classes."
             )
-        if len(set(head.labels)) < len(head.labels):
-            raise ModelError(
-                f"'{head.name}' has two classes of one name, which cannot be told apart. Mend `id2label` in its "
-                "config.json."
-            )
 
     def __call__(self, texts: Sequence[str]) -> list[LabelledText]:
         """The texts' labels, in order; those that do not fit are read in windows."""

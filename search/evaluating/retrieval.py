@@ -79,7 +79,7 @@ def evaluate_retrieval(
         raise InputError(f"the index '{index.path}' holds no passages. Fill it with: seewhy index FOLDER")
     if data.entries:
         judgements, held = data.judgements, _names_in(index)
-        name: Callable[[Hit], str] = _record_name
+        name: Callable[[Hit], str] = lambda hit: str(hit.metadata["_id"])  # noqa: E731
     else:
         judgements, held = _resolved(data, index)
         name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
@@ -205,11 +205,6 @@ def _names_in(index: Index) -> set[str]:
     """The names ("_id") of the documents of a collection that are in its index."""
     with SQLiteStore(index.path).reading() as snapshot:
         return {str(metadata.get("_id")) for metadata in snapshot.document_metadata()}
-
-
-def _record_name(hit: Hit) -> str:
-    """The name that a collection gives a document."""
-    return str(hit.metadata["_id"])
 
 
 def _judged_name(hit: Hit, judged: set[str]) -> str:

@@ -190,11 +190,8 @@ def test_types_of_other_names(tagger: Path, tmp_path: Path) -> None:
     types = {one.name: one for one in found.types}
     assert types["person"].gold == 2 and "creative-work" not in types
     assert any("know no such type, so all of it is missed: location (2)" in note for note in found.notes)
-    for mapping, problem in (
-        ({"ORG": "person"}, "no type 'ORG' that could be mapped; it has LOC, PER"),
-        ({"PER": "people"}, "the gold file has no type 'people'"),
-    ):
-        with pytest.raises(InputError, match=problem):
+    for mapping in ({"ORG": "person"}, {"PER": "people"}):
+        with pytest.raises(InputError, match="finds other types"):
             evaluate_entities(gold, model=str(tagger), mapping=mapping)
 
 

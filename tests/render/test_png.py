@@ -1,4 +1,4 @@
-"""Pictures: that they are PNG files, what they say, that nothing is cut, that one scale serves several."""
+"""Pictures: that they are PNG files, what they say, that nothing is cut."""
 
 import itertools
 import subprocess
@@ -106,15 +106,6 @@ def test_a_large_explanation_shows_the_part_that_matters_and_says_what_is_left_o
     whole = " ".join(written)
     assert f"6 of the query, which added {left_rows:+.4f} in all" in whole
     assert f"160 of the passage, which added {left_columns:+.4f} in all" in whole
-
-
-def test_several_pictures_on_one_scale(written: list[str]) -> None:
-    why = by_hand()
-    alone = picture.explanation(why, units(why))
-    shared = picture.explanation(why, units(why), limit=0.5)
-    assert "+0.5000" in written
-    assert size(alone) == size(shared)
-    assert pixels(shared).mean() > pixels(alone).mean()  # paler
 
 
 def test_the_sign_of_an_addend_is_seen_without_reading_it() -> None:

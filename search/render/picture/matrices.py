@@ -174,9 +174,7 @@ _BARS, _GAP = 0.95, 0.5
 _SMALL = 8.5
 
 
-def explanation(
-    why: Explanation, drawn: Units, hit: Hit | None = None, *, limit: float | None = None
-) -> bytes:
+def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes:
     """Both matrices of an explanation, as the bytes of a PNG.
 
     Rows are units of the query, columns units of the passage. Where there are more than a picture can hold, those
@@ -185,8 +183,6 @@ def explanation(
 
     Args:
         drawn: the units of `why`.
-        limit: the |addend| at which the colours of contributions end, for several pictures on one scale;
-            None takes the largest of this one.
     """
     shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
     rows, columns = shown.units.query, shown.units.passage
@@ -207,7 +203,7 @@ def explanation(
     canvas = Canvas(width, top + matrix_height + below + 0.75, notes, _MARGIN)
 
     _draw_head(canvas, why, hit)
-    largest = limit or largest_addend(shown.units)
+    largest = largest_addend(shown.units)
     cosines = f"Cosines at layer {why.similarity_layer}: which word is like which"
     drawn_matrices: list[tuple[float, str, Matrix, float, Scale]] = [
         (first, "Contributions: what made the score", shown.units.contributions, largest, "contribution"),
