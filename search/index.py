@@ -293,13 +293,12 @@ class Index:
         reranker = self._reranker(encoded_query, ranking)
         return scored(self._store, encoded_query, ranking, passage_id, reranker)
 
-    def explain(self, query: Query, hit: Hit | int | str, **options: Unpack[RankingOptions]) -> Explanation:
+    def explain(self, query: Query, hit: Hit | int, **options: Unpack[RankingOptions]) -> Explanation:
         """Why a passage has its score for a query.
 
         Args:
             query: as it was given to `query`.
-            hit: one of the hits, whose score is then explained exactly; a passage id; or any text, whose cosine
-                is explained as if it were a passage without headings.
+            hit: one of the hits, whose score is then explained exactly, or a passage id.
             mode, weight, phrases: as for `query`, for a passage id; a hit knows its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
@@ -307,12 +306,12 @@ class Index:
         loads the model in PyTorch; `residual` says what they miss.
 
         Raises:
-            InputError: an empty query, a text that is too long for the model, or an id that is none.
+            InputError: an empty query, or an id that is none.
         """
         return self.explain_all(query, [hit], **options)[0]
 
     def explain_all(
-        self, query: Query, hits: Sequence[Hit | int | str], **options: Unpack[RankingOptions]
+        self, query: Query, hits: Sequence[Hit | int], **options: Unpack[RankingOptions]
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
         return self._explainer(as_question(query), Ranking.of(**options)).explain(hits)

@@ -32,15 +32,15 @@ class Addends:
     """What a score is made of besides token pairs.
 
     Attributes:
-        recomputed: the score as the index gives it anew; None for a free text, or after a cross-encoder.
+        embedding: of the passage, as it is stored.
+        recomputed: the score as the index gives it anew; None after a cross-encoder, which is not asked again.
         late: (q, p) addends of late interaction, by tokens of query and passage.
-        embedding: of the passage, as it is stored; None for a free text.
     """
 
+    embedding: NDArray[np.float32]
     terms: tuple[Term, ...] = ()
     recomputed: float | None = None
     late: NDArray[np.float64] | None = None
-    embedding: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +67,12 @@ class AddendFinder:
         self._store, self._query = store, query
         self._late = LateInteraction(encoder, tokens) if tokens is not None else None
 
-    def of(self, hits: Sequence[Hit | str], encoded: Sequence[TokenVectors]) -> list[Addends]:
-        """For each hit or free text, given with its token vectors."""
+    def of(self, hits: Sequence[Hit], encoded: Sequence[TokenVectors]) -> list[Addends]:
+        """For each hit, given with its token vectors."""
         fusions: dict[Ranking, Fusion] = {}
         with self._store.reading() as snapshot:
-            stored = [self._stored(snapshot, hit, fusions) if isinstance(hit, Hit) else None for hit in hits]
-        return [
-            self._addends(hit, known, vectors) if isinstance(hit, Hit) and known else Addends()
-            for hit, known, vectors in zip(hits, stored, encoded, strict=True)
-        ]
+            stored = [self._stored(snapshot, hit, fusions) for hit in hits]
+        return [self._addends(*one) for one in zip(hits, stored, encoded, strict=True)]
 
     def _stored(self, snapshot: Snapshot, hit: Hit, fusions: dict[Ranking, Fusion]) -> _Stored:
         """
@@ -101,12 +98,11 @@ class AddendFinder:
         return _Stored(passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None)
 
     def _addends(self, hit: Hit, stored: _Stored, encoded: TokenVectors) -> Addends:
-        embedding = stored.embedding
         if hit.rerank not in ("", "late"):  # a cross-encoder is not asked again
             name = f"{hit.rerank}, reading both texts at once"
-            return Addends((Term(name, hit.reranked or 0.0, kind="model"),), embedding=embedding)
+            return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
         if hit.rerank == "":
-            return Addends(stored.terms, stored.score, embedding=embedding)
+            return Addends(stored.embedding, stored.terms, stored.score)
         assert self._late is not None  # a query of several parts is not reranked
         (matched,) = self._late.matches([stored.passage], stored.prepared, {stored.passage.id: encoded})
         share = 1 - LATE_SHARE
@@ -115,11 +111,8 @@ class AddendFinder:
         for row in np.flatnonzero(matched.addends):
             cells[row, columns[matched.best[row]]] = LATE_SHARE * matched.addends[row]
         score = share * stored.score + LATE_SHARE * matched.value
-        return Addends(_scaled(stored.terms, share), score, cells, embedding)
-
-
-def _scaled(terms: Sequence[Term], share: float) -> tuple[Term, ...]:
-    return tuple(replace(term, contribution=share * term.contribution) for term in terms)
+        terms = tuple(replace(term, contribution=share * term.contribution) for term in stored.terms)
+        return Addends(stored.embedding, terms, score, cells)
 
 
 def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage) -> tuple[Term, ...]:

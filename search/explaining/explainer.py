@@ -138,8 +138,8 @@ class Explainer:
                 self._parts = encoded_parts(encoder, query.parts, layers)
         self._query = query
 
-    def explain(self, what: Sequence[Hit | int | str]) -> list[Explanation]:
-        """See `Index.explain_all`."""
+    def explain(self, what: Sequence[Hit | int]) -> list[Explanation]:
+        """Of each hit or passage id, in one pass through the encoder."""
         hits = [
             scored(self._store, self._query, self._ranking, hit) if isinstance(hit, int) else hit
             for hit in what
@@ -148,8 +148,8 @@ class Explainer:
             return []
         with query_fits("text"):
             vectors = self._encoder.tokens(
-                [hit if isinstance(hit, str) else hit.text for hit in hits],
-                contexts=["" if isinstance(hit, str) else hit.context for hit in hits],
+                [hit.text for hit in hits],
+                contexts=[hit.context for hit in hits],
                 role="document",
                 layers=[self._layer, -1],
             )
@@ -240,18 +240,13 @@ class Explainer:
             scale = Scale(snapshot.random_pairs(), self._ranking)
             return as_hit(rank, snapshot.passage(item.passage), item, self._ranking, scale)
 
-    def _explained(self, hit: Hit | str, vectors: TokenVectors, addends: Addends) -> Explanation:
-        counts = 1.0
-        if isinstance(hit, Hit):
-            counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.rerank, 0.0)
+    def _explained(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
+        counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.rerank, 0.0)
         if parts := self._query.parts:
-            embedding = vectors.embedding if addends.embedding is None else addends.embedding
-            explain = partial(explain_parts, parts, self._parts, vectors, embedding, weight=counts)
+            explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding, weight=counts)
         else:
             explain = partial(explain_pair, self._tokens, vectors, roles=("query", "document"))
         why: Explanation = explain(encoder=self._encoder, layer=self._layer, offline=self._offline)
-        if isinstance(hit, str):
-            return why
         return replace(
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,

@@ -153,17 +153,11 @@ def test_a_hit_whose_passage_has_left_the_index(index: search.Index, notes: Path
         index.explain(QUERY, replace(other, text="another"))
 
 
-def test_a_passage_id_and_a_text(index: search.Index, tiny: Encoder) -> None:
+def test_a_passage_id(index: search.Index) -> None:
     hit = index.query(QUERY)[1]
     by_id = index.explain(QUERY, hit.passage_id)
     assert by_id.score == pytest.approx(hit.score, abs=1e-6)
     assert by_id.passage == hit.text
-    why = index.explain(QUERY, "the door is open")
-    first, second = tiny.encode([QUERY, "the door is open"])
-    assert why.score == pytest.approx(float(first @ second), abs=1e-6)
-    assert why.audit.recomputed is None
-    with pytest.raises(InputError, match="the text has .* tokens and the model reads 64. Shorten it"):
-        index.explain(QUERY, "word " * 100)
     with pytest.raises(InputError, match="the query is empty"):
         index.explain(" ", hit)
 
