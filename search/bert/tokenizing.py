@@ -102,7 +102,7 @@ def tokenized(
             strict=True,
         )
     )
-    return Tokenization(texts, tokens, _words(texts, tokens), tokenizer.get_vocab_size(), name)
+    return Tokenization(texts, tokens, _words(texts, tokens), tokenizer.get_vocab_size())
 
 
 def _words(texts: tuple[str, ...], tokens: tuple[InputToken, ...]) -> tuple[InputWord, ...]:

@@ -47,60 +47,52 @@ class Found:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Way:
-    """A way to ask.
-
-    Attributes:
-        find: finds and judges the answer to a query.
-    """
-
-    setting: Setting
-    find: Callable[[Query], Found]
-
-
 def measure(
-    queries: Sequence[Query], ways: Sequence[Way], plan: Plan, *, passages: int
+    queries: Sequence[Query],
+    settings: Sequence[Setting],
+    find: Callable[[Query, Mapping[str, Any]], Found],
+    plan: Plan,
+    *,
+    passages: int,
 ) -> tuple[tuple[Measured, ...], tuple[Comparison, ...], list[str]]:
     """Ask every query in every way.
 
     Args:
+        find: finds and judges the answer to a query, by a setting's options.
         passages: how many are searched, to be shown.
 
     Returns:
-        The ways, each with the first compared, and what has to be said.
+        The figures of each way, those of the first compared with each other one, and remarks.
 
     Raises:
-        InputError: a query cannot be asked, or none has an answer.
+        InputError: a query cannot be asked, or no query has a hit.
     """
     measured: list[Measured] = []
     notes: list[str] = []
-    for way in ways:
-        name = way.setting.name
-        judged = [
-            _judged(way, query, number, len(queries), plan, passages)
-            for number, query in enumerate(queries, 1)
-        ]
+    for setting in settings:
+        judged = []
+        for number, query in enumerate(queries, 1):
+            try:
+                found = find(query, setting.options)
+            except InputError as error:
+                raise InputError(
+                    f"the query '{query.id}' cannot be asked ({setting.name}): {error}"
+                ) from None
+            judged.append(JudgedQuery(query.id, query.text, found.values, found.names[: plan.k]))
+            if plan.progress:
+                plan.progress(Progress("asking", number, len(queries), passages=passages))
         without = [query.id for query in judged if not query.found]
         if len(without) == len(queries):
-            raise InputError(f"no query has a hit in the setting '{name}', so there is nothing to judge.")
-        notes += named(without, *QUERIES, f"no hit in '{name}', and so 0")
+            raise InputError(
+                f"no query has a hit in the setting '{setting.name}', so there is nothing to judge."
+            )
+        notes += named(without, *QUERIES, f"no hit in '{setting.name}', and so 0")
         metrics = {metric: mean_of(values_of(judged, metric), seed=plan.seed) for metric in judged[0].values}
-        measured.append(Measured(way.setting, metrics, tuple(judged)))
+        measured.append(Measured(setting, metrics, tuple(judged)))
     notes += about_few(len(queries), "queries")
-    if len(ways) > 2:
+    if len(settings) > 2:
         notes.append("the p-values are not corrected for the number of comparisons")
     return tuple(measured), comparisons(measured, seed=plan.seed), notes
-
-
-def _judged(way: Way, query: Query, number: int, of: int, plan: Plan, passages: int) -> JudgedQuery:
-    try:
-        found = way.find(query)
-    except InputError as error:
-        raise InputError(f"the query '{query.id}' cannot be asked ({way.setting.name}): {error}") from None
-    if plan.progress:
-        plan.progress(Progress("asking", number, of, passages=passages))
-    return JudgedQuery(query.id, query.text, found.values, found.names[: plan.k])
 
 
 def comparisons(measured: Sequence[Measured], *, seed: int = 0) -> tuple[Comparison, ...]:

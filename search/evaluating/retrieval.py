@@ -26,7 +26,7 @@ from search.encoding.encoder import Role
 from search.encoding.models import DEFAULT_MODEL
 from search.encoding.tokenizer import encode_ids
 from search.errors import InputError, quoted
-from search.evaluating.asking import QUERIES, Found, Plan, Way, about_few, measure, named
+from search.evaluating.asking import QUERIES, Found, Plan, about_few, measure, named
 from search.evaluating.dataset import Query, Retrieval, SentencePairs, Span, Spans, malformed
 from search.evaluating.formats import CORPUS
 from search.evaluating.metrics import DEPTH, ranking_values, span_values
@@ -129,8 +129,7 @@ def _evaluation(
     notes: Sequence[str],
 ) -> Evaluation:
     status = index.status()
-    ways = [Way(setting, partial(find, options=setting.options)) for setting in settings]
-    measured, compared, remarks = measure(data.queries, ways, plan, passages=status.passages)
+    measured, compared, remarks = measure(data.queries, settings, find, plan, passages=status.passages)
     return Evaluation(
         dataset=data.name,
         source=str(data.source),
@@ -269,14 +268,14 @@ def evaluate_whole(
 
     vectors = encoder.encode(texts, role="document", truncate=True, progress=progress)
 
-    def find(query: Query) -> Found:
+    def find(query: Query, options: Mapping[str, Any]) -> Found:
         scores = vectors @ encoder.encode([query.text], role="query", truncate=True)[0]
         order = np.argsort(-scores, kind="stable")[: max(DEPTH, plan.k)]
         documents = tuple(names[i] for i in order.tolist())
         return Found(ranking_values(documents, data.judgements[query.id], plan.k), documents)
 
-    way = Way(Setting("whole documents"), find)
-    measured, _, remarks = measure(data.queries, [way], plan, passages=len(names))
+    setting = Setting("whole documents")
+    measured, _, remarks = measure(data.queries, [setting], find, plan, passages=len(names))
     cut = too_long(encoder, texts, "document")
     notes = [f"{cut:,} of {len(names):,} documents were cut at {encoder.max_tokens} tokens"]
     if asked := too_long(encoder, [query.text for query in data.queries], "query"):

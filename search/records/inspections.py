@@ -70,14 +70,12 @@ class Tokenization:
     Attributes:
         texts: one text or two.
         vocabulary: how many entries there are.
-        name: of the model that the tokenizer belongs to.
     """
 
     texts: tuple[str, ...]
     tokens: tuple[InputToken, ...]
     words: tuple[InputWord, ...]
     vocabulary: int
-    name: str
 
 
 @dataclass(frozen=True, eq=False)

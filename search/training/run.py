@@ -239,7 +239,7 @@ def _report(
         kept=fitted.kept,
         resumed=resumed,
         seconds=seconds,
-        device=_device_name(job.settings.on),
+        device=job.settings.on,
         versions={name: version(name) for name in _LIBRARIES},
     )
     return replace(report, notes=(*job.notes, *_remarks(report)))
@@ -314,14 +314,3 @@ def _without_folder(name: str) -> str:
 def _plain(text: str) -> str:
     """On one line, and without what a table or a heading would be broken by."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-def _device_name(device: str) -> str:
-    import torch
-
-    if device.startswith("cuda"):
-        return str(torch.cuda.get_device_name(device))
-    if device != "cpu":
-        return device
-    threads = torch.get_num_threads()
-    return f"cpu, {threads} thread{'' if threads == 1 else 's'}"
