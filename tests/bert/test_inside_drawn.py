@@ -191,14 +191,7 @@ def test_the_page(looked: Inspection, tiny_model: Path) -> None:
         assert name in said
     assert "rounded to thousandths" in said
     assert "keys" in said and "[UNK]" in said
-    read = "What each token reads most"
-    assert f"{read} in layer 3, mean of its heads" in source
-    one = page.attention(weights, View(2, 1))
-    most = weights.matrix(2, 1)[1].argmax()
-    assert data_of(one)["opened"] == [2, 1] and f"{read} in layer 2, head 1" in one
-    row = re.sub(r"<[^>]+>", "", one.split(f"{read} in layer 2, head 1")[1].split("</tr>")[1])
-    assert row.startswith(f"turn{looked.tokens[most].text} {weights.matrix(2, 1)[1, most]:.3f}, ")
-    assert f"{read} by the rollout up to layer 2" in page.attention(weights, View(2, rollout=True))
+    assert data_of(page.attention(weights, View(2, 1)))["opened"] == [2, 1]
     assert data_of(page.attention(weights, View(2, rollout=True)))["opened"] == [2, 6]
 
 

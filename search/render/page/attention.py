@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MOST_WEIGHTS = 5_000_000  # about 12 MB; more make a page that no browser opens gladly
 _PLACES = 1000  # weights are rounded to thousandths
 _DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
-_STRONGEST = 3
 
 _CONTROLS = """<div class="controls" id="controls">
 <label>Layer <select id="layer">{layers}</select></label>
@@ -58,7 +57,6 @@ def attention(attention: Attention, view: View = EVERY_HEAD) -> str:
             '<section id="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
             '<p class="faint">A row reads, a column is read; the colour grows with the square root of the '
             "weight.</p></section>",
-            _strongest(attention, *opened),
             f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(caveat)}</p>' for caveat in CAVEATS)}"
             f"{_MORE}</section>",
         )
@@ -121,24 +119,3 @@ def _tokens(attention: Attention, side: str, said: str) -> str:
         for i, token in enumerate(attention.tokens)
     )
     return f'<div class="side" id="{side}"><h2>{said}</h2><ol>{lines}</ol></div>'
-
-
-def _strongest(attention: Attention, layer: int, shown: int) -> str:
-    """What each token reads most in what the page opens at, as a plain table."""
-    if shown <= attention.heads:
-        weights, what = attention.matrix(layer, shown), f"in layer {layer}, head {shown}"
-    elif shown == attention.heads + 1:
-        weights, what = attention.matrix(layer), f"in layer {layer}, mean of its heads"
-    else:
-        weights, what = attention.rollout(layer), f"by the rollout up to layer {layer}"
-    order = np.argsort(-weights, axis=1, kind="stable")[:, :_STRONGEST].tolist()
-    rows = "".join(
-        f'<tr><th scope="row">{isolated(token.text)}</th><td>'
-        + ", ".join(f"{isolated(attention.tokens[j].text)} {weights[i, j]:.3f}" for j in order[i])
-        + "</td></tr>"
-        for i, token in enumerate(attention.tokens)
-    )
-    return (
-        f"<details><summary>What each token reads most {what}</summary>"
-        f'<div class="wide"><table class="plain"><tbody>{rows}</tbody></table></div></details>'
-    )
