@@ -45,7 +45,7 @@ import search
 from search.encoding.description import KnownModel
 from search.encoding.encoder import with_context
 from search.encoding.torch_engine import TorchEngine
-from search.explaining.explanation import similarity_matrix
+from search.explaining.explanation import explain_pair, similarity_layer, similarity_matrix
 from search.explaining.faithfulness import without
 from search.explaining.gradients import Differentiable
 from search.records.explanations import Explanation
@@ -81,7 +81,7 @@ def main() -> None:
             judge = Judge(index.encoder, masked if args.mask else without, args.draws, args.seed)
             for query in (queries[i] for i in some):
                 hits = index.query(query, k=args.hits, mode="dense", per_document=1)
-                explained = index.explain_all(query, [hit.text for hit in hits])
+                explained = explained_texts(index.encoder, query, [hit.text for hit in hits])
                 judged = [judge(why) for why in explained]
                 whole += [why.cosine for why in explained]
                 for picture in judged[0]:
@@ -93,6 +93,16 @@ def main() -> None:
     )
     report(f"fall of the cosine, words {way}", found, 0, args.seed)
     report("cosine of these words alone", found, 1, args.seed)
+
+
+def explained_texts(encoder: search.Encoder, query: str, texts: Sequence[str]) -> list[Explanation]:
+    """Why texts without title and headings have their cosines."""
+    layer = similarity_layer(encoder.n_layers)
+    (asked,) = encoder.tokens([query], role="query", layers=[layer, -1])
+    return [
+        explain_pair(asked, text, encoder=encoder, layer=layer, roles=("query", "document"))
+        for text in encoder.tokens(texts, role="document", layers=[layer, -1])
+    ]
 
 
 class Judge:
