@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.records.evaluations import Comparison, Estimate
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _AT_ONCE = 500  # resamples that are held in memory together
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.annotating.labelled_examples import (
     Embedded,
@@ -37,9 +38,6 @@ from search.records.reports import Progress
 from search.statistics import of_counts
 from search.store.database import read_meta
 from search.store.layout import DATABASE, find_index, is_own
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _MOST_ITERATIONS = 1000
 # Numbers; below, threads wait for each other: five fits of 1,600 x 384 took 18 s on two busy cores, in one thread 1.

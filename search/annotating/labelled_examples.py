@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.encoding import Encoder
 from search.encoding.tokenizer import with_context
@@ -23,12 +23,8 @@ from search.errors import InputError, TextTooLong
 from search.records.predictions import ClassFigures, Example
 from search.records.reports import Progress
 from search.store.checksums import content_key
+from search.store.protocol import Snapshot
 from search.store.sqlite import SQLiteStore
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from search.store.protocol import Snapshot
 
 _NAMED = 3  # lines that a message lists
 

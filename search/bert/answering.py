@@ -19,9 +19,11 @@ import math
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import tokenizers
+from numpy.typing import NDArray
 
 from search.bert.checkpoint import Head, load_head
 from search.bert.tokenizing import check_text, without_space
@@ -30,10 +32,6 @@ from search.errors import InputError, ModelError
 from search.records.hits import Hit
 from search.records.predictions import Answer, Answers
 from search.records.reports import Progress
-
-if TYPE_CHECKING:
-    import tokenizers
-    from numpy.typing import NDArray
 
 READERS = "deepset/roberta-base-squad2, or bert-large-uncased-whole-word-masking-finetuned-squad"
 _OVERLAP = 64

@@ -22,9 +22,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import tokenizers
+from numpy.typing import NDArray
 
 from search.bert.tokenizing import tokenized
 from search.encoding.engine import padded
@@ -35,11 +37,6 @@ from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError, quoted
 from search.records.inspections import Tokenization
 from search.store.passages import CALLED
-
-if TYPE_CHECKING:
-    import tokenizers
-    from numpy.typing import NDArray
-
 
 FAMILIES = ("albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
 """Values of `model_type` in config.json whose embedding layer is known here, part by part."""

@@ -17,9 +17,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.bert.checkpoint import Checkpoint, load_checkpoint
 from search.encoding.models import DEFAULT_MODEL
@@ -34,10 +35,6 @@ from search.records.inspections import (
     Pooler,
     Tokenization,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # Beginnings of parameter names, or parts of them, in the order they are tried in.
 _PARTS = (

@@ -27,9 +27,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.bert.checkpoint import Head, load_head, sigmoid, softmax
 from search.bert.tokenizing import check_text
@@ -48,10 +49,6 @@ from search.files import write_whole
 from search.records.predictions import LabelExplanation, LabelledText, Labelling
 from search.records.reports import Progress
 from search.records.tokens import TokenVectors, merged
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 FORMAT, VERSION = "seewhy linear head", 1
 DESCRIPTION, WEIGHTS = "head.json", "head.safetensors"

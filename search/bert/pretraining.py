@@ -17,9 +17,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+import tokenizers
+from numpy.typing import NDArray
 
 from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.inspecting import occurrences
@@ -27,10 +28,6 @@ from search.bert.tokenizing import check_text, unknown_id
 from search.encoding.models import optional_json
 from search.errors import InputError, ModelError
 from search.records.predictions import Filled, Guess, Mask, NextSentence
-
-if TYPE_CHECKING:
-    import tokenizers
-    from numpy.typing import NDArray
 
 TYPED = "[MASK]"
 _USUAL = (TYPED, "<mask>")

@@ -17,19 +17,17 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import tokenizers
+from numpy.typing import NDArray
 
 from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.tokenizing import check_text, without_space
 from search.errors import InputError
 from search.records.documents import Mention
 from search.records.predictions import Tagged, TaggedWord, TagTask
-
-if TYPE_CHECKING:
-    import tokenizers
-    from numpy.typing import NDArray
 
 _PREFIXED = re.compile(r"([BIESLUM])[-_](.+)", re.DOTALL)
 _SAME = {"L": "E", "U": "S", "M": "I"}

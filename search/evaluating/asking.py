@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.errors import InputError
 from search.evaluating.dataset import Query
 from search.records.evaluations import Comparison, JudgedQuery, Measured, Setting
 from search.records.reports import Progress
 from search.statistics import compared, mean_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.bert.tagging import Tagger, chunks, field_of, load_tagger, parsed
 from search.errors import InputError, OptionalDependency
@@ -26,9 +27,6 @@ from search.evaluating.dataset import lines, malformed
 from search.records.evaluations import EntityEvaluation, EntityFigures, Estimate
 from search.records.reports import Progress
 from search.statistics import of_counts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _AT_ONCE = 64  # sentences that are read together
 _DOCUMENT = "-DOCSTART-"

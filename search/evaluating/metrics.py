@@ -13,14 +13,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.evaluating.dataset import Span
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 DEPTH = 100  # documents that are ranked for a query, at least
 

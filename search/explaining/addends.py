@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.encoding import Encoder
 from search.errors import InputError
@@ -17,14 +18,9 @@ from search.ranking.rerank import LATE_SHARE, LateInteraction
 from search.records.explanations import Occurrence, Term
 from search.records.hits import Hit
 from search.records.tokens import TokenVectors
-from search.store.protocol import StoredPassage
+from search.store.protocol import Snapshot, Store, StoredPassage
+from search.store.terms import Term as QueryTerm
 from search.store.vectors import kept
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from search.store.protocol import Snapshot, Store
-    from search.store.terms import Term as QueryTerm
 
 
 @dataclass(frozen=True, eq=False)

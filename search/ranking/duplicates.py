@@ -7,20 +7,15 @@ every file is one row. Memory: the embeddings twice, and blocks of pairs of a fi
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.errors import InputError
+from search.ranking.rank import Among
 from search.records.hits import Cluster, Copy
-from search.store.protocol import StoredPassage
+from search.store.protocol import Store, StoredPassage
 from search.store.vectors import pairs_near
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from search.ranking.rank import Among
-    from search.store.protocol import Store
 
 _PLACE = [field.name for field in fields(Copy) if field.name in StoredPassage.__annotations__]
 _AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared

@@ -20,9 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.encoding.encoder import Encoder
 from search.encoding.models import from_hub
@@ -30,13 +31,8 @@ from search.encoding.tokenizer import with_context
 from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order
 from search.records.tokens import TokenVectors
-from search.store.protocol import StoredPassage
+from search.store.protocol import Snapshot, StoredPassage
 from search.store.vectors import kept, unit_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from search.store.protocol import Snapshot
 
 LATE_SHARE = 0.5  # of the new part; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
 _LEAST = 0.05

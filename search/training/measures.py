@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search.encoding.tokenizer import prompt_for
 from search.evaluating.metrics import ranking_values
 from search.records.evaluations import Estimate
 from search.statistics import mean_of, pearson, spearman
 from search.training.examples import Examples, key_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _RESAMPLES = 1999
 _RANKED = ("ndcg@10", "mrr@10", "recall@10", "success@1")
