@@ -171,7 +171,9 @@ def _modules(folder: Path, name: str) -> list[tuple[str, str]]:
         if kind not in _MODULES or not whole.startswith("sentence_transformers."):
             raise ModelError(f"the model '{name}' has a module '{kind}', which is not supported.")
         if not is_inside(str(path)):
-            raise ModelError(f"the model '{name}' is damaged: modules.json names the folder '{path}'.")
+            raise ModelError(
+                f"the model '{name}' is damaged: modules.json names the folder {str(path)!r:.80}."
+            )
     if kinds.count("Transformer") != 1 or kinds[0] != "Transformer" or modules[0][1].parts:
         raise ModelError(f"the model '{name}' has modules in an order that is not supported: {kinds}.")
     return [(kind, str(path)) for kind, (_, path) in list(zip(kinds, modules, strict=True))[1:]]

@@ -1,6 +1,7 @@
 """Finding a model, and what is said when that fails."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -220,3 +221,58 @@ def test_an_adapter_is_refused(tmp_path: Path) -> None:
     (folder / "adapter_config.json").write_text("{}")
     with pytest.raises(ModelError, match="is an adapter to another model"):
         Encoder(str(folder))
+
+
+SAID: dict[str, list[tuple[str, object]]] = {
+    "config.json": [
+        ("vocab_size", 10**12),
+        ("hidden_size", 10**9),
+        ("num_hidden_layers", 10**9),
+        ("num_hidden_layers", -1),
+        ("num_attention_heads", 1.5),
+        ("pad_token_id", "x"),
+        ("pad_token_id", True),
+        ("max_position_embeddings", []),
+    ],
+    "sentence_bert_config.json": [("max_seq_length", -5), ("max_seq_length", 1)],
+    "config_sentence_transformers.json": [
+        ("prompts", {"query": ["a"]}),
+        ("prompts", {"query": "x" * 20_000}),
+        ("prompts", {"query": "\ud800"}),
+        ("truncate_dim", -3),
+        ("truncate_dim", 1000),
+    ],
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("file", "key", "value"), [(file, key, value) for file, said in SAID.items() for key, value in said]
+)
+def test_a_value_that_no_model_has_is_one_plain_error(
+    tiny_model: Path, tmp_path: Path, own_cache: Path, file: str, key: str, value: object
+) -> None:
+    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
+    said = json.loads((folder / file).read_text()) if (folder / file).exists() else {}
+    (folder / file).write_text(json.dumps(said | {key: value}))
+    with pytest.raises(ModelError, match=str(folder)) as caught:
+        Encoder(str(folder)).encode(["water"])
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "\ud800", "a/" * 50])
+def test_a_module_in_a_folder_that_cannot_be(tmp_path: Path, path: str) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["path"] = path
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelError, match=r"modules.json names the folder"):
+        find_model(str(folder))
+
+
+@pytest.mark.parametrize("size", [0, 7, 500])
+def test_weights_that_were_cut(tmp_path: Path, size: int) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    os.truncate(folder / "model.safetensors", size)
+    with pytest.raises(ModelError, match=r"damaged: .*model.safetensors cannot be read"):
+        find_model(str(folder))

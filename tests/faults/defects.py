@@ -250,3 +250,20 @@ def words_unsealed_for_a_while() -> Iterator[None]:
 
     with mock.patch.object(Writer, "store", unsealed_first):
         yield
+
+
+@_planted
+def models_trusted() -> Iterator[None]:
+    """A converted model is taken as it is: without its hashes, and without a proof."""
+    from search.encoding import cache, engine
+
+    def are_files(folder: Path, sha256: dict[str, str], _: bool) -> None:
+        for name in sha256:
+            cache._stamp(folder / name)
+
+    with (
+        mock.patch.object(cache, "_require_as_written", are_files),
+        mock.patch.object(engine, "may_use_compiled", lambda _: True),
+        mock.patch.object(engine, "_PROOF_TOLERANCE", float("inf")),
+    ):
+        yield

@@ -1,11 +1,11 @@
-"""Harness 5: damaged index files and damaged input files.
+"""Harness 5: damaged index files, damaged input files, and a damaged cache of models.
 
 A damaged index gives the answers that it gave before, or an error that is ours; only where the words that FTS5 keeps
 are damaged may a ranking by words be another, which a check finds. A damaged input file gives documents,
 or is skipped for a reason. Never another exception, a crash, a hang, or a wrong answer. The work is done in
 children, many files each; when one dies or says nothing, the file that it was at is to blame.
 
-    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT     KIND: index, run, input or package
+    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT     KIND: index, run, input, package or model
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from search import ReadError, SearchError
 from search.corpus import Skipped, SourceFile, documents, load, walk
 from search.indexing.check import check
-from tests.faults import oracle
+from tests.faults import models, oracle
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import ANYTHING, INPUTS, TEXT, damaged
 from tests.faults.defects import defect
@@ -62,6 +62,12 @@ def damaged_packages(place: Path, *, seed: int, files: int, name: str = "") -> O
     place.mkdir(parents=True, exist_ok=True)
     outcome = Outcome("damaged PDF, Word, ... files", seed)
     return _in_children("package", place, outcome, files if packages() else 0, name)
+
+
+def damaged_models(place: Path, *, seed: int, files: int, name: str = "", enough: int = ENOUGH) -> Outcome:
+    """Encode with a converted model of which something is damaged, `files` times."""
+    models.base(place)
+    return _in_children("model", place, Outcome("damaged converted models", seed), files, name, enough)
 
 
 def _base(place: Path, seed: int) -> None:
@@ -267,7 +273,18 @@ def _read(folder: Path) -> Finding:
     return ("read", "") if n_passages else ("read, no passage", "")
 
 
-_KINDS = {"index": _index_file, "run": _index_file_then_run, "input": _input_file, "package": _package}
+def _model(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    what = models.damage_one(place, rng)
+    return what, lambda: models.encodes(place)
+
+
+_KINDS = {
+    "index": _index_file,
+    "run": _index_file_then_run,
+    "input": _input_file,
+    "package": _package,
+    "model": _model,
+}
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from tests.faults.mutate import (
     damaged_indexes,
     damaged_indexes_updated,
     damaged_inputs,
+    damaged_models,
     damaged_packages,
 )
 from tests.faults.packages import packages
@@ -39,6 +40,15 @@ def test_damaged_input_files(place: Path) -> None:
     outcome.require_clean()
     assert outcome.runs == 150
     assert outcome.figures["read"] and outcome.figures["skipped"]
+
+
+def test_damaged_converted_models(place: Path) -> None:
+    outcome = damaged_models(place, seed=SEED, files=25)
+    outcome.require_clean()
+    assert outcome.runs == 25
+    assert outcome.figures["made again"]
+    trusting = damaged_models(place, seed=SEED, files=25, name="models_trusted", enough=1)
+    assert any("off by" in failure for failure in trusting.failures), trusting.failures
 
 
 @pytest.mark.parametrize(("name", "sign"), [("faiss_file_trusted", ".faiss"), ("rows_trusted", "file ")])
