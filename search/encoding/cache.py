@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator
@@ -352,7 +351,7 @@ def _set_aside(place: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    return path.with_name(f"{path.name}.{os.urandom(4).hex()}")
 
 
 def _is_blob(path: Path) -> bool:
