@@ -15,7 +15,6 @@ and then JSON. The child ends when nobody asks any more, also because the asking
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import json
 import os
@@ -52,6 +51,7 @@ _TICK = 0.05  # seconds between two looks at a busy child
 _PATIENCE = 2.0  # seconds for a child to end by itself
 _GROWN = 4  # a child that keeps more than this part of the memory is replaced
 
+_NO_MEMORY = 112  # exit code of a child that could not get any more
 _INTERRUPTED = (-signal.SIGINT, 0xC000013A)  # by Ctrl-C; the second on Windows
 
 
@@ -103,8 +103,6 @@ class Reader:
             self.close()
             raise
         if "reason" in answer:
-            if answer["reason"] == Reason.OUT_OF_MEMORY:
-                self.close()
             raise ReadError(path, answer["reason"], answer["detail"])
         return answer
 
@@ -193,6 +191,8 @@ class _Child:
             return ReadError(path, Reason.CRASHED, "it gave no answer")
         if code in _INTERRUPTED:
             return KeyboardInterrupt()
+        if code == _NO_MEMORY:
+            return ReadError(path, Reason.OUT_OF_MEMORY)
         return ReadError(path, Reason.CRASHED, f"it ended with {_named(code)}")
 
 
@@ -309,7 +309,6 @@ def main(memory: int) -> None:
         memory: bytes of address space that this process may have, where the system can limit it.
     """
     _limit(memory)
-    _reserve.append(bytearray(2**23))
     # Libraries may write to standard output, which must not end up in an answer.
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -318,13 +317,13 @@ def main(memory: int) -> None:
     while line := requests.readline():
         request = json.loads(line)
         raw = requests.read(request["size"])
-        answer = _answer(request["kind"], request["path"], raw)
+        try:
+            answer = _answer(request["kind"], request["path"], raw)
+        except (MemoryError, SystemError):  # short of memory, Python also raises the second
+            os._exit(_NO_MEMORY)  # as there may be none for an answer
         answers.write(len(answer).to_bytes(_LENGTH_BYTES, "big"))
         answers.write(answer)
         answers.flush()
-
-
-_reserve: list[bytearray] = []
 
 
 def _answer(kind: str, path: str, raw: bytes) -> bytes:
@@ -333,17 +332,12 @@ def _answer(kind: str, path: str, raw: bytes) -> bytes:
         return _as_json(_taken_apart(kind, path, raw))
     except ReadError as error:
         reason, detail = error.reason, error.detail
-    except (MemoryError, SystemError):  # short of memory, Python also raises the second
-        reason = Reason.OUT_OF_MEMORY
+    except (MemoryError, SystemError):
+        raise
     except RecursionError:
         detail = "nested too deeply"
     except Exception as error:  # libraries let errors of all kinds through, one file at a time
         detail = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_DETAIL]
-    if (
-        reason == Reason.OUT_OF_MEMORY
-    ):  # make room for an answer; the error held on to all that was made before it
-        _reserve.clear()
-        gc.collect()
     return _as_json({"reason": reason, "detail": detail})
 
 
