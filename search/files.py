@@ -15,16 +15,38 @@ import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
+PRIVATE_FOLDER, PRIVATE_FILE = (
+    0o700,
+    0o600,
+)  # of what holds text of the user; a umask takes more away, never less
 
-def write_whole(path: Path, content: str | bytes) -> None:
+
+def make_private(folder: Path) -> None:
+    """Make a folder that nobody else may look into, and those above it that are missing; one that is there stays."""
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(PRIVATE_FOLDER, exist_ok=True)
+
+
+def create(path: Path, content: bytes = b"", mode: int = PRIVATE_FILE) -> None:
+    """Make a file that is not there yet; FileExistsError where a file or a link of that name is."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags, mode), "wb") as stream:
+        stream.write(content)
+
+
+def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file, or leave what is there: whoever reads it meanwhile sees the old one or the new one.
+
+    Args:
+        mode: of which the user's umask takes away what it says.
 
     Raises:
         OSError: it cannot be written.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
-        beside.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        beside.unlink(missing_ok=True)
+        create(beside, content.encode("utf-8") if isinstance(content, str) else content, mode)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
@@ -82,7 +104,7 @@ _MOST_SEALED = 16 << 20
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON object with its own hash; OSError if it cannot be written."""
-    write_whole(path, json.dumps({"seal": _seal(content), **content}, indent=1))
+    write_whole(path, json.dumps({"seal": _seal(content), **content}, indent=1), PRIVATE_FILE)
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
@@ -126,7 +148,7 @@ def cache_folder(name: str) -> Path:
     if not is_folder(folder):
         if folder.is_symlink():
             raise OSError(errno.ELOOP, "it is a link", str(folder))
-        folder.mkdir(parents=True)
+        make_private(folder)
     return folder
 
 

@@ -16,7 +16,7 @@ from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Surroundings
 from search.records.options import RankingOptions, RerankOptions, SimilarOptions, parts_of
 from search.store.database import read_meta
-from search.store.layout import DATABASE, find_index, is_own, place_for
+from search.store.layout import DATABASE, confirmed_root, find_index, is_own, place_for
 from search.store.settings import PassageSettings
 from search.store.sqlite import SQLiteStore
 
@@ -184,10 +184,18 @@ class Index:
         meta, _ = earlier(path, False) or (None, None)
         return preview(root, path, source_of(meta, root).changed(**options), verify=verify)
 
-    def update(self, *, verify: bool = False, progress: Callable[[Progress], None] | None = None) -> Report:
+    def update(
+        self,
+        *,
+        folder: str | Path | None = None,
+        verify: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Report:
         """Bring the index up to date with its folder, with the settings that it was made with.
 
         Args:
+            folder: the same folder, which has to be named for an index outside of the user's own that was opened:
+                somebody else may have made it.
             verify, progress: as for `build`.
 
         Raises:
@@ -197,14 +205,16 @@ class Index:
         from search.indexing.update import existing_folder, source_of, update
 
         meta = read_meta(self.path / DATABASE)
-        root = existing_folder(meta["root"])
+        root = existing_folder(confirmed_root(self.path, meta["root"], folder or self._folder))
         settings = PassageSettings.from_json(meta["fingerprint"]["passages"])
         source = source_of(meta, root)
         return update(
             root, self.path, self.encoder, settings=settings, source=source, verify=verify, progress=progress
         )
 
-    def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError]:
+    def watch(
+        self, stop: threading.Event | None = None, folder: str | Path | None = None
+    ) -> Iterator[Report | SearchError]:
         """Keep the index up to date with its folder, as files change.
 
         Yields:
@@ -213,17 +223,26 @@ class Index:
 
         Args:
             stop: set it from another thread to end the watch.
+            folder: as for `update`.
         """
         from search.indexing.update import changes
 
-        for _ in changes(Path(read_meta(self.path / DATABASE)["root"]), self.path, stop):
+        named = folder or self._folder
+        for _ in changes(
+            confirmed_root(self.path, read_meta(self.path / DATABASE)["root"], named), self.path, stop
+        ):
             try:
-                report = self.update()
+                report = self.update(folder=named)
             except SearchError as error:
                 yield error
             else:
                 if not report.nothing_changed:
                     yield report
+
+    @property
+    def _folder(self) -> str | None:
+        """The folder, where it was named to build the index."""
+        return self.report.folder if self.report else None
 
     @property
     def encoder(self) -> Encoder:
@@ -579,7 +598,11 @@ class Index:
         return check(self.path, verify=verify, progress=progress)
 
     def repair(
-        self, *, dry_run: bool = False, progress: Callable[[Progress], None] | None = None
+        self,
+        *,
+        folder: str | Path | None = None,
+        dry_run: bool = False,
+        progress: Callable[[Progress], None] | None = None,
     ) -> RepairReport:
         """Mend what is damaged, as far as the index and its folder allow; see `search.indexing.repair`.
 
@@ -591,6 +614,7 @@ class Index:
 
         done = repair(
             self.path,
+            folder=folder or self._folder,
             offline=self._offline,
             engine=self._engine,
             dry_run=dry_run,

@@ -193,6 +193,10 @@ def repair(
     engine: EngineOptions,
     output: Output,
     index: IndexOption = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="What was indexed, for an index outside of your data folder."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")
     ] = False,
@@ -209,7 +213,14 @@ def repair(
 
     place = find_index(index)
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        done = mend(place, offline=engine.offline, engine=engine.engine, dry_run=dry_run, progress=progress)
+        done = mend(
+            place,
+            folder=folder,
+            offline=engine.offline,
+            engine=engine.engine,
+            dry_run=dry_run,
+            progress=progress,
+        )
     if output.as_json or not output.quiet or not done.check.ok:
         output.show(done, reports.repair)
     if not done.check.ok:

@@ -35,6 +35,8 @@ from search.encoding.models import ModelFiles
 from search.encoding.tokenizer import load_tokenizer
 from search.errors import ModelError, first_line, is_of_memory
 from search.files import (
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
     cache_folder,
     cache_home,
     is_folder,
@@ -159,7 +161,7 @@ def add(model: KnownModel, write: Callable[[Path], NDArray[np.float32]]) -> Know
                 return entry
         temporary = place.with_name(f"{place.name}.new")
         _set_aside(temporary)
-        temporary.mkdir()
+        temporary.mkdir(PRIVATE_FOLDER)
         proof = write(temporary)
         load_tokenizer(files.folder, files.name).save(str(temporary / "tokenizer.json"))
         names = [*_FILES, *(f"{module}/{_WEIGHTS}" for module, _ in description.dense)]
@@ -175,6 +177,7 @@ def add(model: KnownModel, write: Callable[[Path], NDArray[np.float32]]) -> Know
         }
         write_sealed(temporary / _ENTRY, content)
         for name in (*names, _ENTRY):
+            (temporary / name).chmod(PRIVATE_FILE)
             _sync(temporary / name)
             sync_folder((temporary / name).parent)
         _set_aside(place)
@@ -196,7 +199,7 @@ def may_use_compiled(folder: Path) -> bool:
     try:
         if not is_folder(place):
             place.unlink(missing_ok=True)
-            place.mkdir()
+            place.mkdir(PRIVATE_FOLDER)
         for path in filter(_is_blob, list(place.iterdir())):
             sha256, *stamp = noted.get(path.name, [""])
             with suppress(OSError, ValueError):
@@ -234,7 +237,7 @@ def remember_failure(files: ModelFiles, reason: str) -> None:
     with suppress(OSError):
         place = cache_folder("models") / entry_folder(*files.hashes).name
         if not is_folder(place):
-            place.mkdir()
+            place.mkdir(PRIVATE_FOLDER)
         write_sealed(place / _FAILED, entry)
 
 
@@ -324,7 +327,7 @@ def _locked(place: Path) -> Iterator[None]:
     file = cache_folder("models") / f"{place.name}.lock"
     if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
         _delete(file)
-    with FileLock(file):
+    with FileLock(file, mode=PRIVATE_FILE):
         yield
 
 

@@ -138,7 +138,7 @@ def ways_out(index: Path, folder: str, verify: bool = False) -> dict[str, str]:
         usual = False
     update = f"seewhy index {quoted(folder or 'FOLDER')}{'' if usual else place}"
     return {
-        "repair": f"seewhy repair{place}",
+        "repair": f"seewhy repair{place}{'' if kept or not folder else f' --folder {quoted(folder)}'}",
         "index": update + " --verify" * verify if there or not folder else "",
         "rebuild": f"{update} --rebuild",
     }

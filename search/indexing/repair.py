@@ -31,7 +31,7 @@ from search.store.database import connect_to_write, read_meta, translated
 from search.store.derived import named_file
 from search.store.files import DATABASE, delete_leftovers, writer_lock
 from search.store.health import Examination, lenient
-from search.store.layout import is_index, is_own
+from search.store.layout import confirmed_root, is_index, is_own
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Writer
 
@@ -51,6 +51,7 @@ _STEPS = {
 def repair(
     index: Path,
     *,
+    folder: str | Path | None = None,
     offline: bool = False,
     engine: str = "auto",
     dry_run: bool = False,
@@ -60,6 +61,7 @@ def repair(
 
     Args:
         index: the folder of the index.
+        folder: that was indexed, to be named where the index lies outside of the user's own.
         offline, engine: as for `Encoder`; a model is loaded only if something must be encoded.
         dry_run: change nothing, only say what would be done.
         progress: called often with how far the work is.
@@ -69,11 +71,12 @@ def repair(
         IndexOutdated, IndexDamaged: it cannot be repaired; the message says how to make it again.
         IndexLocked: another process is writing to it.
         ModelError: something must be encoded and the model cannot be found.
+        InputError: the folder has to be named, or is another.
     """
     started = time.monotonic()
     if not is_index(index):
         raise IndexNotFound(f"there is no index in '{index}'. Make one with: seewhy index FOLDER")
-    work = _Repair(Examination(index, progress), offline, engine, progress)
+    work = _Repair(Examination(index, progress), folder, offline, engine, progress)
     if dry_run:
         work.examine()
         for step in _STEPS:
@@ -101,6 +104,7 @@ class _Repair:
     """One repair, with the lock held."""
 
     found: Examination
+    folder: str | Path | None
     offline: bool
     engine: str
     progress: Callable[[Progress], None] | None
@@ -125,7 +129,8 @@ class _Repair:
                 f"the index in '{index}' cannot be repaired: {self.found.names['database'][0]}. "
                 f"Make the index again with: {ways_out(index, meta.get('root', ''))['rebuild']}"
             )
-        self._root, self._source = Path(meta["root"]), Source.from_dict(meta["source"])
+        self._root = confirmed_root(index, meta["root"], self.folder)
+        self._source = Source.from_dict(meta["source"])
         self._made = Fingerprint.from_dict(meta["fingerprint"])
 
     def run(self) -> None:

@@ -24,7 +24,7 @@ from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import named_model
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError, SearchError
-from search.files import sync_folder
+from search.files import PRIVATE_FOLDER, make_private, sync_folder
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.options import BuildOptions, EncoderOptions, SourceOptions, parts_of
@@ -71,13 +71,13 @@ def update(
         raise InputError(nothing_to_index(folder, reasons, is_index(index)))
     existed = index.exists()
     lost = _annotated(index) if rebuild else ()
-    index.mkdir(parents=True, exist_ok=True)
+    make_private(index)
     try:
         with writer_lock(index):
             delete_work(index)
             database = index / DATABASE
             if rebuild:
-                (index / WORK).mkdir(exist_ok=True)
+                (index / WORK).mkdir(PRIVATE_FOLDER, exist_ok=True)
                 database = index / WORK / DATABASE
             with writing(database) as writer:
                 run = Run(folder, index, database, writer, encoder, settings, source, progress)

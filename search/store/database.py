@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
+from search.files import create
 from search.store.checksums import require, row_checksum
 from search.store.files import require_no_link
 from search.store.schema import strange
@@ -60,7 +61,7 @@ def connect_to_read(database: Path, *, any_tables: bool = False) -> sqlite3.Conn
     """
     if not database.is_file():
         raise IndexNotFound(f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER")
-    _require_own(database)
+    _require_own(database, read=True)
     connection = _connect(database, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -78,7 +79,9 @@ def connect_to_read(database: Path, *, any_tables: bool = False) -> sqlite3.Conn
 def connect_to_write(database: Path) -> sqlite3.Connection:
     """The writer's connection; transactions are begun and ended by hand. Hold the lock first."""
     _require_own(database)
-    connection = _connect(database, "rwc")
+    with suppress(FileExistsError):
+        create(database)  # SQLite would let others read it, and gives its journals the same rights
+    connection = _connect(database, "rw")
     with translated(database):
         try:
             connection.execute("PRAGMA journal_mode = DELETE")
@@ -328,15 +331,15 @@ def settle(database: Path) -> None:
     journal.unlink(missing_ok=True)
 
 
-def _require_own(database: Path) -> None:
+def _require_own(database: Path, *, read: bool = False) -> None:
     """Refuse a database or a journal that is a link, and a journal that names a file.
 
     SQLite deletes the file that a killed writer's journal names as the one above it, wherever that lies. Only
     transactions over several databases write such a name, and this program makes none.
     """
     journal = database.with_name(f"{database.name}-journal")
-    for path in (database, journal):
-        require_no_link(path)
+    require_no_link(journal)
+    require_no_link(database, shared=read and not journal.exists())  # a journal would be rolled back into it
     with suppress(OSError):  # what cannot be read, SQLite cannot read either
         if _names_a_file(journal):
             raise IndexDamaged(

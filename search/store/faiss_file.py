@@ -13,14 +13,15 @@ import errno
 import os
 import secrets
 import sqlite3
+import stat
 import struct
 import threading
 from pathlib import Path
 from typing import Any
 
 from search.errors import SearchError
-from search.files import sync_folder
-from search.store.files import FAISS_NAME, VECTORS, WORK, is_own_file, require_no_link
+from search.files import PRIVATE_FOLDER, create, sync_folder
+from search.store.files import DATABASE, FAISS_NAME, VECTORS, WORK, is_own_file, require_no_link
 from search.store.vectors import Ann, embeddings, load_faiss
 
 # Behind the four letters of an index's kind: dimension, count, two reserved numbers, is_trained, metric.
@@ -45,7 +46,11 @@ def write_file(connection: sqlite3.Connection, dimension: int, index: Path, gene
     temporary = index / WORK / name
     for folder in (index / WORK, index / VECTORS):
         require_no_link(folder, folder=True)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+    create(temporary)
+    temporary.chmod(
+        stat.S_IMODE((index / DATABASE).stat().st_mode) & 0o666
+    )  # who may read the one needs the other
     try:
         faiss.write_index(numbered, str(temporary))
     except RuntimeError as error:  # what FAISS raises when a disk is full

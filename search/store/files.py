@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from search.errors import IndexDamaged, IndexLocked
+from search.files import PRIVATE_FILE, create
 
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
@@ -40,16 +41,25 @@ def require_own_names(index: Path) -> None:
         require_no_link(index / name, folder=name in (VECTORS, WORK))
 
 
-def require_no_link(path: Path, *, folder: bool = False) -> None:
+def require_no_link(path: Path, *, folder: bool = False, shared: bool = False) -> None:
     """Refuse a path that is a link, or is no file (or, if asked for, no folder); nothing there is well.
+
+    Args:
+        shared: a file may have other names (hard links), as nothing is written to it.
 
     Raises:
         IndexDamaged: naming what is there.
     """
     try:
-        mode = path.lstat().st_mode
+        found = path.lstat()
     except OSError:
         return
+    mode = found.st_mode
+    if stat.S_ISREG(mode) and not folder and not shared and found.st_nlink > 1:
+        raise IndexDamaged(
+            f"'{path}' has another name, too (a hard link), and what is written to it would change that file. Nothing "
+            "was changed. Put a copy in its place, and run again."
+        )
     if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
         return
     what = "a link" if stat.S_ISLNK(mode) else "no folder" if folder else "no file"
@@ -151,7 +161,7 @@ def writer_lock(index: Path) -> Iterator[None]:
 
     require_own_names(index)
 
-    lock = FileLock(index / LOCK, timeout=0)
+    lock = FileLock(index / LOCK, timeout=0, mode=PRIVATE_FILE)
     try:
         lock.acquire()
     except Timeout:
@@ -160,7 +170,8 @@ def writer_lock(index: Path) -> Iterator[None]:
         ) from None
     try:
         note = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-        (index / HOLDER).write_text(json.dumps(note), encoding="utf-8")
+        (index / HOLDER).unlink(missing_ok=True)
+        create(index / HOLDER, json.dumps(note).encode())
         yield
     finally:
         with suppress(OSError):  # left behind it does no harm
@@ -178,7 +189,8 @@ def is_being_written(index: Path) -> bool:
 
     if not (is_own_file(index / HOLDER) and is_own_file(index / LOCK)):
         return False
-    lock = FileLock(index / LOCK, timeout=0)
+    require_no_link(index / LOCK)
+    lock = FileLock(index / LOCK, timeout=0, mode=PRIVATE_FILE)
     try:
         lock.acquire()
     except Timeout:

@@ -38,6 +38,26 @@ def is_own(index: Path) -> bool:
     return index.resolve().parent == (home() / "indexes").resolve()
 
 
+def confirmed_root(index: Path, root: str, folder: str | Path | None) -> Path:
+    """The folder that an index says it is of, where it may be read: the index is one's own, or `folder` is the same.
+
+    Raises:
+        InputError: naming the folder, and how to say that it is right.
+    """
+    if folder is None and is_own(index):
+        return Path(root)
+    if folder is None:
+        raise InputError(
+            f"the index in '{index}' is of the folder '{root}', or says so: it is none of the indexes in {home()}, and "
+            f"may come from somebody else. If that folder may be read, name it: --folder {quoted(root)}"
+        )
+    if Path(folder).expanduser().resolve() != Path(root):
+        raise InputError(
+            f"the index in '{index}' is of the folder '{root}', not of '{folder}'. Name that one."
+        )
+    return Path(root)
+
+
 def all_indexes() -> list[Path]:
     """Every index under `home()`, by name."""
     folder = home() / "indexes"

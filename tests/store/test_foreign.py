@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import sqlite3
+import stat
 import subprocess
 import time
 from itertools import pairwise
@@ -16,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from search import Index, IndexDamaged, ModelError, SearchError
+from search import Index, IndexDamaged, InputError, ModelError, SearchError
+from search.cli.output import write_file
 from search.encoding.fingerprint import Fingerprint
 from search.errors import quoted
 from search.indexing.check import check
@@ -340,3 +342,107 @@ def test_a_command_that_an_index_tells_to_run_is_one_of_this_program() -> None:
         assert command_of({"command": command}) == ""
     kept = f"seewhy tag --task ner --model {quoted('/my models/b$')} --name {quoted('a b')}"
     assert command_of({"command": kept}) == kept
+
+
+# Folders that only an index names.
+
+
+def test_no_folder_is_read_because_an_index_names_it(
+    index: Path, notes: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign, private = tmp_path / "shared" / "index", tmp_path / "private"
+    shutil.copytree(index, foreign)
+    private.mkdir()
+    (private / "diary.txt").write_text("the secret of the key")
+    meta(foreign, "root", str(private))
+    sql(foreign, "UPDATE passages SET checksum = 1")
+    opened = Index.open(foreign)
+    for command in (opened.update, opened.repair, lambda: next(opened.watch())):
+        with pytest.raises(InputError, match=f"is of the folder '{private}'.*--folder {private}"):
+            command()
+    code, _, err = run("repair", "-i", foreign)
+    assert (code, f"--folder {private}" in err) == (1, True)
+    with pytest.raises(InputError, match=f"is of the folder '{private}', not of '{notes}'"):
+        opened.repair(folder=notes)
+    with pytest.raises(InputError, match=f"is of the folder '{private}', not of"):
+        Index.build(notes, index=str(foreign))
+    held = (foreign / "index.db").read_bytes()
+    assert b"secret" not in held
+    assert opened.repair(folder=private).folder == str(private)
+
+
+# Who else may read it.
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps rights in another way")
+@pytest.mark.parametrize("umask", [0, 0o022, 0o077])
+def test_nobody_else_can_read_what_an_index_or_the_cache_holds(
+    notes: Path, tiny_model: Path, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch, umask: int
+) -> None:
+    monkeypatch.setenv("SEEWHY_HOME", str(tmp_path / "data" / "seewhy"))
+    monkeypatch.setenv("SEEWHY_CACHE", str(tmp_path / "made" / "seewhy"))
+    seen: set[tuple[str, int]] = set()
+
+    def look(_: object) -> None:
+        for top in (tmp_path / "data", tmp_path / "made"):
+            for path in [top, *top.rglob("*")] if top.exists() else []:
+                with contextlib.suppress(FileNotFoundError):
+                    if "compiled" not in path.parts:  # OpenVINO's, in a folder that is closed
+                        seen.add((path.relative_to(tmp_path).as_posix(), stat.S_IMODE(path.lstat().st_mode)))
+
+    before = os.umask(umask)
+    try:
+        built = Index.build(notes, model=str(tiny_model), progress=look)
+        built.query("the key")
+        look(None)
+        Index.build(notes, rebuild=True, progress=look)
+        look(None)
+        page = tmp_path / "page.html"
+        write_file(page, "a page")
+    finally:
+        os.umask(before)
+    assert [pair for pair in sorted(seen) if pair[1] & 0o077] == []
+    assert {Path(name).name for name, _ in seen} >= {
+        "index.db",
+        "ann",
+        "tmp",
+        "writer.json",
+        "encoder.bin",
+        "entry.json",
+    }
+    assert stat.S_IMODE(page.stat().st_mode) == 0o666 & ~umask
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps rights in another way")
+def test_an_index_that_its_owner_shares_stays_shared(index: Path, notes: Path) -> None:
+    (index / "index.db").chmod(0o644)
+    (notes / "new.txt").write_text("the first word of a long number")
+    Index.build(notes, index="kept")
+    (file,) = (index / "ann").iterdir()
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (index / "index.db", file)} == {0o644}
+
+
+@pytest.mark.parametrize("name", ["index.db", "index.db-journal", "writer.lock", "writer.json"])
+def test_nothing_is_written_to_a_file_with_another_name(
+    index: Path, notes: Path, tmp_path: Path, name: str
+) -> None:
+    decoy = tmp_path / "decoy"
+    content = (index / name).read_bytes() if name == "index.db" else b"\0private"
+    decoy.write_bytes(content)
+    (index / name).unlink(missing_ok=True)
+    (index / name).hardlink_to(decoy)
+    (notes / "new.txt").write_text("the first word of a long number")
+    for command in (
+        lambda: Index.build(notes, index="kept"),
+        lambda: Index.build(notes, index="kept", rebuild=True),
+        lambda: Index.open(index).repair(),
+        lambda: Index.open(index).query("the key"),
+        lambda: check(index),
+    ):
+        with contextlib.suppress(IndexDamaged):
+            command()
+        assert decoy.read_bytes() == content
+    with pytest.raises(IndexDamaged, match=rf"{name}' has another name, too \(a hard link\)"):
+        Index.build(notes, index="kept")
+    if name != "index.db-journal":
+        assert Index.open(index).query("the key")

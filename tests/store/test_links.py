@@ -120,10 +120,10 @@ def commands(notes: Path, index: Path) -> dict[str, Callable[[], object]]:
         "check of an open index": lambda: Index.open(index).check(),
         "is a run under way": lambda: is_being_written(index),
         "lock": write,
-        "repair, dry": lambda: repair(index, dry_run=True),
+        "repair, dry": lambda: repair(index, folder=notes, dry_run=True),
         "index": lambda: Index.build(notes, index=str(index)),
-        "repair": lambda: repair(index),
-        "update": lambda: Index.open(index).update(),
+        "repair": lambda: repair(index, folder=notes),
+        "update": lambda: Index.open(index).update(folder=notes),
         "preview": lambda: Index.preview(notes, index=str(index)),
         "rebuild": lambda: Index.build(notes, index=str(index), rebuild=True),
     }
@@ -263,7 +263,7 @@ def test_the_decoys_would_show_it(
     target = link(index / place, decoy_file if place == HOLDER else decoy_folder, outside(index))
     before = tree(target)
     for module in (files, faiss_file):
-        monkeypatch.setattr(module, "require_no_link", lambda path, folder=False: None)
+        monkeypatch.setattr(module, "require_no_link", lambda path, **_: None)
     monkeypatch.setattr(files, "require_own_names", lambda index: None)
     with suppress(SearchError, OSError):
         commands(notes, index)[command]()

@@ -40,6 +40,12 @@ def write_notes(folder: Path) -> None:
         os.utime(path, (1, 1))  # long ago: the time stamp of a file that was just written is not relied on
 
 
+@pytest.fixture(autouse=True)
+def _indexes_are_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of others are in test_foreign.py."""
+    monkeypatch.setattr("search.store.layout.is_own", lambda index: True)
+
+
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> tuple[Path, Path]:
     """A folder and its index, neither to be changed."""
