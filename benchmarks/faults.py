@@ -1,6 +1,6 @@
 """What survives: kills, failing disks, any sequence of edits, readers beside a writer, damaged files.
 
-    python benchmarks/faults.py [--full] [--only kill,io,state,readers,mutate,cache] [--seed N] [--place FOLDER]
+    python benchmarks/faults.py [--full] [--only kill,io,state,readers,mutate,cache,tamper] [--seed N] [--place FOLDER]
 
 The harnesses of tests/faults/, which the suite runs small; "--only walk" is one short one. With --full as large as the
 figures in indexes/README.md say, which takes an hour. Exits with 1 when anything was found.
@@ -25,7 +25,7 @@ from tests.faults import failing, kill, machine, mutate, ordering, readers
 from tests.faults.outcome import Outcome
 from tests.faults.shim import compiled
 
-GROUPS = ("kill", "io", "state", "readers", "mutate", "cache")
+GROUPS = ("kill", "io", "state", "readers", "mutate", "cache", "tamper")
 Harness = Callable[[Path], Outcome]
 
 
@@ -87,6 +87,8 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
         yield lambda p: mutate.damaged_packages(p, seed=seed, files=files // 2)
     elif group == "cache":
         yield lambda p: mutate.damaged_models(p, seed=seed, files=1000 if full else 60)
+    elif group == "tamper":
+        yield lambda p: mutate.tampered_indexes(p, seed=seed, files=1000 if full else 60)
     else:
         sys.exit(f"there is no harness '{group}'; choose from {', '.join(GROUPS)}.")
 

@@ -176,7 +176,10 @@ def sampled(connection: sqlite3.Connection, encoder: Encoder, seed: int = 0) -> 
         IndexDamaged: something that it needs is damaged.
     """
     rows = connection.execute("SELECT id, document FROM passages ORDER BY id").fetchall()
-    ids, documents = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    try:
+        ids, documents = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    except (ValueError, TypeError):
+        raise IndexDamaged("a passage is of no document. Mend it with: seewhy repair") from None
     random = np.random.default_rng(seed)
     asked, others = [], []  # per query: its text, and the rows of the passages it is paired with
     for row in random.permutation(len(ids))[:_QUERIES]:

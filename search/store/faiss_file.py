@@ -16,6 +16,7 @@ import sqlite3
 import stat
 import struct
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,8 @@ def write_file(connection: sqlite3.Connection, dimension: int, index: Path, gene
         require_no_link(folder, folder=True)
         folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
     create(temporary)
-    temporary.chmod(
-        stat.S_IMODE((index / DATABASE).stat().st_mode) & 0o666
-    )  # who may read the one needs the other
+    with suppress(FileNotFoundError):  # who may read the one needs the other
+        temporary.chmod(stat.S_IMODE((index / DATABASE).stat().st_mode) & 0o666)
     try:
         faiss.write_index(numbered, str(temporary))
     except RuntimeError as error:  # what FAISS raises when a disk is full

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, quoted
@@ -33,6 +33,8 @@ from search.store.vectors import read_ann
 if TYPE_CHECKING:
     from search.corpus import Skipped
 
+
+_Kind = TypeVar("_Kind", dict[str, Any], list[Any])
 
 _EXAMPLES = 5
 _PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
@@ -159,6 +161,27 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
     return found
 
 
+def from_json(kind: type[_Kind], text: Any) -> _Kind:
+    """What a row holds as JSON: a checksum says nothing about who wrote it.
+
+    Raises:
+        IndexDamaged: it is none, or of another kind.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        found = None
+    if not isinstance(found, kind):
+        raise _no_sense(text)
+    return found
+
+
+def _no_sense(text: Any) -> IndexDamaged:
+    return IndexDamaged(
+        f"a row of the index holds '{text!s:.40}', which makes no sense. Mend it with: seewhy repair"
+    )
+
+
 def stays_inside(name: str) -> bool:
     """Whether a stored path is relative and leads nowhere out of the folder."""
     if os.name == "nt" and (PureWindowsPath(name).drive or "\\" in name):
@@ -176,7 +199,7 @@ def metadata_of(written: str) -> dict[str, Any]:
         found = json.loads(written)
         if isinstance(found, dict) and _can_be_shown(found, DEEPEST):
             return found
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         pass
     raise IndexDamaged("metadata in the index cannot be read. Mend it with: seewhy repair")
 
@@ -321,7 +344,8 @@ def annotators(connection: sqlite3.Connection) -> list[Annotator]:
         (done,) = connection.execute(
             "SELECT count(*) FROM annotations WHERE annotator = ?", (name,)
         ).fetchone()
-        found.append(Annotator(name, json.loads(made_with), tuple(json.loads(fields)), done, total))
+        fields = tuple(map(str, from_json(list, fields)))
+        found.append(Annotator(name, from_json(dict, made_with), fields, done, total))
     return found
 
 
@@ -349,7 +373,7 @@ def values_by_passage(connection: sqlite3.Connection, passages: Sequence[int]) -
     found: dict[int, dict[str, Any]] = {}
     for passage, annotator, values, spans, checksum in _annotation_rows(connection, passages):
         require("annotations", (passage, annotator, values, spans), checksum)
-        found.setdefault(passage, {}).update(json.loads(values))
+        found.setdefault(passage, {}).update(from_json(dict, values))
     return found
 
 
@@ -381,7 +405,11 @@ def each_annotation(connection: sqlite3.Connection, annotator: str) -> Iterator[
 
 def _annotation(passage: int, annotator: str, values: str, spans: str, checksum: int) -> Annotation:
     require("annotations", (passage, annotator, values, spans), checksum)
-    return Annotation(passage, json.loads(values), tuple(Mention(**span) for span in json.loads(spans)))
+    try:
+        mentions = tuple(Mention(**span) for span in from_json(list, spans))
+    except TypeError:
+        raise _no_sense(spans) from None
+    return Annotation(passage, from_json(dict, values), mentions)
 
 
 def lacking(connection: sqlite3.Connection, annotator: str) -> list[int]:

@@ -26,7 +26,7 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.records.tokens import Token, TokenVectors
-from search.store.checksums import covered, require
+from search.store.checksums import covered, is_blob, require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -207,7 +207,7 @@ def embeddings(
     """
     for rows in _blocks(connection, after, among):
         for id_, vector, checksum in rows:
-            if vector is None or len(vector) != 4 * dimension or zlib.crc32(vector) != checksum:
+            if not is_blob(vector, checksum) or len(vector) != 4 * dimension:
                 raise IndexDamaged(f"the embedding of passage {id_} is damaged. Mend it with: seewhy repair")
         ids = np.array([row[0] for row in rows], dtype=np.int64)
         yield ids, np.frombuffer(b"".join(row[1] or b"" for row in rows), dtype="<f4").reshape(-1, dimension)
@@ -299,7 +299,7 @@ def token_vectors_of(
     return {
         id_: unpacked(blob, dimension)
         for id_, blob, checksum in rows
-        if zlib.crc32(blob) == checksum and len(blob) % (4 + dimension) == 0
+        if is_blob(blob, checksum) and len(blob) % (4 + dimension) == 0
     }
 
 

@@ -23,7 +23,7 @@ from sqlite_utils import Database
 from search.corpus import Skipped, SourceFile
 from search.records.documents import Document, Passage
 from search.store import lexicon
-from search.store.checksums import COVERED, Value, content_key, with_checksum
+from search.store.checksums import COVERED, Value, content_key, is_blob, with_checksum
 from search.store.database import (
     SCHEMA_VERSION,
     connect_to_write,
@@ -126,7 +126,7 @@ class Writer:
             row = self.connection.execute(
                 "SELECT vector, checksum FROM embeddings WHERE content = ? LIMIT 1", (key,)
             ).fetchone()
-            if row and zlib.crc32(row[0]) == row[1]:
+            if row and is_blob(row[0], row[1]):
                 found[key] = row[0]
         return found
 

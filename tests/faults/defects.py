@@ -197,6 +197,18 @@ def change_of_equal_size_forgotten() -> Iterator[None]:
 
 
 @_planted
+def links_trusted() -> Iterator[None]:
+    """No name in an index is looked at before it is opened."""
+    from search.store.files import require_no_link, require_own_names
+
+    with (
+        _everywhere(require_no_link, lambda *_, **__: None),
+        _everywhere(require_own_names, lambda index: None),
+    ):
+        yield
+
+
+@_planted
 def parser_raises() -> Iterator[None]:
     """What tells the encoding fails on some files with an exception of its own."""
 

@@ -5,7 +5,7 @@ are damaged may a ranking by words be another, which a check finds. A damaged in
 or is skipped for a reason. Never another exception, a crash, a hang, or a wrong answer. The work is done in
 children, many files each; when one dies or says nothing, the file that it was at is to blame.
 
-    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT     KIND: index, run, input, package or model
+    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT     KIND: index, run, tamper, input, package, model
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from search import ReadError, SearchError
 from search.corpus import Skipped, SourceFile, documents, load, walk
 from search.indexing.check import check
-from tests.faults import models, oracle
+from tests.faults import models, oracle, tamper
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import ANYTHING, INPUTS, TEXT, damaged
 from tests.faults.defects import defect
@@ -68,6 +68,12 @@ def damaged_models(place: Path, *, seed: int, files: int, name: str = "", enough
     """Encode with a converted model of which something is damaged, `files` times."""
     models.base(place)
     return _in_children("model", place, Outcome("damaged converted models", seed), files, name, enough)
+
+
+def tampered_indexes(place: Path, *, seed: int, files: int, name: str = "", enough: int = ENOUGH) -> Outcome:
+    """Ask everything of an index that somebody changed to do harm, `files` times; see `tests.faults.tamper`."""
+    _base(place, seed)
+    return _in_children("tamper", place, Outcome("tampered indexes", seed), files, name, enough)
 
 
 def _base(place: Path, seed: int) -> None:
@@ -278,20 +284,36 @@ def _model(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
     return what, lambda: models.encodes(place)
 
 
+def _limited() -> None:
+    """Let this process take no more memory than it has and a gigabyte; where the system can."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        pages = (
+            int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
+        )
+        if pages:
+            most = pages * resource.getpagesize() + tamper.MOST_BYTES
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
 _KINDS = {
     "index": _index_file,
     "run": _index_file_then_run,
     "input": _input_file,
     "package": _package,
     "model": _model,
+    "tamper": tamper.tampered,
 }
 
 
 def main() -> None:
     kind, folder, seed, first, stop, name = sys.argv[1:]
     place = Path(folder)
-    if kind in ("index", "run"):
+    if kind in ("index", "run", "tamper"):
         _right(place)
+    if kind == "tamper":
+        _limited()
     print(json.dumps({"ready": True}), flush=True)
     for at in range(int(first), int(stop)):
         what, look = _KINDS[kind](place, Random(f"{kind} {seed} {at}"))

@@ -16,6 +16,7 @@ from tests.faults.mutate import (
     damaged_inputs,
     damaged_models,
     damaged_packages,
+    tampered_indexes,
 )
 from tests.faults.packages import packages
 
@@ -33,6 +34,17 @@ def test_damaged_index_files_and_then_a_run(place: Path) -> None:
     outcome = damaged_indexes_updated(place, seed=SEED, files=30)
     outcome.require_clean()
     assert outcome.runs == 30
+
+
+def test_tampered_indexes(place: Path) -> None:
+    outcome = tampered_indexes(place, seed=SEED, files=20)
+    outcome.require_clean()
+    assert outcome.runs == 20
+
+
+def test_links_that_are_trusted_are_noticed(place: Path) -> None:
+    outcome = tampered_indexes(place, seed=SEED, files=60, name="links_trusted", enough=1)
+    assert outcome.failures
 
 
 def test_damaged_input_files(place: Path) -> None:

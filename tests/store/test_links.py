@@ -254,13 +254,13 @@ def test_that_journal_would_delete_it(own: tuple[Path, Path], monkeypatch: pytes
     assert not victim.exists()
 
 
-@pytest.mark.parametrize(("place", "command"), [(VECTORS, "repair"), (WORK, "index"), (HOLDER, "lock")])
+@pytest.mark.parametrize(("place", "command"), [(VECTORS, "repair"), (WORK, "index")])
 def test_the_decoys_would_show_it(
     own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, place: str, command: str
 ) -> None:
     """A planted defect: without the look at links the same decoys are changed."""
     notes, index = own
-    target = link(index / place, decoy_file if place == HOLDER else decoy_folder, outside(index))
+    target = link(index / place, decoy_folder, outside(index))
     before = tree(target)
     for module in (files, faiss_file):
         monkeypatch.setattr(module, "require_no_link", lambda path, **_: None)
