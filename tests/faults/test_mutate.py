@@ -37,9 +37,9 @@ def test_damaged_index_files_and_then_a_run(place: Path) -> None:
 
 
 def test_tampered_indexes(place: Path) -> None:
-    outcome = tampered_indexes(place, seed=SEED, files=20)
+    outcome = tampered_indexes(place, seed=SEED, files=10)
     outcome.require_clean()
-    assert outcome.runs == 20
+    assert outcome.runs == 10
 
 
 def test_links_that_are_trusted_are_noticed(place: Path) -> None:
