@@ -1,6 +1,8 @@
 """What survives: kills, failing disks, any sequence of edits, readers beside a writer, damaged files.
 
-    python benchmarks/faults.py [--full] [--only kill,io,state,readers,mutate,cache,tamper] [--seed N] [--place FOLDER]
+    python benchmarks/faults.py [--full] [--only GROUP,...] [--seed N] [--place FOLDER]
+
+Groups: kill, io, state, readers, mutate, cache, tamper, arguments.
 
 The harnesses of tests/faults/, which the suite runs small; "--only walk" is one short one. With --full as large as the
 figures in indexes/README.md say, which takes an hour. Exits with 1 when anything was found.
@@ -16,16 +18,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from machine import headline
 
-from tests.faults import failing, kill, machine, mutate, ordering, readers
+from tests.faults import arguments, failing, kill, machine, mutate, ordering, readers
+from tests.faults.contents import fill
 from tests.faults.outcome import Outcome
 from tests.faults.shim import compiled
 
-GROUPS = ("kill", "io", "state", "readers", "mutate", "cache", "tamper")
+GROUPS = ("kill", "io", "state", "readers", "mutate", "cache", "tamper", "arguments")
 Harness = Callable[[Path], Outcome]
 
 
@@ -89,8 +93,19 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
         yield lambda p: mutate.damaged_models(p, seed=seed, files=1000 if full else 60)
     elif group == "tamper":
         yield lambda p: mutate.tampered_indexes(p, seed=seed, files=1000 if full else 60)
+    elif group == "arguments":
+        yield lambda p: _odd_arguments(p, seed=seed, runs=1000 if full else 100)
     else:
         sys.exit(f"there is no harness '{group}'; choose from {', '.join(GROUPS)}.")
+
+
+def _odd_arguments(place: Path, *, seed: int, runs: int) -> Outcome:
+    """With a model of random weights, converted in a cache of its own."""
+    from tests.conftest import save_tiny_bert
+
+    fill(place / "notes", Random(seed))
+    os.environ["SEEWHY_CACHE"] = str(place / "cache")
+    return arguments.odd_arguments(place, str(save_tiny_bert(place / "tiny")), seed=seed, runs=runs)
 
 
 def row(outcome: Outcome, seconds: float) -> str:

@@ -43,6 +43,9 @@ def _group(help_: str, name: str | None = None) -> typer.Typer:
 # What the command line could not make sense of, click's ClickException, of which typer names but one kind.
 _Usage: Any = typer.BadParameter.__mro__[2]
 
+# What Python says of arguments that it can do nothing with.
+_NO_ARGUMENT = ("embedded null", "integer string conversion")
+
 _LONGEST_NAME = 300  # of a path in a message
 
 app = _group("Semantic search over a folder of text that shows its working.", "seewhy")
@@ -128,6 +131,8 @@ def _of_the_system(error: Exception) -> str | None:
     if isinstance(error, OSError):
         named = cut_in_the_middle(str(error.filename or "input or output"), _LONGEST_NAME)
         return f"{named}: {error.strerror or error}"
+    if isinstance(error, UnicodeEncodeError) or any(words in str(error) for words in _NO_ARGUMENT):
+        return "an argument is no text, no number or no name of a file that there can be. Type it anew."
     if "home directory" in str(error):  # pathlib's RuntimeError
         return "a path begins with ~ and the name of a user who has no home folder here. Write it out."
     return None

@@ -294,3 +294,16 @@ def test_metadata_that_somebody_else_wrote(run: Run, indexed: Path, own_home: Pa
         code, out, err = run(*command)
         assert (code, out) == (1, ""), err
         assert "metadata in the index cannot be read. Mend it with: seewhy repair" in err
+
+
+def test_arguments_that_nothing_can_be_done_with(run: Run, indexed: Path) -> None:
+    for command in (
+        ("contrast", "key", "9" * 5000, 1),
+        ("explain", "key", "9" * 5000),
+        ("similar", "\ud800"),
+    ):
+        code, out, err = run(*command)
+        assert (code, out) == (1, "")
+        assert (
+            "an argument is no text, no number or no name of a file that there can be. Type it anew." in err
+        )

@@ -247,6 +247,28 @@ def faiss_never_synced() -> Iterator[None]:
 
 
 @_planted
+def texts_not_looked_at() -> Iterator[None]:
+    """Texts that are none reach the tokenizer and SQLite, and nobody takes what they say for what it means."""
+    from search.cli import app
+    from search.encoding.tokenizer import require_characters
+
+    with (
+        _everywhere(require_characters, lambda *_: None),
+        mock.patch.object(app, "_of_the_system", lambda error: None),
+    ):
+        yield
+
+
+@_planted
+def shown_as_it_is() -> Iterator[None]:
+    """Text goes to the terminal as it stands in files and arguments."""
+    from search.render.format import escape
+
+    with _everywhere(escape, lambda text: text):
+        yield
+
+
+@_planted
 def words_unsealed_for_a_while() -> Iterator[None]:
     """A batch is stored with its words unsealed, and these are made anew in the next transaction."""
     from search.store import lexicon
