@@ -508,11 +508,11 @@ class Index:
                 with.
             ModelError: the reader cannot be found or loaded, or has no head for answer spans.
         """
-        from search.bert.answering import Reading, answer_from, required
+        from search.bert.answering import SpanOptions, answer_from, required
         from search.bert.checkpoint import load_head
         from search.ranking.surroundings import SpanLines
 
-        how = Reading(answers, no_answer_margin, max_answer)
+        how = SpanOptions(answers, no_answer_margin, max_answer)
         reader = load_head("answer", required(model), self._offline, device)
         hits = self.query(question, k, **options)
         return answer_from(question, hits, reader, how, SpanLines(self._store), progress)

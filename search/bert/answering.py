@@ -37,12 +37,12 @@ READERS = "deepset/roberta-base-squad2, or bert-large-uncased-whole-word-masking
 _OVERLAP = 64
 
 # (hit, start, end in the document) -> first line, last line, page; and what has to be said of them.
-Placing = Callable[[Any, int, int], tuple[int, int, int | None, str]]
+LinesOf = Callable[[Any, int, int], tuple[int, int, int | None, str]]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How passages are read and spans are ranked; InputError for a number that cannot be worked with."""
+class SpanOptions:
+    """How many spans are wanted, and which are answers; InputError for a number that cannot be worked with."""
 
     answers: int = 3
     no_answer_margin: float = 0.0
@@ -92,7 +92,7 @@ def answer(
     def place(_: None, start: int, end: int) -> tuple[int, int, None, str]:
         return (*lines.span(start, end), None, "")
 
-    how = Reading(answers, no_answer_margin, max_answer)
+    how = SpanOptions(answers, no_answer_margin, max_answer)
     return answer_from(question, [text], reader, how, place, progress)
 
 
@@ -100,8 +100,8 @@ def answer_from(
     question: str,
     passages: Sequence[Hit | str],
     reader: Head,
-    how: Reading,
-    place: Placing,
+    how: SpanOptions,
+    place: LinesOf,
     progress: Callable[[Progress], None] | None = None,
 ) -> Answers:
     """The spans of passages that answer a question, all ranked together; see `search.Index.ask`.
@@ -172,7 +172,7 @@ def _text(passage: Hit | str) -> str:
     return passage if isinstance(passage, str) else passage.text
 
 
-def _windows(reader: Head, question: str, text: str, how: Reading) -> list[tokenizers.Encoding]:
+def _windows(reader: Head, question: str, text: str, how: SpanOptions) -> list[tokenizers.Encoding]:
     """The inputs for a passage; every span of so many tokens lies within one of them.
 
     Raises:
@@ -196,7 +196,7 @@ def _of_window(
     window: tokenizers.Encoding,
     which: tuple[int, int],
     logits: dict[str, NDArray[np.float32]],
-    how: Reading,
+    how: SpanOptions,
     model: str,
 ) -> list[Answer]:
     start, end = logits["start_logits"], logits["end_logits"]
