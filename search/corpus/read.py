@@ -22,7 +22,7 @@ from search.errors import ReadError
 from search.records.documents import Document, Section
 
 # Characters of HTML, Markdown or reStructuredText that are parsed in this process: of 110 texts made to be hard, those
-# of so many characters took at most 16 seconds on a busy machine, nearly all of them less than 2, and at most 90 MB. To
+# of so many characters took at most 16 seconds on a busy machine, most of them less than 5, and at most 150 MB. To
 # start another process takes 0.2 seconds, and handing over a file some milliseconds.
 _LARGEST_HERE = 2**16
 

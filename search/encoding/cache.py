@@ -368,7 +368,7 @@ def _delete(path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDWR)  # Windows forces nothing to disk that cannot be written
     try:
         os.fsync(descriptor)
     finally:

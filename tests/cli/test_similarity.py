@@ -170,12 +170,11 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     target = tmp_path / "x.html"
     target.write_text("old")
 
-    def full(self: Path, data: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(data[:2])
-        raise OSError(28, "No space left on device", str(self))
+    def full(path: Path, data: bytes, mode: int) -> None:
+        path.write_bytes(data[:2])
+        raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("search.files.create", full)
     with pytest.raises(InputError, match="x.html' cannot be written: No space left on device"):
         write_file(target, "new text")
     assert target.read_text() == "old"

@@ -80,7 +80,7 @@ def asked_at_every_step(made: Scenario, *, repaired: bool) -> list[str]:
     with counted.patched():
         if repaired:
             with mock.patch("search.indexing.repair.Encoder.of", lambda *_, **__: oracle.ENCODER):
-                repair(made.index)
+                repair(made.index, folder=made.folder)
         else:
             oracle.run(made.folder, made.index, rebuild=made.rebuild)
     ask(0, "after", "", "")

@@ -17,9 +17,9 @@ from search.indexing.update import update
 from search.store.database import connect_to_write, read_meta, reading
 from search.store.files import writer_lock
 from search.store.layout import DATABASE
-from search.store.schema import create
 from search.store.settings import PassageSettings, Source
 from search.store.vectors import read_ann
+from search.store.writer import create
 
 
 def build(folder: Path, model: Path, **options: Any) -> Report:

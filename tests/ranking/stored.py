@@ -10,8 +10,8 @@ import numpy as np
 
 from search.store.checksums import COVERED, row_checksum
 from search.store.database import connect_to_write, count_anew
-from search.store.schema import create
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
+from search.store.writer import create
 
 
 def empty(folder: Path) -> sqlite3.Connection:

@@ -11,10 +11,9 @@ import pytest
 from search import IndexDamaged
 from search.store.database import connect_to_write, count_anew
 from search.store.faiss_file import write_file
-from search.store.schema import create
 from search.store.sqlite import SQLiteStore
 from search.store.vectors import Ann
-from search.store.writer import Writer
+from search.store.writer import Writer, create
 from tests.ranking.stored import nearest
 
 D = 8
