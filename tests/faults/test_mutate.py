@@ -55,9 +55,9 @@ def test_damaged_input_files(place: Path) -> None:
 
 
 def test_damaged_converted_models(place: Path) -> None:
-    outcome = damaged_models(place, seed=SEED, files=25)
+    outcome = damaged_models(place, seed=SEED, files=12)
     outcome.require_clean()
-    assert outcome.runs == 25
+    assert outcome.runs == 12
     assert outcome.figures["made again"]
     trusting = damaged_models(place, seed=SEED, files=25, name="models_trusted", enough=1)
     assert any("off by" in failure for failure in trusting.failures), trusting.failures
