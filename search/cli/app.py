@@ -6,9 +6,10 @@ usage; 130 stopped by Ctrl-C.
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,8 @@ from search.cli.similarity import duplicates, similarity
 from search.cli.train import train
 from search.errors import SearchError, is_of_memory
 from search.render.format import cut_in_the_middle, escape
+
+_SOON_OVER = ("query", "explain", "contrast", "why-not", "similar", "similarity", "status", "list")
 
 
 def _group(help_: str, name: str | None = None) -> typer.Typer:
@@ -105,7 +108,8 @@ def main() -> None:
     make_streams_usable()
     code = 1
     try:
-        code = app(prog_name="seewhy", standalone_mode=False) or 0
+        with _no_collections(sys.argv[1:2]):
+            code = app(prog_name="seewhy", standalone_mode=False) or 0
     except _Usage as error:
         error.message = escape(error.message)
         with suppress(OSError):
@@ -120,6 +124,20 @@ def main() -> None:
             raise
         _complain(message)
     sys.exit(code if flushed() else code or 1)
+
+
+@contextmanager
+def _no_collections(command: list[str]) -> Iterator[None]:
+    """Look for no garbage while a command runs that answers and ends: nearly all that it loads stays, and to look
+    through that again and again took a tenth of a cold query."""
+    if gc.isenabled() and command and command[0] in _SOON_OVER:
+        gc.disable()
+        try:
+            yield
+        finally:
+            gc.enable()
+    else:
+        yield
 
 
 def _of_the_system(error: Exception) -> str | None:

@@ -1,5 +1,6 @@
 """The command line: results on stdout, the rest on stderr, exit codes, messages."""
 
+import gc
 import json
 import re
 from pathlib import Path
@@ -294,3 +295,13 @@ def test_watching_prints_a_line_for_every_update(
     assert re.fullmatch(r"\d\d:\d\d:\d\d  1 file added; 1 passage encoded in \S+ s", added)
     assert re.fullmatch(r"\d\d:\d\d:\d\d  1 file removed; 0 passages encoded in \S+ s", removed)
     assert "Watching for changes" in err and "Stopped watching." in err
+
+
+@pytest.mark.parametrize(("command", "collects"), [("query", False), ("index", True)])
+def test_a_query_looks_for_no_garbage(
+    run: Run, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch, command: str, collects: bool
+) -> None:
+    seen: list[bool] = []
+    monkeypatch.setattr("search.cli.app.app", lambda **_: seen.append(gc.isenabled()))
+    run(command, "key")
+    assert (seen, gc.isenabled()) == ([collects], True)
