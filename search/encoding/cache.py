@@ -57,9 +57,8 @@ _ENTRY, _FAILED, _STAMPS, _COMPILED, _WEIGHTS = (
 )  # fmt: skip
 _FILES = ("encoder.xml", "encoder.bin", "tokenizer.json")
 _OWN = frozenset({_ENTRY, _FAILED, _STAMPS, *_FILES})
-_PART = re.compile(
-    r"\.(entry|failed|stamps)\.json\.[\d-]+\.part"
-)  # of a process that was killed while it wrote
+# What a process that was killed while it wrote has left.
+_PART = re.compile(r"\.(entry|failed|stamps)\.json\.[\d-]+\.part")
 _MODULE = re.compile(r"\d{1,2}_\w+")  # as sentence-transformers names the folder of one
 _BLOB = re.compile(r"\d{1,20}\.blob")
 _PLACE = re.compile(r"[0-9a-f]{24}-[0-9a-f]{12}-[0-9a-f]{12}")

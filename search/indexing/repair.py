@@ -122,9 +122,8 @@ class _Repair:
         self._index = index = self.found.index
         if self.found.counts["database"] or "root" not in meta:
             with suppress(IndexDamaged):
-                read_meta(
-                    index / DATABASE
-                )  # of an earlier format, and of what was never filled, it says more
+                # Of an earlier format, and of what was never filled, this says more.
+                read_meta(index / DATABASE)
             raise IndexDamaged(
                 f"the index in '{index}' cannot be repaired: {self.found.names['database'][0]}. "
                 f"Make the index again with: {ways_out(index, meta.get('root', ''))['rebuild']}"

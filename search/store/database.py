@@ -42,10 +42,8 @@ _NAME_END = struct.Struct(">II8s")  # of a journal that names a file; see sqlite
 _LONGEST_NAME = 1 << 16  # SQLite's own limit is lower
 _LONGEST_STORED = 1 << 26  # bytes of one text or blob; SQLite's own limit is a thousand million
 _STEPS_AT_ONCE = 1_000_000
-_FEWEST_STEPS, _STEPS_A_BYTE = (
-    30 * _STEPS_AT_ONCE,
-    50,
-)  # of SQLite's machine; all a command needs takes a tenth
+# Steps of SQLite's machine that a statement may take; all that a command needs takes a tenth.
+_FEWEST_STEPS, _STEPS_A_BYTE = 30 * _STEPS_AT_ONCE, 50
 
 
 def connect_to_read(database: Path, *, any_tables: bool = False) -> sqlite3.Connection:

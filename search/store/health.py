@@ -202,9 +202,8 @@ class Examination:
                 else:
                     self.add("run", "nothing is stored yet")
             else:
-                connection.execute(
-                    "SELECT 1 FROM lexicon LIMIT 0"
-                )  # for which FTS5 looks at its own settings
+                # For this FTS5 looks at its own settings.
+                connection.execute("SELECT 1 FROM lexicon LIMIT 0")
                 if _is_bare(connection):
                     self.add("run", "nothing is stored yet")
 
