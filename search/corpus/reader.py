@@ -52,6 +52,8 @@ _PATIENCE = 2.0  # seconds for a child to end by itself
 _GROWN = 4  # a child that keeps more than this part of the memory is replaced
 
 _NO_MEMORY = 112  # exit code of a child that could not get any more
+# Made here, as there may be no memory for a tuple where they are caught. Python also raises the second.
+_SHORT_OF_MEMORY = (MemoryError, SystemError)
 _INTERRUPTED = (-signal.SIGINT, 0xC000013A)  # by Ctrl-C; the second on Windows
 
 
@@ -314,16 +316,16 @@ def main(memory: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     requests = sys.stdin.buffer
-    while line := requests.readline():
-        request = json.loads(line)
-        raw = requests.read(request["size"])
-        try:
+    try:
+        while line := requests.readline():
+            request = json.loads(line)
+            raw = requests.read(request["size"])
             answer = _answer(request["kind"], request["path"], raw)
-        except (MemoryError, SystemError):  # short of memory, Python also raises the second
-            os._exit(_NO_MEMORY)  # as there may be none for an answer
-        answers.write(len(answer).to_bytes(_LENGTH_BYTES, "big"))
-        answers.write(answer)
-        answers.flush()
+            answers.write(len(answer).to_bytes(_LENGTH_BYTES, "big"))
+            answers.write(answer)
+            answers.flush()
+    except _SHORT_OF_MEMORY:
+        os._exit(_NO_MEMORY)  # as there may be none for an answer
 
 
 def _answer(kind: str, path: str, raw: bytes) -> bytes:
@@ -332,7 +334,7 @@ def _answer(kind: str, path: str, raw: bytes) -> bytes:
         return _as_json(_taken_apart(kind, path, raw))
     except ReadError as error:
         reason, detail = error.reason, error.detail
-    except (MemoryError, SystemError):
+    except _SHORT_OF_MEMORY:
         raise
     except RecursionError:
         detail = "nested too deeply"

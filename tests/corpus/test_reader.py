@@ -116,6 +116,12 @@ def test_a_child_limits_its_own_memory(made: Make) -> None:
     assert failure(made("bytearray(2**30)")).reason == "needs too much memory"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems leave it to the parent")
+def test_a_child_says_that_memory_is_short_when_none_is_left(made: Make) -> None:
+    none_for_a_pair = "global rest; rest = None\n    while True: rest = (rest, None)"
+    assert failure(made(none_for_a_pair, itself=2**26)).reason == "needs too much memory"
+
+
 def test_the_parent_watches_the_childs_memory(made: Make) -> None:
     greedy = "hoard = []\n    while True: hoard.append(b'x' * 2**20); time.sleep(0.001)"
     error = failure(made(greedy, memory=2**28, itself=2**40))
