@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +29,7 @@ from search.cli.train import train
 from search.errors import SearchError, is_of_memory
 from search.render.format import cut_in_the_middle, escape
 
+# They answer and end, so garbage may lie about; see `search.__main__`.
 _SOON_OVER = ("query", "explain", "contrast", "why-not", "similar", "similarity", "status", "list")
 
 
@@ -96,11 +97,14 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand not in _SOON_OVER and not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def main() -> None:
@@ -108,8 +112,7 @@ def main() -> None:
     make_streams_usable()
     code = 1
     try:
-        with _no_collections(sys.argv[1:2]):
-            code = app(prog_name="seewhy", standalone_mode=False) or 0
+        code = app(prog_name="seewhy", standalone_mode=False) or 0
     except _Usage as error:
         error.message = escape(error.message)
         with suppress(OSError):
@@ -124,20 +127,6 @@ def main() -> None:
             raise
         _complain(message)
     sys.exit(code if flushed() else code or 1)
-
-
-@contextmanager
-def _no_collections(command: list[str]) -> Iterator[None]:
-    """Look for no garbage while a command runs that answers and ends: nearly all that it loads stays, and to look
-    through that again and again took a tenth of a cold query."""
-    if gc.isenabled() and command and command[0] in _SOON_OVER:
-        gc.disable()
-        try:
-            yield
-        finally:
-            gc.enable()
-    else:
-        yield
 
 
 def _of_the_system(error: Exception) -> str | None:

@@ -3,6 +3,8 @@
 import gc
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -297,11 +299,22 @@ def test_watching_prints_a_line_for_every_update(
     assert "Watching for changes" in err and "Stopped watching." in err
 
 
-@pytest.mark.parametrize(("command", "collects"), [("query", False), ("index", True)])
-def test_a_query_looks_for_no_garbage(
-    run: Run, notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch, command: str, collects: bool
-) -> None:
-    seen: list[bool] = []
-    monkeypatch.setattr("search.cli.app.app", lambda **_: seen.append(gc.isenabled()))
-    run(command, "key")
-    assert (seen, gc.isenabled()) == ([collects], True)
+@pytest.mark.parametrize(("command", "collects"), [("status", False), ("check", True)])
+def test_only_a_command_that_runs_long_looks_for_garbage(run: Run, command: str, collects: bool) -> None:
+    gc.disable()
+    try:
+        assert run(command)[0] == 1  # there is no index
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+def test_the_command_begins_and_ends_without_a_look_for_garbage() -> None:
+    code = (
+        "import atexit, gc, runpy, sys\nsys.argv = ['seewhy', '--version']\n"
+        "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 0))\n"
+        "runpy.run_module('search', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[1:] == ["False True"], done
