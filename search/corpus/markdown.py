@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from search.corpus.text import (
     Decoded,
-    Heading,
     json_values,
-    line_starts,
     one_line,
     sections,
     unix_lines,
     whole_characters,
 )
 from search.records.documents import Document
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(
     r"(?P<fence>---|\+\+\+)[ \t]*(?:\r\n|\n|\r)"
@@ -32,19 +25,20 @@ _LONGEST_FRONT_MATTER = 100_000  # characters; YAML is slow
 _MOST_DOTS = 100  # in a line of TOML
 _MOST_MERGED = 1_000  # keys that a mapping takes over from others
 
-# Of longer headings the marks are not looked for: that can take the square of the length.
-_LONGEST_HEADING = 2_000
-
 
 def document(path: str, decoded: Decoded) -> Document:
     """One Markdown file. Its title is the front matter's, else the first h1, else the file's stem."""
+    from search.corpus.markdown_marks import parsed
+
     text = decoded.text
     metadata, start = front_matter(text)
-    headings = _headings(text, start)
+    headings, marks = parsed(text, start)
     title = one_line(whole_characters(str(metadata.get("title") or "")))
     if not title:
         title = next((heading.words for heading in headings if heading.level == 1 and heading.words), "")
-    return decoded.document(path, "markdown", title, sections(headings, start, len(text)), metadata)
+    return decoded.document(
+        path, "markdown", title, sections(headings, start, len(text)), metadata, marks.offsets()
+    )
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
@@ -87,37 +81,3 @@ def _from_yaml(block: str) -> Any:
                 raise ValueError(f"more than {_MOST_MERGED:,} keys are merged")
 
     return yaml.load(block, Loader)
-
-
-def _headings(text: str, start: int) -> list[Heading]:
-    """The headings at the outermost level from `start` on: not those in quotes, lists or code."""
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark").enable("table")
-    # Of all the inline markup only the headings' is looked at, below, which saves most of the time.
-    parser.core.ruler.disable(["inline", "text_join"])
-    references: dict[str, Any] = {}
-    tokens = parser.parse(unix_lines(text[start:]), references)
-    starts = line_starts(text[start:])
-    headings = []
-    for opening, inline in pairwise(tokens):
-        if opening.type == "heading_open" and opening.level == 0 and opening.map:
-            words = inline.content
-            if len(words) <= _LONGEST_HEADING:
-                parts: list[Token] = []
-                parser.inline.parse(words, parser, references, parts)
-                words = "".join(_seen(parts))
-            at = start + starts[opening.map[0]]
-            headings.append(Heading(at, int(opening.tag[1]), one_line(words)))
-    return headings
-
-
-def _seen(tokens: Iterable[Token]) -> Iterator[str]:
-    """What a reader sees of inline markup: the words, without the marks around them."""
-    for token in tokens:
-        if token.type == "image":
-            yield from _seen(token.children or ())
-        elif token.type in ("softbreak", "hardbreak"):
-            yield " "
-        elif token.type != "html_inline":
-            yield token.content

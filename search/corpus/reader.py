@@ -282,6 +282,7 @@ def parsed(path: str, kind: str, decoded: Decoded) -> Document:
         lines=LineMap(offsets, numbers) if offsets else line_map(text),
         sections=tuple(Section(start, end, trails[trail]) for start, end, trail in answer["sections"]),
         metadata=answer["metadata"],
+        marks=array("I", answer["marks"]) or (),
         encoding=decoded.encoding,
     )
 
@@ -297,6 +298,7 @@ def _told(document: Document) -> dict[str, Any]:
         "sections": [(s.start, s.end, trails.setdefault(s.trail, len(trails))) for s in document.sections],
         "trails": list(trails),
         "metadata": document.metadata,
+        "marks": list(document.marks),
     }
 
 

@@ -16,7 +16,7 @@ import math
 import re
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Any
@@ -171,6 +171,7 @@ class Decoded:
         title: str,
         sections: tuple[Section, ...],
         metadata: Mapping[str, Any] | None = None,
+        marks: Sequence[int] = (),
     ) -> Document:
         """The document of a file whose text this is, line by line; without a `title` the file's stem is it."""
         return Document(
@@ -181,6 +182,7 @@ class Decoded:
             lines=line_map(self.text),
             sections=sections,
             metadata=metadata or {},
+            marks=marks or (),
             encoding=self.encoding,
         )
 

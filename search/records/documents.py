@@ -65,6 +65,8 @@ class Document:
         metadata: JSON-compatible values: front matter, field list, other columns or keys.
         sections: in order, without overlap; what lies outside (front matter) is metadata, not passages.
         lines: where each offset of the text stands in the source file.
+        marks: the offsets in the text where its markup begins and ends, in turn, as far as its parser knows them; what
+            else a reader does not read as words `search.corpus.markup` finds.
         pages: for a format with pages, the offset in the text where each of them begins, the first one 0.
         encoding: the character encoding the file was decoded from.
     """
@@ -79,6 +81,7 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     encoding: str = "utf-8"
     pages: tuple[int, ...] = ()
+    marks: Sequence[int] = ()
 
     @property
     def name(self) -> str:

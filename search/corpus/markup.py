@@ -1,0 +1,91 @@
+"""What of a text a reader does not read as words: its marks, as spans of the text.
+
+What is encoded and counted as words is the text without them, and nothing is put in their place. So no span may
+join two words that a reader sees apart: of a mark that stands alone between two words its last character stays.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+
+from search.corpus.text import KEPT_LINE
+from search.records.documents import Document
+
+_MOST_MARKS = 500_000  # of a document; more are left in its text
+
+# A picture or the like within the text: a data URI, or so many characters of base64 in one line.
+_DATA = re.compile(r"data:[\w.+-]{1,100}/[\w.+-]{1,100}(?:;[\w=.+-]{1,100}){0,5};base64,[\w+/=%-]*")
+_BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
+_DIGIT, _LOWER, _UPPER = re.compile(r"\d"), re.compile("[a-z]"), re.compile("[A-Z]")
+
+# A line of text is a ruler if it holds one kind of punctuation alone, in code also behind the sign of a comment.
+_FEWEST_IN_RULER = 4
+_COMMENT = re.compile(r"#|//|/\*|--|;|%|\*|\"")
+
+
+class Marks:
+    """The marks of a text, as they are found: in any order, one within another or not."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._spans: list[tuple[int, int, bool]] = []
+
+    def hide(self, start: int, end: int, apart: bool = False) -> None:
+        """A mark. Words before and after it are seen `apart` or as one."""
+        if start < end and len(self._spans) < _MOST_MARKS:
+            self._spans.append((start, end, apart))
+
+    def offsets(self) -> array[int]:
+        """Where the marks begin and end, in turn; none of them touches another."""
+        found = array("I")
+        for start, end, kept in self._joined():
+            is_between = self._text[start - 1 : start].strip() and self._text[end : end + 1].strip()
+            pieces = [(start, kept), (kept + 1, end)] if kept >= 0 and is_between else [(start, end)]
+            for piece in pieces:
+                found.extend(piece if piece[0] < piece[1] else ())
+        return found
+
+    def _joined(self) -> Iterator[tuple[int, int, int]]:
+        """The stretches of marks, each with the last character of what stands alone in it, or -1."""
+        first, last, kept = 0, 0, -1
+        for start, end, apart in sorted(self._spans):
+            if start > last:
+                yield first, last, kept
+                first, last, kept = start, end, -1
+            last = max(last, end)
+            kept = end - 1 if apart and kept < 0 else kept
+        yield first, last, kept
+
+
+def markup(document: Document) -> list[tuple[int, int]]:
+    """The spans of a document's text that a reader does not read as words: increasing, disjoint, half-open."""
+    text = document.text
+    marks = Marks(text)
+    for start, end in zip(document.marks[::2], document.marks[1::2], strict=True):
+        marks.hide(start, end)
+    for data in _DATA.finditer(text):
+        marks.hide(*data.span(), apart=True)
+    for data in _BASE64.finditer(text):
+        if all(kind.search(data[0]) for kind in (_DIGIT, _LOWER, _UPPER)):
+            marks.hide(*data.span(), apart=True)
+    if document.kind in ("text", "code"):
+        for start, end in _rulers(text, document.kind):
+            marks.hide(start, end)
+    offsets = marks.offsets()
+    return list(zip(offsets[::2], offsets[1::2], strict=True))
+
+
+def _rulers(text: str, kind: str) -> Iterator[tuple[int, int]]:
+    """The lines that hold one kind of punctuation alone."""
+    for line in KEPT_LINE.finditer(text):
+        ruler = line[0].strip()
+        if kind == "code" and ruler:
+            ruler = _COMMENT.sub("", ruler, count=1) if _COMMENT.match(ruler) else ruler
+            ruler = ruler.removesuffix("*/").strip()
+        is_ruler = (
+            len(ruler) >= _FEWEST_IN_RULER and not ruler[0].isalnum() and ruler == ruler[0] * len(ruler)
+        )
+        if is_ruler:
+            yield line.start(), line.start() + len(line[0].rstrip())

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import base64
+import random
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from search.corpus.markup import markup
+from search.corpus.read import PARSERS
+from search.corpus.text import Decoded
+from search.records.documents import Document, Section
+
+from .conftest import parsed
+
+MARKDOWN = {
+    "# A *bold* `co de` heading #\n": "A bold co de heading\n",
+    "Two **lines\nof** it\n===\n": "Two lines\nof it\n\n",
+    "un**frigging**real snake_case 2 * 3 * 4 a_b_c C++ **ptr |x| \\* \\a": (
+        "unfriggingreal snake_case 2 * 3 * 4 a_b_c C++ **ptr |x| * \\a"
+    ),
+    '[link *text*](http://x.y/z "title") ![alt **x**](p.png) <http://a.b> [ref][1] [no ref]\n\n[1]: x\n  "T"\n': (
+        "link text alt x http://a.b ref [no ref]\n\n\n\n"
+    ),
+    "![x](data:image/png;base64,AAAA)": "x",
+    "a&nbsp;b R&amp;D caf&eacute; a<br>b <b>c</b>d x <!-- no -->": "a;b R&D cafe a>b cd x ",
+    "> quote *a*\n> > deeper\nlazy\n": " quote a\n deeper\nlazy\n",
+    "> [!note]- Title\n> text\n": " note Title\n text\n",
+    "- [x] done\n- `a`\n\n  > in it\n\n1. ```py\n   *x* [a](b)\n   ```\n": (
+        " done\n a\n\n in it\n\n\n   *x* [a](b)\n\n"
+    ),
+    "    *code* [a](b)\n": "    *code* [a](b)\n",
+    "~~~ruby\n# *x*\n~~~\n---\n": "\n# *x*\n\n\n",
+    "| a | b \\| c |\n|:--|---|\n|1|*2*|\n": " a  b | c \n\n1|2\n",
+    "[[page|shown]] [[page]] ![[a.png]] ![[a.png|300]] ![[a.png|b]] ![[note]] %%no%% 5%% x[^1] [^a-z] e ^abc1": (
+        "shown page   b note  5%% x[^1] [^a-z] e "
+    ),
+    "text[^1]\n\n[^1]: Note *one*.\n": "text\n\n Note one.\n",
+    '<div class="a">\n<p>Para</p><script>x()</script>\n</div>\n': "\nPara\n\n",
+}
+LINE_ENDS = ("\n", "\r\n", "\r")
+
+
+def shown(document: Document) -> str:
+    """A document's text without its markup."""
+    spans, at, pieces = markup(document), 0, []
+    for start, end in spans:
+        assert at <= start < end <= len(document.text)
+        pieces.append(document.text[at:start])
+        at = end
+    return "".join(pieces) + document.text[at:]
+
+
+def of(kind: str, text: str) -> Document:
+    if kind in PARSERS:
+        return PARSERS[kind]("name", Decoded(text, "utf-8"))
+    return Decoded(text, "utf-8").document("name", kind, "", (Section(0, len(text)),))
+
+
+@pytest.mark.parametrize("line_end", LINE_ENDS)
+@pytest.mark.parametrize("text", MARKDOWN)
+def test_markdown_shows_what_a_reader_sees(text: str, line_end: str) -> None:
+    document = of("markdown", text.replace("\n", line_end))
+    assert shown(document) == MARKDOWN[text].replace("\n", line_end)
+
+
+def test_marks_of_a_text_that_another_process_parsed(tmp_path: Path) -> None:
+    text = "# A *b*\n\n" + "c **d** [e](f)\n\n" * 10_000
+    assert shown(parsed(tmp_path, "long.md", text)) == "A b\n\n" + "c d e\n\n" * 10_000
+
+
+def test_rulers_and_data_in_any_text() -> None:
+    data = base64.b64encode(random.Random(1).randbytes(300)).decode()
+    assert shown(of("text", "Title\n=====\n\n---\n  *****\n-- x\n" + "a" * 300)) == (
+        "Title\n\n\n---\n\n-- x\n" + "a" * 300
+    )
+    assert shown(of("code", "# ------\n/* ***** */\nx = 1  # ====\n#####\n")) == "\n\nx = 1  # ====\n\n"
+    assert shown(of("text", f"a data:image/png;base64,{data} b\n{data}\n")) == "a  b\n\n"
+
+
+PIECES = st.sampled_from(
+    "a|b|*| |  |    |**|_|`|```|~~~|~~|[|]|(|)|![|](x)|[[|]]|\\||\n|\n\n|\r\n|#|##|=|-|---|>|<|<b>|<!--|-->|&|&amp;|"
+    "^|%|%%|[^1]|[^1]:|[x]:|:|1.|+|\t|é|漢|::|..|.. note::|.. _a:|`a`_|===|+--+|====".split("|")
+)
+
+
+@pytest.mark.parametrize("kind", ["markdown"])
+@given(st.lists(PIECES, max_size=40).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_any_text_keeps_its_letters_apart(kind: str, text: str) -> None:
+    shown(of(kind, text))
+
+
+@pytest.mark.parametrize("kind", ["text", "code"])
+@pytest.mark.parametrize("unit", ["<", "[", "*", "|", "`", "-", " ", "data:a/b;", "/* ", "a1B"])
+def test_a_long_line_takes_no_long_time(kind: str, unit: str) -> None:
+    began = time.process_time()
+    shown(of(kind, unit * (10**6 // len(unit))))
+    assert time.process_time() - began < 2
