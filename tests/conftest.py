@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,6 +51,32 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SEEWHY_CACHE", str(cache))
         yield cache
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _made_once(shared_cache: Path) -> Iterator[None]:
+    """The command line is put together once, and a model of the shared cache compiled once: most of
+    what a command costs that runs in this process."""
+    import typer.main
+
+    from search.encoding.openvino_engine import _openvino
+
+    core = _openvino().Core
+    really = core.compile_model
+
+    @cache
+    def once(path: str, device: str, config: tuple[tuple[str, str], ...]) -> Any:
+        return really(core(), path, device, dict(config))
+
+    def compiled(self: Any, path: str, device: str, config: dict[str, str]) -> Any:
+        if Path(path).is_relative_to(shared_cache):
+            return once(path, device, tuple(config.items()))
+        return really(self, path, device, config)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        patch.setattr(core, "compile_model", compiled)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
