@@ -18,6 +18,7 @@ HEAVY = (
     "openvino",
     "numpy",
     "sqlite_utils",
+    "pandas",
     "docutils",
 )
 NEEDED_LATER = (  # our own, which a query does without
@@ -46,6 +47,11 @@ def test_importing_search_loads_nothing_heavy() -> None:
 def test_the_library_loads_nothing_heavy_but_numpy() -> None:
     assert loaded_after("import search; search.Index; search.Encoder") <= {"numpy", "sqlite_utils"}
     assert not loaded_after("import search; search.similarity") & set(HEAVY) - {"numpy", "sqlite_utils"}
+
+
+def test_writing_loads_no_pandas() -> None:
+    """Which sqlite-utils would import where it is installed; it can be imported later."""
+    assert loaded_after("import search.store.writer") & {"sqlite_utils", "pandas"} == {"sqlite_utils"}
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -11,14 +11,13 @@ import hashlib
 import json
 import os
 import sqlite3
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from sqlite_utils import Database
 
 from search.corpus import Skipped, SourceFile
 from search.records.documents import Document, Passage
@@ -39,6 +38,13 @@ from search.store.vectors import Ann
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+if sys.modules.setdefault("pandas", None) is None:  # type: ignore[arg-type]
+    import sqlite_utils  # which would import pandas where that is installed: half a second, for nothing
+
+    del sys.modules["pandas"]
+else:
+    import sqlite_utils
 
 
 @dataclass
@@ -80,7 +86,7 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self._db = Database(connection, execute_plugins=False)
+        self._db = sqlite_utils.Database(connection, execute_plugins=False)
         self._gone: list[tuple[int, str]] = []  # words of passages that this transaction has deleted
 
     @contextmanager
