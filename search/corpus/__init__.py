@@ -12,7 +12,7 @@
     pdf.py  docx.py  pptx.py  xlsx.py  epub.py        what the extra `documents` reads, in a child process
     reader.py     that process, from outside and from inside
     archive.py    zip and XML from strangers          writing.py    a text as it is put together
-    markup.py     what a reader does not read as words      markdown_marks.py   where Markdown has its marks
+    markup.py     what a reader does not read as words; markdown_marks.py and rst_marks.py find where it is
     blocks.py     headings stay with their text, and long text is cut in bounded time
 
 Nothing is dropped silently: what yields no text is a `Skipped` or a `ReadError` with a reason.

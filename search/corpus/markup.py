@@ -21,7 +21,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
 _DIGIT, _LOWER, _UPPER = re.compile(r"\d"), re.compile("[a-z]"), re.compile("[A-Z]")
 
 # A line of text is a ruler if it holds one kind of punctuation alone, in code also behind the sign of a comment.
-_FEWEST_IN_RULER = 4
+FEWEST_IN_RULER = 4
 _COMMENT = re.compile(r"#|//|/\*|--|;|%|\*|\"")
 
 
@@ -84,8 +84,6 @@ def _rulers(text: str, kind: str) -> Iterator[tuple[int, int]]:
         if kind == "code" and ruler:
             ruler = _COMMENT.sub("", ruler, count=1) if _COMMENT.match(ruler) else ruler
             ruler = ruler.removesuffix("*/").strip()
-        is_ruler = (
-            len(ruler) >= _FEWEST_IN_RULER and not ruler[0].isalnum() and ruler == ruler[0] * len(ruler)
-        )
+        is_ruler = len(ruler) >= FEWEST_IN_RULER and not ruler[0].isalnum() and ruler == ruler[0] * len(ruler)
         if is_ruler:
             yield line.start(), line.start() + len(line[0].rstrip())

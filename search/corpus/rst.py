@@ -23,6 +23,8 @@ def document(path: str, decoded: Decoded) -> Document:
     PEP number, else the first heading, else the file's stem. A file that docutils cannot parse
     keeps all of its text, in one section.
     """
+    from search.corpus import rst_marks
+
     text = decoded.text
     starts = line_starts(text)
     # docutils counts more characters as line ends than we do; with spaces in their place, both agree.
@@ -42,7 +44,8 @@ def document(path: str, decoded: Decoded) -> Document:
     headings = [Heading(offsets[title.first], title.level, title.words) for title in titles]
     title = _title(metadata) or next((heading.words for heading in headings), "")
     parts = before + sections(headings, offsets[body], len(text))
-    return decoded.document(path, "rst", title, parts, metadata)
+    marks = rst_marks.marks(text, (title.words for title in titles))
+    return decoded.document(path, "rst", title, parts, metadata, marks.offsets())
 
 
 def _title(metadata: dict[str, str]) -> str:

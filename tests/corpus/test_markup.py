@@ -41,6 +41,36 @@ MARKDOWN = {
     "text[^1]\n\n[^1]: Note *one*.\n": "text\n\n Note one.\n",
     '<div class="a">\n<p>Para</p><script>x()</script>\n</div>\n': "\nPara\n\n",
 }
+RST = {
+    "=====\n Top\n=====\n\nSub *x*\n-------\n\n::\n\n  *code*\n\n----\n": (
+        "\n Top\n\n\nSub x\n\n\n\n\n  *code*\n\n\n"
+    ),
+    '*a* **b** ``c *d*`` `e <http://f.g>`_ `h`_ |i| [1]_ [#j]_ [Cit]_ snake_case 2 * 3 * 4 **kw "*" \\*no\\* `k`': (
+        'a b c *d* e h i   Cit snake_case 2 * 3 * 4 **kw "*" *no* k'
+    ),
+    "name_ type_ re\\ `x`\\s :pep:`8` :rfc:`a <1>` :class:`~b.C` :ref:`two\nwords <d>`\n\n.. _name: http://e\n": (
+        "name type_ rexs pep:8 a b.C two\nwords\n\n\n"
+    ),
+    ".. [1] A *note*\n   more\n.. [Cit] Cited\n.. |i| image:: j.png\n.. |k| replace:: *l*\n\n__ http://m\n": (
+        " A note\n   more\nCit Cited\n\n l\n\n\n"
+    ),
+    ".. note:: *Careful*\n   :class: x\n\n   - a::\n\n       *code*\n\n     *b*\n": (
+        "note Careful\n   \n\n    a:\n\n       *code*\n\n     b\n"
+    ),
+    ".. code-block:: py\n   :linenos:\n\n   x = *y*\n\n   z\n\n.. no\n   text\n\n   here\n\nText\n": (
+        "\n   \n\n   x = *y*\n\n   z\n\n\n\nText\n"
+    ),
+    ".. other:: a *b*\n\n   *c*\n\n.. image:: d.png\n\n.. figure:: e.png\n   :alt: f\n   :width: 3\n\n   G\n": (
+        " a b\n\n   c\n\n\n\n\n    f\n   \n\n   G\n"
+    ),
+    ":param x: the *value*\n    goes::\n\n      *on*\n\n>>> *a*\n\n| *b*\n| c\n\n1. d\n2. e\n\nA. Smith\nwrote\n": (
+        "param x the value\n    goes:\n\n      *on*\n\n>>> *a*\n\n b\n c\n\n d\n e\n\nA. Smith\nwrote\n"
+    ),
+    "+-----+------+\n| *a* | b|c  |\n+=====+------+\n| d   | |e|  |\n+-----+------+\n": (
+        "\n a  b|c  \n\n d    e  \n\n"
+    ),
+    "====  ===\n a    *b*\n====  ===\n1     2\n----  ---\n3     4\n====  ===\n": "\n a    b\n\n1     2\n\n3     4\n\n",
+}
 LINE_ENDS = ("\n", "\r\n", "\r")
 
 
@@ -67,6 +97,13 @@ def test_markdown_shows_what_a_reader_sees(text: str, line_end: str) -> None:
     assert shown(document) == MARKDOWN[text].replace("\n", line_end)
 
 
+@pytest.mark.parametrize("line_end", LINE_ENDS)
+@pytest.mark.parametrize("text", RST)
+def test_restructured_text_shows_what_a_reader_sees(text: str, line_end: str) -> None:
+    document = of("rst", text.replace("\n", line_end))
+    assert shown(document) == RST[text].replace("\n", line_end)
+
+
 def test_marks_of_a_text_that_another_process_parsed(tmp_path: Path) -> None:
     text = "# A *b*\n\n" + "c **d** [e](f)\n\n" * 10_000
     assert shown(parsed(tmp_path, "long.md", text)) == "A b\n\n" + "c d e\n\n" * 10_000
@@ -87,7 +124,7 @@ PIECES = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("kind", ["markdown"])
+@pytest.mark.parametrize("kind", ["markdown", "rst"])
 @given(st.lists(PIECES, max_size=40).map("".join))
 @settings(max_examples=300, deadline=None)
 def test_any_text_keeps_its_letters_apart(kind: str, text: str) -> None:
