@@ -5,7 +5,7 @@ It writes nothing and holds no lock for long, so it can run beside a writer.
 
 What is compared is told in search/store/health.py.
 
-With `verify`, passages of a sample are encoded again: an index that a wrong model filled has the right checksums. What
+With `encode`, passages of a sample are encoded again: an index that a wrong model filled has the right checksums. What
 it cannot find: a few vectors that were wrong when they were written; a text that the reader of its format got wrong.
 For these, build the index again.
 """
@@ -27,7 +27,7 @@ from search.indexing.plan import compare, listed
 from search.records.reports import CheckReport, Progress
 from search.store.database import connect_to_read
 from search.store.health import CHECKS, Examination, sample
-from search.store.layout import DATABASE, home, place_for
+from search.store.layout import DATABASE, home, is_own, place_for
 from search.store.passages import stored_files
 from search.store.settings import Source
 
@@ -40,14 +40,18 @@ _OFF = {
 
 
 def check(
-    index: Path, *, verify: bool = False, progress: Callable[[Progress], None] | None = None
+    index: Path,
+    *,
+    verify: bool = False,
+    encode: bool = False,
+    progress: Callable[[Progress], None] | None = None,
 ) -> CheckReport:
     """Look at everything in an index, and at the files of its folder.
 
     Args:
         index: the folder of the index.
-        verify: compare the files by content, not only by size, time stamp and inode; and encode some passages again,
-            if the model is on this machine.
+        verify: compare the files by content, not only by size, time stamp and inode; and `encode`.
+        encode: encode some passages again, if the model is on this machine.
         progress: called often, with the stage "checking" and rows as its unit.
 
     Raises:
@@ -57,15 +61,23 @@ def check(
     found = Examination(index, progress).run()
     if "root" in found.meta and "source" in found.meta:
         found.look("sources", lambda: _changed(found, verify))
-    if verify and not found.counts.keys() & {"database", "documents", "run"}:
-        with suppress(ModelError, FingerprintMismatch):
-            encoder = Encoder.of(Fingerprint.from_dict(found.meta["fingerprint"]), offline=True)
-            _ = encoder.engine
-            found.look("sample", lambda: _encoded_otherwise(found, encoder))
-    return reported(found, started, verify)
+    if verify or encode:
+        encode_again(found)
+    return reported(found, started, verify, verify or encode)
 
 
-def reported(found: Examination, started: float, verify: bool = False) -> CheckReport:
+def encode_again(found: Examination) -> None:
+    """Compare the embeddings of a sample with those that the model makes now, if it is on this machine."""
+    if found.counts.keys() & {"database", "documents", "run"}:
+        return
+    made = Fingerprint.from_dict(found.meta["fingerprint"])
+    with suppress(ModelError, FingerprintMismatch):
+        encoder = Encoder.of(made, offline=True, trusted=is_own(found.index))
+        _ = encoder.engine
+        found.look("sample", lambda: _encoded_otherwise(found, encoder))
+
+
+def reported(found: Examination, started: float, verify: bool = False, encode: bool = False) -> CheckReport:
     """What an examination found, with the commands that help."""
     folder = found.meta.get("root", "")
     findings = tuple(found.findings(ways_out(found.index, folder, verify)))
@@ -75,7 +87,7 @@ def reported(found: Examination, started: float, verify: bool = False) -> CheckR
         folder=folder,
         ok=all(finding.severity != "damaged" for finding in findings),
         findings=findings,
-        unchecked=tuple(name for name in CHECKS if name not in there and (verify or name != "sample")),
+        unchecked=tuple(name for name in CHECKS if name not in there and (encode or name != "sample")),
         documents=found.totals["documents"],
         passages=found.totals["passages"],
         seconds=time.monotonic() - started,

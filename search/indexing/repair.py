@@ -21,7 +21,7 @@ from pathlib import Path
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError, quoted
-from search.indexing.check import check, reported, ways_out
+from search.indexing.check import check, encode_again, reported, ways_out
 from search.indexing.plan import listed
 from search.indexing.run import Run, renew_token_vectors, renew_vectors
 from search.records.reports import Progress, RepairReport, RepairStep
@@ -81,12 +81,13 @@ def repair(
         work.examine()
         for step in _STEPS:
             work.did(step, "would have ")
-        after = reported(work.found, started)
+        encode_again(work.found)
+        after = reported(work.found, started, encode=True)
     else:
         with writer_lock(index):
             work.examine()
             work.run()
-        after = check(index, progress=progress)
+        after = check(index, encode=True, progress=progress)
     return RepairReport(
         index=str(index),
         folder=after.folder,

@@ -12,6 +12,7 @@ import pytest
 from search import CheckReport, Index, Progress
 from search.errors import quoted
 from search.indexing.check import check
+from search.indexing.repair import repair
 from search.store import health
 from search.store.files import writer_lock
 from search.store.health import CHECKS, Examination
@@ -242,6 +243,9 @@ def test_an_index_that_a_wrong_model_filled_is_found_by_encoding_again(
     (finding,) = (f for f in report.findings if f.check == "sample")
     assert (report.ok, finding.severity, finding.count) == (False, "damaged", 5)
     assert finding.command.endswith("--rebuild")
+    for dry_run in (True, False):
+        mended = repair(index, folder=notes, dry_run=dry_run).check
+        assert (mended.ok, "sample" in not_ok(mended)) == (False, True)
     Index.build(notes, index=str(index), rebuild=True)
     assert check(index, verify=True).ok
 

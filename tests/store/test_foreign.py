@@ -22,6 +22,7 @@ from search.cli.output import write_file
 from search.encoding.fingerprint import Fingerprint
 from search.errors import quoted
 from search.indexing.check import check
+from search.indexing.repair import repair
 from search.store import database, schema
 from search.store.checksums import row_checksum
 from search.store.layout import is_own
@@ -262,6 +263,8 @@ def test_no_model_is_looked_for_because_an_index_names_it(
                 ModelError, match=f"names the model '{name}', which you have not used here.*--model"
             ):
                 command()
+        for report in (check(foreign, verify=True), repair(foreign, folder=notes).check):
+            assert report.unchecked == ("sample",)
     assert opened.query("the key", mode="lexical")
     assert asked == []
 
