@@ -5,7 +5,7 @@
         encoder.xml/.bin the model as OpenVINO reads it
         tokenizer.json   N_Dense/   its other files
         compiled/        made by OpenVINO for this machine
-        stamps.json      size, times and inode of each file when its hash was last right; hashes of what was compiled
+        stamps.json      hash, size, times and inode of each file, and of what was compiled, when it was last right
         failed.json      in place of all these: why OpenVINO cannot run it, so that not every process tries again.
                          With another version of a package that converts, it counts no more.
 
@@ -56,14 +56,16 @@ _ENTRY, _FAILED, _STAMPS, _COMPILED, _WEIGHTS = (
     "entry.json", "failed.json", "stamps.json", "compiled", "model.safetensors",
 )  # fmt: skip
 _FILES = ("encoder.xml", "encoder.bin", "tokenizer.json")
-_OWN = frozenset({_ENTRY, _FAILED, _STAMPS, *_FILES})
-# What a process that was killed while it wrote has left.
-_PART = re.compile(r"\.(entry|failed|stamps)\.json\.[\d-]+\.part")
-_MODULE = re.compile(r"\d{1,2}_\w+")  # as sentence-transformers names the folder of one
+# What may be deleted of an entry: these and no others, also as a process that was killed has left them.
+_OWN = re.compile(
+    r"encoder\.(xml|bin)|tokenizer\.json|\.?(entry|failed|stamps)\.json(\.[\d-]+\.part)?"
+    r"|compiled(/\d{1,20}\.blob)?|\d{1,2}_\w+(/model\.safetensors)?"
+)
 _BLOB = re.compile(r"\d{1,20}\.blob")
 _PLACE = re.compile(r"[0-9a-f]{24}-[0-9a-f]{12}-[0-9a-f]{12}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PACKAGES = ("openvino", "torch", "transformers")
+_DAMAGES = (OSError, ValueError, KeyError, TypeError)  # which reading something damaged ends in
 
 dropped: dict[Path, str] = {}
 """Entries that this process found damaged, and why."""
@@ -82,11 +84,11 @@ def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None
     place = entry_folder(*hashes)
     try:
         return _sound(place, hashes)
-    except (OSError, ValueError, KeyError, TypeError):
+    except _DAMAGES:
         with suppress(OSError), _locked(place):
             try:  # what another process was about to make is whole now
                 return _sound(place, hashes)
-            except (OSError, ValueError, KeyError, TypeError) as error:
+            except _DAMAGES as error:
                 if is_of_memory(error):  # which says nothing of the entry
                     raise MemoryError from error
                 _drop(place, _reason(error))
@@ -96,7 +98,7 @@ def cached_model(weights: str, tokenizer: str, config: str) -> KnownModel | None
 def name_here(weights: str, tokenizer: str, config: str) -> str:
     """The name by which the model of these hashes was asked for here, converted or not; "" if it never was."""
     place = entry_folder(weights, tokenizer, config)
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(*_DAMAGES):
         return str(read_sealed(place / _ENTRY)["files"]["name"])
     return str((_failure(place) or {}).get("name", ""))
 
@@ -115,7 +117,7 @@ def _listed(place: Path) -> ConvertedModel | None:
         if entry := _sound(place, stamped=False):
             files, layers = entry.files, entry.description.layers
             return ConvertedModel(files.name, files.weights_sha256, layers, size, str(place))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _DAMAGES as error:
         why = f"{_reason(error)}; it is made again when it is needed"
         return ConvertedModel(place.name, place.name[:24], 0, size, str(place), why)
     if failure := _failure(place):
@@ -155,7 +157,7 @@ def add(model: KnownModel, write: Callable[[Path], NDArray[np.float32]]) -> Know
     files, description = model.files, model.description
     place = entry_folder(*files.hashes)
     with _locked(place):
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(*_DAMAGES):
             if entry := _sound(place, files.hashes):
                 return entry
         temporary = place.with_name(f"{place.name}.new")
@@ -194,15 +196,15 @@ def drop(model: KnownModel, why: str) -> None:
 
 def may_use_compiled(folder: Path) -> bool:
     """Whether an entry has a folder for what OpenVINO compiles; what is in it and not as it was written is deleted."""
-    place, noted = folder / _COMPILED, _noted(folder).get("compiled", {})
+    place, noted = folder / _COMPILED, _noted(folder)
     try:
         if not is_folder(place):
             place.unlink(missing_ok=True)
             place.mkdir(PRIVATE_FOLDER)
-        for path in filter(_is_blob, list(place.iterdir())):
-            sha256, *stamp = noted.get(path.name, [""])
+        for path in _blobs(folder):
+            before = noted.get(path.name, [""])
             with suppress(OSError, ValueError):
-                if _stamp(path) == stamp or sha256_of(path, links=False) == sha256:
+                if _look(path, before)[0] == before[0]:
                     continue
             _delete(path.rename(_beside(path)))
     except OSError:
@@ -213,15 +215,13 @@ def may_use_compiled(folder: Path) -> bool:
 def note_compiled(folder: Path) -> None:
     """Remember the hashes of what OpenVINO has compiled."""
     noted = _noted(folder)
-    before, now = noted.get("compiled", {}), {}
     with suppress(OSError, ValueError):
-        for path in filter(_is_blob, (folder / _COMPILED).iterdir()):
-            now[path.name] = before.get(path.name)
-            if (now[path.name] or [])[1:] != (stamp := _stamp(path)):
-                _sync(path)
-                now[path.name] = [sha256_of(path, links=False), *stamp]
-        if now != before:
-            write_sealed(folder / _STAMPS, noted | {"compiled": now})
+        now = {path.name: _look(path, noted.get(path.name, [])) for path in _blobs(folder)}
+        if now.items() <= noted.items():
+            return
+        for name in now:
+            _sync(folder / _COMPILED / name)
+        write_sealed(folder / _STAMPS, noted | now)
 
 
 def known_failure(files: ModelFiles) -> str:
@@ -285,16 +285,13 @@ def _sound(place: Path, hashes: tuple[str, ...] = (), *, stamped: bool = True) -
 
 def _require_as_written(folder: Path, sha256: dict[str, str], stamped: bool) -> None:
     noted = _noted(folder)
-    before, now = noted.get("files", {}), {name: _stamp(folder / name) for name in sha256}
-    for name, stamp in now.items():
-        if (
-            not (stamped and before.get(name) == stamp)
-            and sha256_of(folder / name, links=False) != sha256[name]
-        ):
+    now = {name: _look(folder / name, noted.get(name, []) if stamped else []) for name in sha256}
+    for name, (is_now, *_) in now.items():
+        if is_now != sha256[name]:
             raise ValueError(f"{name} is not what was written")
-    if before != now:
+    if not now.items() <= noted.items():
         with suppress(OSError):
-            write_sealed(folder / _STAMPS, noted | {"files": now})
+            write_sealed(folder / _STAMPS, noted | now)
 
 
 def _noted(folder: Path) -> dict[str, Any]:
@@ -304,12 +301,21 @@ def _noted(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def _stamp(path: Path) -> list[int]:
-    """What changes when a file does; ValueError where it is none."""
+def _look(path: Path, before: list[Any]) -> list[Any]:
+    """The hash of a file and its stamp, which changes when it does; the hash of `before` where the stamp is the same.
+
+    Raises:
+        OSError, ValueError: it is no file, or cannot be read.
+    """
     seen = path.lstat()
     if not stat.S_ISREG(seen.st_mode):
         raise ValueError(f"{path.name} is no file")
-    return [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino]
+    stamp = [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino]
+    return before if before[1:] == stamp else [sha256_of(path, links=False), *stamp]
+
+
+def _blobs(folder: Path) -> list[Path]:
+    return [path for path in (folder / _COMPILED).iterdir() if _BLOB.fullmatch(path.name)]
 
 
 def _reason(error: Exception) -> str:
@@ -340,24 +346,14 @@ def _set_aside(place: Path) -> None:
     if not os.path.lexists(place):
         return
     aside = place.rename(_beside(place))
-    for path in list(aside.iterdir()) if is_folder(aside) else ():
-        is_own = _BLOB.fullmatch if path.name == _COMPILED else _WEIGHTS.__eq__
-        if path.name == _COMPILED or _MODULE.fullmatch(path.name):
-            for inner in list(path.iterdir()) if is_folder(path) else ():
-                if is_own(inner.name):
-                    _delete(inner)
-            _delete(path)
-        elif path.name in _OWN or _PART.fullmatch(path.name):
+    for path in sorted(aside.rglob("*"), reverse=True) if is_folder(aside) else ():
+        if _OWN.fullmatch(path.relative_to(aside).as_posix()):
             _delete(path)
     _delete(aside)
 
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.{os.urandom(4).hex()}")
-
-
-def _is_blob(path: Path) -> bool:
-    return bool(_BLOB.fullmatch(path.name))
 
 
 def _delete(path: Path) -> None:

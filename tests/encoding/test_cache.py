@@ -48,10 +48,8 @@ def entry(
 
     monkeypatch.setattr("search.encoding.openvino_engine.convert", copied)
     cache.cached_model(*find_model(whole[1].model).hashes)  # its stamps are those of the copy now
-    blobs = {
-        path.name: [cache.sha256_of(path), *cache._stamp(path)] for path in (found / "compiled").iterdir()
-    }
-    write_sealed(found / "stamps.json", read_sealed(found / "stamps.json") | {"compiled": blobs})
+    blobs = {path.name: cache._look(path, []) for path in cache._blobs(found)}
+    write_sealed(found / "stamps.json", read_sealed(found / "stamps.json") | blobs)
     cache.dropped.clear()
     return found
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from search import Fingerprint
 from search.encoding import Encoder, cache
-from search.files import read_sealed, sha256_of, write_sealed
+from search.files import read_sealed, write_sealed
 from tests.conftest import save_tiny_bert
 from tests.faults.damage import ANYTHING, damaged
 
@@ -142,9 +142,9 @@ def _copied(known: Any, folder: Path) -> Any:
 
 def _stamp_anew(entry: Path) -> None:
     """Write the stamps that files have since they were copied."""
-    files = {name: cache._stamp(entry / name) for name in read_sealed(entry / "entry.json")["sha256"]}
-    blobs = {path.name: [sha256_of(path), *cache._stamp(path)] for path in (entry / "compiled").iterdir()}
-    write_sealed(entry / "stamps.json", {"files": files, "compiled": blobs})
+    files = {name: cache._look(entry / name, []) for name in read_sealed(entry / "entry.json")["sha256"]}
+    blobs = {path.name: cache._look(path, []) for path in cache._blobs(entry)}
+    write_sealed(entry / "stamps.json", files | blobs)
 
 
 @lru_cache
