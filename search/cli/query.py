@@ -145,7 +145,6 @@ def query(
     """Rank the passages of an index by how well they answer TEXT."""
     clock = Clock()
     from search.index import Index  # noqa: F401 (loaded here, to be timed)
-    from search.render import why
 
     form = output.format()
     if explain and form != "text":
@@ -167,6 +166,8 @@ def query(
     clock.lap(f"encode the query, search, {'rerank, ' if ranking.rerank else ''}fetch")
     output.print(hits, around, no_hits=_why_none(ranking, selection), grouped=selection.group)
     if explain and hits:
+        from search.render import why
+
         echo("\n" + why.explanation(opened.explain(question, hits[0]), hits[0], **output.style))
     elif form == "text" and hits:
         # A rank means the plain list to other commands; a passage is the same in all of them.
