@@ -1,6 +1,6 @@
 """What does a file of the worst text cost, format by format: seconds and memory?
 
-    python benchmarks/parsers.py [--size 5] [--only html md] [--texts table] [--no-cut] [--folder] [--any]
+    python benchmarks/parsers.py [--size 5] [--only html md] [--texts items] [--no-cut] [--folder] [--any]
 
 Each text is made to be hard on what reads it: brackets that never close, lists in lists, a million headings. A process
 of its own reads the file and cuts it into passages, as `seewhy index` does; what it takes, and the child process that
@@ -19,7 +19,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -246,13 +246,13 @@ def _merges(levels: int) -> str:
     return "\n".join(lines)
 
 
-def texts(size: int, suffixes: list[str], wanted: str = "") -> Iterator[tuple[str, str, bytes]]:
-    """Suffix, name and bytes of every worst text of about so many bytes."""
+def texts(size: int, suffixes: list[str], wanted: Sequence[str] = ()) -> Iterator[tuple[str, str, bytes]]:
+    """Suffix, name and bytes of every worst text of about so many bytes, or of those wanted."""
     for suffix in suffixes:
         for name, make in WORST[suffix].items():
-            if wanted in name:
+            if not wanted or name in wanted:
                 yield suffix, name, make(size).encode()
-    if "txt" in suffixes and wanted in "encodings":
+    if "txt" in suffixes and not wanted:
         yield "txt", "an older encoding", b"caf\xe9 " * (size // 5)
         yield "txt", "two bytes", "ab ".encode("utf-16-le") * (size // 6)
 
@@ -261,7 +261,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=float, default=5, help="MB of each file")
     parser.add_argument("--only", nargs="*", default=list(WORST), choices=WORST, help="formats")
-    parser.add_argument("--texts", default="", help="only those with this in their name")
+    parser.add_argument("--texts", nargs="*", default=(), help="only those of these names")
     parser.add_argument("--no-cut", action="store_true", help="read alone")
     parser.add_argument("--folder", action="store_true", help="index a folder of them")
     parser.add_argument("--any", action="store_true", help="going over the bounds is no failure")
@@ -345,7 +345,7 @@ def cost(file: Path, *, cut: bool) -> dict[str, Any]:
         "reading": reading,
         "cutting": cutting,
         "memory": peak(),
-        "child": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
+        "child": peak_of_children(),
         "passages": passages,
         "said": f"{len(said):,} skipped, {said[-1][:80]}" if said else "",
     }
@@ -364,6 +364,11 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def peak_of_children() -> int:
+    """The most bytes of memory that a process had which this one started, and which has ended."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+
+
 def indexed(place: Path, made: Iterator[tuple[str, str, bytes]]) -> list[str]:
     """Index a folder of them all, twice; returns the files that were not reached."""
     from search.store.database import reading
@@ -380,7 +385,9 @@ def indexed(place: Path, made: Iterator[tuple[str, str, bytes]]) -> list[str]:
         left_out = ", ".join(f"{group.count:,} {group.reason}" for group in report.skipped)
         changed = f"{report.added} files added, {report.unchanged} unchanged"
         print(f"{changed}, {report.passages:,} passages in {report.seconds:.0f} s; {left_out}")
-    print(f"at most {peak() / 1e6:.0f} MB in the process that indexes")
+    print(
+        f"at most {peak() / 1e6:.0f} MB in the process that indexes, {peak_of_children() / 1e6:.0f} in its children"
+    )
     with reading(place / "index" / DATABASE) as connection:
         known = stored_files(connection)
     return [file.name for file in folder.iterdir() if file.name not in known]

@@ -197,7 +197,7 @@ class Cutter:
         return self._splitters[markdown, capacity]
 
     def _count(self, text: str) -> int:
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return next(self._counts([text]))
 
     def _counts(self, texts: Iterable[str], special: bool = False) -> Iterator[int]:
         remaining = iter(texts)
