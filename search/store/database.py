@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
-from search.files import create
+from search.files import create, open_file
 from search.store.checksums import require, row_checksum
 from search.store.files import require_no_link
 from search.store.schema import strange
@@ -348,8 +348,8 @@ def _require_own(database: Path, *, read: bool = False) -> None:
 
 def _names_a_file(journal: Path) -> bool:
     """Whether a journal ends as SQLite's does that has a super-journal: name, length, checksum, magic number."""
-    size = journal.stat().st_size
-    with journal.open("rb") as stream:
+    with open_file(journal, links=False) as stream:
+        size = os.fstat(stream.fileno()).st_size
         stream.seek(max(0, size - _NAME_END.size))
         end = stream.read(_NAME_END.size)  # no more, if a writer goes on with it just now
         if len(end) < _NAME_END.size:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import SearchError
-from search.files import PRIVATE_FOLDER, create, sync_folder
+from search.files import PRIVATE_FOLDER, create, open_file, sync_folder
 from search.store.files import DATABASE, FAISS_NAME, VECTORS, WORK, is_own_file, require_no_link
 from search.store.vectors import Ann, embeddings, load_faiss
 
@@ -93,14 +93,13 @@ def has_frame(file: Path, count: int, dimension: int) -> bool:
         OSError: the file is not there, or cannot be read.
     """
     n_vectors = 4 * dimension * count
-    if (
-        count < 1 or file.stat().st_size != _FRAME + n_vectors + 8 * count
-    ):  # so count is no absurd number below
+    # So count is no absurd number below.
+    if count < 1 or file.lstat().st_size != _FRAME + n_vectors + 8 * count:
         return False
     header = _HEADER.pack(dimension, count, _RESERVED, _RESERVED, True, _INNER_PRODUCT)
     head = b"IxMp" + header + b"IxFI" + header + (count * dimension).to_bytes(8, "little")
     middle = count.to_bytes(8, "little")
-    with file.open("rb") as stream:
+    with open_file(file, links=False) as stream:
         before = stream.read(len(head))
         stream.seek(len(head) + n_vectors)
         return (before, stream.read(len(middle))) == (head, middle)

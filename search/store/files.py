@@ -15,18 +15,21 @@ import platform
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from search.errors import IndexDamaged, IndexLocked
-from search.files import PRIVATE_FILE, create
+from search.files import PRIVATE_FILE, create, read_file
 
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK = "ann", "tmp"
+_LONGEST_NOTE = 1 << 16  # bytes, of who holds the lock
 OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK})
+
+_CAN_HOLD = os.unlink in os.supports_dir_fd  # a folder open, and delete in it: not on Windows
 
 FAISS_NAME = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.faiss")
 
@@ -94,9 +97,7 @@ def delete_leftovers(index: Path, named: str) -> list[Path]:
     """
     require_own_names(index)
     found = [path for path in leftovers(index, named) if path.name != HOLDER]
-    for path in found:
-        if path.name != WORK:
-            path.unlink(missing_ok=True)
+    _delete(index / VECTORS, [path.name for path in found if path.name != WORK])
     delete_work(index)
     return found
 
@@ -107,9 +108,8 @@ def delete_work(index: Path) -> None:
     require_no_link(work, folder=True)
     if not work.is_dir():
         return
-    for path in list(work.iterdir()):
-        if path.name in (DATABASE, JOURNAL) or FAISS_NAME.fullmatch(path.name):
-            _unlink(path)
+    names = [path.name for path in work.iterdir()]
+    _delete(work, [name for name in names if name in (DATABASE, JOURNAL) or FAISS_NAME.fullmatch(name)])
     _remove_if_empty(work)
 
 
@@ -117,8 +117,7 @@ def delete_index(index: Path) -> None:
     """Delete what was made of an index that never came to be; what is of others stays."""
     delete_leftovers(index, "")
     _remove_if_empty(index / VECTORS)
-    for name in (DATABASE, JOURNAL, LOCK):
-        _unlink(index / name)
+    _delete(index.resolve(), (DATABASE, JOURNAL, LOCK))
     _remove_if_empty(index)
 
 
@@ -132,10 +131,25 @@ def _faiss_files(index: Path) -> list[Path]:
     )
 
 
-def _unlink(path: Path) -> None:
-    """Delete a file, or a link itself; a folder of that name stays."""
-    if not _is_folder(path):
-        path.unlink(missing_ok=True)
+def _delete(folder: Path, names: Sequence[str]) -> None:
+    """Delete files of a folder, or links themselves; folders of such names stay.
+
+    Where the system can hold a folder open, nobody can put a link to another one in its place meanwhile.
+    """
+    names = [name for name in names if not _is_folder(folder / name)]
+    if not (names and _CAN_HOLD):
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        return
+    held = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        for name in names:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=held)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder / name)) from None
+    finally:
+        os.close(held)
 
 
 def _is_folder(path: Path) -> bool:
@@ -203,7 +217,7 @@ def is_being_written(index: Path) -> bool:
 
 def _holder(index: Path) -> str:
     try:
-        note = json.loads((index / HOLDER).read_text(encoding="utf-8"))
+        note = json.loads(read_file(index / HOLDER, _LONGEST_NOTE, links=False))
         return f"process {note['pid']} on {note['host']} (since {note['since']})"
     except (OSError, ValueError, KeyError):
         return "another process"

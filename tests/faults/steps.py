@@ -97,7 +97,7 @@ class Steps:
         """Count the steps of everything that happens inside."""
         import faiss
 
-        connect, fsync, write = sqlite3.connect, os.fsync, faiss.write_index
+        connect, fsync, write, unlink = sqlite3.connect, os.fsync, faiss.write_index, os.unlink
 
         def counted_connect(*args: Any, **options: Any) -> sqlite3.Connection:
             return connect(*args, **{"factory": self._connection(), **options})
@@ -105,11 +105,20 @@ class Steps:
         def counted_write(index: Any, target: Any, *args: Any) -> None:
             self._of_path("write", lambda path: write(index, path, *args))(target)
 
+        def counted_unlink(name: Any, *, dir_fd: int | None = None) -> None:
+            if dir_fd is None:  # by Path.unlink, which is counted
+                return unlink(name)
+            index = Path(self.under)
+            folders = [place for place in (index, index / "ann", index / "tmp") if place.exists()]
+            held = next(place for place in folders if os.path.samestat(os.fstat(dir_fd), place.stat()))
+            return self._of_path("delete", lambda _: unlink(name, dir_fd=dir_fd))(held / name)
+
         with ExitStack() as stack:
             patch = stack.enter_context
             patch(mock.patch("sqlite3.connect", counted_connect))
             patch(mock.patch("os.fsync", lambda file: self._step("fsync", "", fsync, file)))
             patch(mock.patch("faiss.write_index", counted_write))
+            patch(mock.patch("os.unlink", counted_unlink))
             for name, method in _METHODS.items():
                 patch(mock.patch.object(Path, method, self._of_path(name, getattr(Path, method))))
             yield self

@@ -262,12 +262,33 @@ def test_the_decoys_would_show_it(
     notes, index = own
     target = link(index / place, decoy_folder, outside(index))
     before = tree(target)
-    for module in (files, faiss_file):
-        monkeypatch.setattr(module, "require_no_link", lambda path, **_: None)
-    monkeypatch.setattr(files, "require_own_names", lambda index: None)
+    links_trusted(monkeypatch)
+    monkeypatch.setattr(files, "_CAN_HOLD", False)
     with suppress(SearchError, OSError):
         commands(notes, index)[command]()
     assert tree(target) != before
+
+
+def links_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (files, faiss_file):
+        monkeypatch.setattr(module, "require_no_link", lambda path, **_: None)
+    monkeypatch.setattr(files, "require_own_names", lambda index: None)
+
+
+@pytest.mark.parametrize("place", [VECTORS, WORK])
+@pytest.mark.parametrize("can_hold", [True, False])
+def test_a_link_that_is_put_there_after_the_look_deletes_nothing(
+    own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, place: str, can_hold: bool
+) -> None:
+    """Where the system can hold a folder open; elsewhere the decoys show that it can be done."""
+    _, index = own
+    target = link(index / place, decoy_folder, outside(index))
+    before = tree(target)
+    links_trusted(monkeypatch)
+    monkeypatch.setattr(files, "_CAN_HOLD", files._CAN_HOLD and can_hold)
+    with suppress(OSError):
+        files.delete_leftovers(index, "")
+    assert (tree(target) == before) == can_hold
 
 
 def test_a_journal_that_grows_while_it_is_looked_at_is_no_error(
@@ -281,5 +302,5 @@ def test_a_journal_that_grows_while_it_is_looked_at_is_no_error(
     before = journal.stat()
     journal.write_bytes(b"\0" * 300)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "stat", lambda *_, **__: before)
+        patch.setattr(os, "fstat", lambda _: before)
         assert not database._names_a_file(journal)
