@@ -24,12 +24,12 @@ _CODE = frozenset(
     "digraph csv-table ipython plot".split()
 )
 _SILENT = frozenset(
-    "raw index meta role default-role include literalinclude image sectnum contents target-notes currentmodule "
+    "raw index meta role default-role include literalinclude sectnum contents target-notes currentmodule "
     "module tabularcolumns header footer".split()
 )
 _UNNAMED = frozenset(
-    "code code-block sourcecode highlight prompt doctest testcode testsetup testoutput ipython figure only toctree "
-    "container class rst-class".split()
+    "code code-block sourcecode highlight prompt doctest testcode testsetup testoutput ipython figure image only "
+    "toctree container class rst-class".split()
 )
 _NAMED = frozenset(
     "attention caution danger error hint important note tip warning seealso todo deprecated versionadded "

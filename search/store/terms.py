@@ -2,8 +2,8 @@
 
 FTS5's tokenizer `unicode61` takes every run of letters and digits for a token, so `snake_case` and
 `path/like.this` are words in a row. What it does not do is done here, for passages and queries alike: letters of
-one kind are made one (NFKC), the parts of `CamelCase` are added behind the text, and ideographs, which are written
-without spaces, stand alone.
+one kind are made one (NFKC), the parts of `CamelCase` are added behind the text, but for lone letters, as the "i" of
+`iOS` would be the word "I"; and ideographs, which are written without spaces, stand alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-RULES = 1  # of what is done before; another number means that the table of words must be made anew
+RULES = 2  # of what is done before; another number means that the table of words must be made anew
 
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # a NUL would end the text
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
@@ -62,7 +62,7 @@ def folded(text: str) -> str:
 def indexable(context: str, text: str) -> str:
     """What FTS5 gets of a passage: what is encoded, and the parts of the names in it."""
     found = plain(f"{context}\n{text}" if context else text)
-    parts = [part for name in _HUMPED.findall(found) for part in _HUMP.split(name)]
+    parts = [part for name in _HUMPED.findall(found) for part in _HUMP.split(name) if len(part) > 1]
     return (f"{found}\n{' '.join(parts)}" if parts else found).casefold()
 
 
@@ -83,7 +83,7 @@ def words(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
         cuts = [start, *(start + hump.start() for hump in _HUMP.finditer(text[start:end])), end]
         if len(cuts) > 2:
-            yield from pairwise(cuts)
+            yield from ((first, last) for first, last in pairwise(cuts) if last - first > 1)
 
 
 class Stemmer:

@@ -282,6 +282,14 @@ def test_words_cover_letters_and_digits() -> None:
     ]
 
 
+def test_a_name_has_no_part_of_one_letter() -> None:
+    text = "iPhone and iOS, vitaminC, 3D, getA"
+    spans = [text[start:end] for start, end in words(text)]
+    assert spans == ["iPhone", "Phone", "and", "iOS", "OS", "vitaminC", "vitamin", "3D", "getA", "get"]
+    stems = Stemmer().stems([*spans, indexable("", text)])
+    assert Counter(stems.pop()) == Counter(stem for (stem,) in stems)
+
+
 def test_words_of_a_damaged_passage_stop_neither_updates_nor_repair(notes: Path, tiny_model: Path) -> None:
     for number in range(6):
         (notes / f"{number}.txt").write_text(f"A file about the water, number {number}.", encoding="utf-8")
