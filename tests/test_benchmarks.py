@@ -67,6 +67,13 @@ def tweets(folder: Path) -> Path:
     return folder
 
 
+def spoken(path: Path) -> Path:
+    path.write_text(
+        '[{"query": "how is a word cut into pieces", "paths": ["02-wordpiece.md"]}]', encoding="utf-8"
+    )
+    return path
+
+
 SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
@@ -75,6 +82,7 @@ SMALL: dict[str, Made] = {
     "encoder": lambda p: [HANDBOOK, "--passages", "10", "--repeats", "1"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
     "faults": lambda p: ["--only", "walk"],
+    "folders": lambda p: [HANDBOOK, spoken(p / "a.json"), "--mode", "hybrid", "--show"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
