@@ -79,19 +79,19 @@ SMALL: dict[str, Made] = {
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
     "cold_start": lambda p: [HANDBOOK, "--passages", "10", "--repeats", "1", "--calls", "5", "--no-reference"],
     "commits": lambda p: ["--small", "1000", "--large", "2000", "--any"],
-    "encoder": lambda p: [HANDBOOK, "--passages", "10", "--repeats", "1"],
+    "encoder": lambda p: [HANDBOOK, "--passages", "3", "--repeats", "1"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
     "faults": lambda p: ["--only", "walk"],
     "folders": lambda p: [HANDBOOK, spoken(p / "a.json"), "--mode", "hybrid", "--show"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
-    "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv"), "--passages", "10", "--repeats", "1", "--queries", "5",
+    "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv"), "--passages", "3", "--repeats", "1", "--queries", "2",
                             "--device", "cpu"],
     "quality": lambda p: [beir(p / "a"), "--offline"],
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
-    "warm_query": lambda p: [HANDBOOK, "--passages", "100", "--queries", "3", "--warming", "3"],
+    "warm_query": lambda p: [HANDBOOK, "--passages", "20", "--queries", "3", "--warming", "3"],
 }  # fmt: skip
 
 

@@ -209,13 +209,14 @@ def test_homes_that_are_none(run: Run, notes: Path, tmp_path: Path, monkeypatch:
 def test_odd_terminals(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
 ) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
     (indexed / "new.txt").write_text("a word")
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert run("index", indexed)[0] == 0
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    code, out, _ = run("query", "key")
+    with monkeypatch.context() as patch:  # pytest itself prints to such a terminal otherwise
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        patch.setattr("sys.stderr.isatty", lambda: True)
+        assert run("index", indexed)[0] == 0
+        patch.setattr("sys.stdout.isatty", lambda: True)
+        code, out, _ = run("query", "key")
     assert code == 0
     assert environment.get("TERM") != "dumb" or "\x1b" not in out
 

@@ -163,10 +163,10 @@ def test_a_file_beyond_the_limit_is_not_opened(folder: Folder, monkeypatch: pyte
 
 @pytest.mark.parametrize("suffix", ["txt", "md", "csv"])
 def test_a_single_long_line(folder: Folder, suffix: str) -> None:
-    folder.write(f"long.{suffix}", "text\n" * (suffix == "csv") + "the door and the lock " * 20_000)
+    folder.write(f"long.{suffix}", "text\n" * (suffix == "csv") + "the door and the lock " * 5_000)
     report = folder.index()
     assert (report["skipped"], report["truncated_tokens"]) == ([], 0)
-    assert report["passages"] > 1000
+    assert report["passages"] > 250
 
 
 def test_records_that_are_none(folder: Folder) -> None:
