@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -150,6 +151,16 @@ def cache_folder(name: str) -> Path:
             raise OSError(errno.ELOOP, "it is a link", str(folder))
         make_private(folder)
     return folder
+
+
+def bytes_in(folder: Path) -> int:
+    """The size of all files in a folder; none of one that vanishes meanwhile, or that a link names."""
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                size += Path(place, name).lstat().st_size
+    return size
 
 
 def is_folder(path: Path) -> bool:

@@ -123,6 +123,7 @@ class Status:
         engine: what encoded it last.
         bytes: its size on disk.
         complete: the last run came to its end.
+        running: a run is under way; what it has not committed yet is not told.
         random_pairs: what random pairs score; None where the index is too small for a sample, or has none.
         annotations: who annotated its passages, and how many of them.
     """
@@ -144,6 +145,7 @@ class Status:
     skipped: tuple[SkippedGroup, ...]
     fingerprint: Mapping[str, str]
     complete: bool
+    running: bool = False
     random_pairs: RandomPairs | None = None
     annotations: tuple[Annotator, ...] = ()
 

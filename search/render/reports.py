@@ -121,7 +121,9 @@ def status(canvas: Canvas, held: Status) -> None:
     )
     canvas.facts(facts)
     _draw_skipped(canvas, held.skipped)
-    if not held.complete:
+    if held.running:
+        canvas.line("A run is under way: this is what the index holds so far.", style="yellow")
+    elif not held.complete:
         canvas.line(
             "The last run was stopped before its end. Go on with: seewhy index FOLDER", style="yellow"
         )

@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, quoted
+from search.files import bytes_in
 from search.records.documents import DEEPEST, Annotation, Annotator, Mention
 from search.records.reports import SkippedGroup, Status
 from search.store.calibration import trusted_baseline
 from search.store.checksums import COVERED, content_key, covered, require
 from search.store.database import meta_of, one_meta
+from search.store.files import is_being_written
 from search.store.layout import DATABASE
 from search.store.protocol import Place, StoredPassage
 from search.store.vectors import read_ann
@@ -77,13 +79,14 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
         documents=documents,
         passages=passages,
         tokens=tokens,
-        bytes=sum(path.stat().st_size for path in index.rglob("*") if path.is_file()),
+        bytes=bytes_in(index),
         updated=meta.get("updated", ""),
         engine=meta.get("engine", ""),
         vectors=held,
         skipped=skipped,
         fingerprint=fingerprint.as_dict(),
         complete=bool(meta.get("complete")) and partial is None,
+        running=is_being_written(index),
         random_pairs=baseline.spread(weight) if baseline else None,
         annotations=annotated,
     )

@@ -22,6 +22,7 @@ import numpy as np
 from search import Index, SearchError
 from search.corpus import Contents, Cutter, SourceFile, documents
 from search.encoding.encoder import with_context
+from search.indexing.repair import repair
 from search.indexing.update import update
 from search.ranking.options import WEIGHT
 from search.records.documents import Document, Passage
@@ -51,6 +52,14 @@ def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
         mock.patch("search.indexing.run._REWRITE_SHARE", 0.4),
     ):
         return update(folder, index, ENCODER, **chosen)
+
+
+def repaired_without_faiss_file(folder: Path, index: Path) -> None:
+    """Delete the FAISS file and let a repair make another."""
+    for file in (index / "ann").iterdir():
+        file.unlink()
+    with mock.patch("search.indexing.repair.Encoder.of", lambda *_, **__: ENCODER):
+        assert repair(index, folder=folder).check.ok
 
 
 def opened(index: Path) -> Index:

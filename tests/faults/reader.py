@@ -46,6 +46,9 @@ def ask(index: Path, rng: Random, pause: float, versions: int, stop: threading.E
         try:
             if len(times) % _REOPEN == 0:
                 reader = oracle.opened(index)
+            held = reader.status()
+            if not (held.complete or held.running):
+                errors.append("the index says that its run was stopped")
             query = rng.choice(oracle.QUERIES)
             k = versions + 10 if versions else rng.choice((1, 5, 50))
             started = time.perf_counter()

@@ -20,7 +20,7 @@ from tests.faults.outcome import Outcome
 from tests.faults.processes import Child
 
 _FILES = 40
-_REBUILD_EVERY = 7
+_REBUILD_EVERY, _REPAIR_EVERY = 7, 5
 
 
 def against_a_writer(
@@ -49,6 +49,9 @@ def against_a_writer(
                 outcome.runs += 1
                 _write_version(folder, names, seed, outcome.runs)
                 oracle.run(folder, index, batch=10_000, rebuild=outcome.runs % _REBUILD_EVERY == 0)
+                if outcome.runs % _REPAIR_EVERY == 0:
+                    outcome.count("repairs")
+                    oracle.repaired_without_faiss_file(folder, index)
     finally:
         _collect(asking, outcome)
     outcome.failures += oracle.different(index, oracle.on_disk(folder)) + oracle.problems(index)

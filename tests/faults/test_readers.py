@@ -9,6 +9,7 @@ import pytest
 
 from search import IndexNotFound, SearchError
 from search.indexing.repair import repair
+from search.render import reports
 from tests.faults import oracle, steps
 from tests.faults.defects import defect
 from tests.faults.kill import SCENARIOS, Scenario, scenario
@@ -65,6 +66,8 @@ def asked_at_every_step(made: Scenario, *, repaired: bool) -> list[str]:
         counted.fault = steps.nothing  # what the reader does is no step
         try:
             reader = oracle.opened(made.index)
+            held = reader.status()
+            assert held.complete or "A run is under way" in reports.status(held)
             hits = reader.query(oracle.QUERIES[0], 3)
             said = any("holds no passages" in note for note in reader.notes)
             found.append("answered" if hits and not said else "begun" if said and not hits else "no hit")
