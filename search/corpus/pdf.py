@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from typing import Any
 
 from search.corpus.files import Reason
@@ -43,6 +45,13 @@ _FULL = 0.8
 _FEWEST_CHARACTERS = 25
 
 _ITEM = re.compile(r"[•‣▪◦●○■□–—*-] |\(?(?:\d{1,3}|[a-zA-Z])[.)] ")
+# Heads and feet of pages stand in so many rows from above or below, and on so many pages at least.
+_OUTER_ROWS = 3
+_FEWEST_RUNNING = 3
+_PAGE_NUMBER = re.compile(
+    r"\A\d{1,4}\b|\b\d{1,4}(?= ?(?:of|/|von|de|sur) ?\d{1,4}\Z)|\b\d{1,4}\Z|\A[ivxlc]{1,8}\Z"
+)
+
 _LEADER = re.compile(r"(?:\. ?){4,}\w*$|…\s*\w*$")  # of a table of contents
 _LEADER_SEEN = 80  # characters at the end of a line
 
@@ -85,14 +94,16 @@ def extract(path: str, raw: bytes) -> Extracted:
     writing = Writing(path)
     headings = _bookmarks(document, len(pages))
     before = ""
+    pages = told_apart(pages)
     for number, (lines, texts) in enumerate(zip(pages, undivided(pages), strict=True)):
-        page = list(paragraphs(lines, texts))
-        runs_on = bool(page) and _goes_on(before, page[0][0])
+        page = list(_paragraphs(lines, texts))
+        body = [paragraph for paragraph in page if not paragraph.running]
+        runs_on = bool(body) and _goes_on(before, body[0].text)
         writing.page(runs_on)
         if runs_on:
-            page[0] = page[0][0], 1
+            page[page.index(body[0])] = replace(body[0], line_ends=1)
         _write(writing, page, headings.get(number, ()))
-        before = page[-1][0] if page else before
+        before = body[-1].text if body else before
     said = document.get_metadata_dict()
     metadata = {ours: said[theirs] for theirs, ours in _METADATA.items() if said.get(theirs) not in _NOTHING}
     metadata |= {ours: _date(said.get(theirs, "")) for theirs, ours in _DATES.items()}
@@ -190,12 +201,12 @@ def _bookmarks(document: Any, n_pages: int) -> dict[int, list[tuple[int, str]]]:
     return bookmarks
 
 
-def _write(writing: Writing, page: Sequence[tuple[str, int]], headings: Sequence[tuple[int, str]]) -> None:
+def _write(writing: Writing, page: Sequence[_Paragraph], headings: Sequence[tuple[int, str]]) -> None:
     """A page's paragraphs, its headings where they stand.
 
     A heading that is not found, in a picture say, begins the page if no other one does.
     """
-    folded = [_folded(paragraph) for paragraph, _ in page]
+    folded = ["" if paragraph.running else _folded(paragraph.text) for paragraph in page]
     at: dict[int, list[tuple[int, str]]] = {}
     here = 0
     for level, words in headings:
@@ -207,10 +218,10 @@ def _write(writing: Writing, page: Sequence[tuple[str, int]], headings: Sequence
             here = place + 1
         elif here == 0:
             at.setdefault(0, []).append((level, words))
-    for number, (paragraph, line_ends) in enumerate(page or [("", 0)]):
+    for number, paragraph in enumerate(page or [_Paragraph("", 0, False)]):
         for level, words in at.get(number, ()):
             writing.section(words, level)
-        writing.add(paragraph, line_ends)
+        writing.add(paragraph.text, paragraph.line_ends, is_mark=paragraph.running)
 
 
 def _goes_on(before: str, after: str) -> bool:
@@ -256,7 +267,8 @@ def _listed(numbers: Sequence[int]) -> str:
 class Line:
     """A line of text and where it stands, in points from the left and from below.
 
-    Where it goes on in further lines of the page after divided words, it begins in one and ends in another.
+    Where it goes on in further lines of the page after divided words, it begins in one and ends in another. It is
+    `running` if it is the head or foot of its page, and stands on most pages.
     """
 
     text: str
@@ -266,10 +278,76 @@ class Line:
     right: float
     last_bottom: float
     last_top: float
+    running: bool = False
 
     @property
     def height(self) -> float:
         return self.last_top - self.last_bottom
+
+
+def told_apart(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """The lines of all pages, with those that are head or foot of most pages, or of most left or right pages.
+
+    Nothing stands beyond such lines, and in the same place on the other pages the same words, where a number at the
+    beginning or end may differ, or any words with the number of that page.
+    """
+    rows = [_rows(page) for page in pages]
+    signs = [
+        {line: _signs(line, number) for row in page[:_OUTER_ROWS] + page[-_OUTER_ROWS:] for line in row}
+        for number, page in enumerate(rows)
+    ]
+    running = set[tuple[int, str | int]]()
+    for some in (signs, signs[::2], signs[1::2]):
+        counts = Counter(chain(*(set(chain(*page.values())) for page in some)))
+        fewest = max(_FEWEST_RUNNING, sum(map(bool, some)) / 2)
+        running.update(sign for sign, count in counts.items() if count >= fewest)
+    found = list[set[Line]]()
+    for page, its in zip(rows, signs, strict=True):
+        heads = {line for line, of in its.items() if not running.isdisjoint(of)}
+        found.append(_ends(page, heads) | _ends(page[::-1], heads))
+    return [
+        [replace(line, running=line in ends) for line in page]
+        for page, ends in zip(pages, found, strict=True)
+    ]
+
+
+def _rows(page: Sequence[Line]) -> list[list[Line]]:
+    """The lines of a page by how high they stand; what has no place is not among them."""
+    placed = sorted((line for line in page if line.height), key=lambda line: line.bottom)
+    return [list(row) for _, row in groupby(placed, key=lambda line: round(line.bottom))]
+
+
+def _signs(line: Line, page: int) -> list[tuple[int, str | int]]:
+    """Where a line stands, with its words but the number of a page, and with that number, less that of the page."""
+    words, numbers = _PAGE_NUMBER.sub("#", line.text), re.findall(r"\A\d{1,4}\b|\b\d{1,4}\Z", line.text)
+    return [(round(line.bottom), words), *((round(line.bottom), int(number) - page) for number in numbers)]
+
+
+def _ends(rows: Sequence[Sequence[Line]], running: Container[Line]) -> set[Line]:
+    """The running lines from an end of a page on, until a row has another one."""
+    ends = set[Line]()
+    for row in rows[:_OUTER_ROWS]:
+        here = [line for line in row if line in running]
+        ends.update(here)
+        if len(here) < len(row):
+            break
+    return ends
+
+
+@dataclass(frozen=True)
+class _Paragraph:
+    """A paragraph, how many lines it stands below the one before, and whether it is the head or foot of its page."""
+
+    text: str
+    line_ends: int
+    running: bool
+
+
+def _paragraphs(lines: Sequence[Line], texts: Sequence[str]) -> Iterator[_Paragraph]:
+    for running, group in groupby(zip(lines, texts, strict=True), key=lambda pair: pair[0].running):
+        some = list(group)
+        for text, line_ends in paragraphs([line for line, _ in some], [text for _, text in some]):
+            yield _Paragraph(text, line_ends, running)
 
 
 def paragraphs(lines: Sequence[Line], texts: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -258,6 +258,7 @@ def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) ->
         sections=tuple(Section(s["start"], s["end"], tuple(s["trail"])) for s in answer["sections"]),
         metadata=answer["metadata"],
         pages=tuple(answer["pages"]),
+        marks=tuple(answer["marks"]),
     )
     reason, detail = answer["left_out"]
     if reason:

@@ -37,7 +37,7 @@ class Extracted:
         title: what the file says about itself; "" for nothing.
         metadata: author, subject, keywords, description, created, modified, as far as they are there.
         sections: as in `Document`.
-        pages: as in `Document`.
+        pages, marks: as in `Document`.
         left_out: reason and detail of what is in the file and not in the text; two empty strings if all is.
     """
 
@@ -46,6 +46,7 @@ class Extracted:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     pages: tuple[int, ...] = ()
+    marks: tuple[int, ...] = ()
     left_out: tuple[str, str] = ("", "")
 
 
@@ -64,12 +65,15 @@ class Writing:
         self._headings: list[Heading] = []
         self._pages: list[int] = []
         self._breaks: list[int] = []
+        self._marks: list[int] = []
         # What begins with the next piece: pages, a section in any case, and headings as (level, words).
         self._next_pages, self._next_break = 0, False
         self._next_headings: list[tuple[int, str]] = []
 
-    def add(self, piece: str, line_ends: int) -> bool:
+    def add(self, piece: str, line_ends: int, is_mark: bool = False) -> bool:
         """A piece of text, at least so many lines below the one before. False if there is nothing in it.
+
+        One that a reader does not read with the others, as the number of a page, is a mark.
 
         Raises:
             ReadError: "too large when unpacked".
@@ -89,6 +93,7 @@ class Writing:
         self._breaks += [start] * self._next_break
         self._next_pages, self._next_break, self._next_headings = 0, False, []
         self._pieces.append(piece)
+        self._marks += (start, self._length) if is_mark else ()
         return True
 
     def paragraph(self, piece: str) -> bool:
@@ -140,6 +145,7 @@ class Writing:
             metadata={name: one_line(clean(value)) for name, value in filled.items()},
             sections=tuple(_cut(sections(self._headings, 0, len(text)), self._breaks)),
             pages=pages,
+            marks=tuple(self._marks),
             left_out=left_out,
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from search.corpus import Skipped
+from search.corpus.markup import markup
 from search.corpus.pdf import Line, _date, extract, paragraphs, undivided
 from search.corpus.reader import Reader, extracted
 from search.errors import ReadError
@@ -77,6 +78,23 @@ def test_a_page_is_a_section_unless_its_sentence_runs_on(document: Read) -> None
         (("Heading",), "End."),
     ]
     assert len(found.pages) == 4
+
+
+def test_heads_and_feet_of_pages_are_marks(document: Read) -> None:
+    rows = ["One night the ship", "went down, and who", "was on it swam. All.", "Twice it was seen."]
+    pages = [
+        [f"Night {row[0]} {n}", "A Tale", "", row, row[:3], "", f"Page {n} of 9"]
+        for n, row in enumerate(rows)
+    ]
+    found = document("a.pdf", pdf([["Title"], *pages, ["", "", "Afterword"]]))
+    marks = [found.text[start:end] for start, end in markup(found)]
+    assert marks == [
+        mark for n in range(4) for mark in (f"Night {rows[n][0]} {n}", "A Tale", f"Page {n} of 9")
+    ]
+    # The sentence that runs on is not cut at the end of the page.
+    assert [section.trail for section in found.sections] == [()] * 4
+    assert "A Tale\nwent down" in found.text
+    assert list(markup(document("b.pdf", pdf([["A Tale", "", row] for row in rows[:2]])))) == []
 
 
 def test_a_page_without_text_has_its_number(document: Read) -> None:
