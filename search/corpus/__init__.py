@@ -10,6 +10,7 @@
     markdown.py  rst.py  html.py                      one document a file
     table.py                                          one document a record: CSV, TSV, JSON Lines
     pdf.py  docx.py  pptx.py  xlsx.py  epub.py        what the extra `documents` reads, in a child process
+    notebook.py                                       Jupyter's, read there as well
     reader.py     that process, from outside and from inside
     archive.py    zip and XML from strangers          writing.py    a text as it is put together
     markup.py     what a reader does not read as words; markdown_marks.py and rst_marks.py find where it is

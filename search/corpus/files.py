@@ -175,6 +175,7 @@ _KINDS = {
     "pptx": ".pptx .pptm .ppsx .ppsm .potx .potm",
     "xlsx": ".xlsx .xlsm .xltx .xltm",
     "epub": ".epub",
+    "notebook": ".ipynb",
     "code": """
         .adb .ads .asm .awk .bash .bat .bzl .c .cc .cjs .clj .cljs .cmake .cmd .coffee .cpp .cs .css .cu .cuh
         .cxx .d .dart .diff .el .elm .erl .ex .exs .f .f90 .f95 .fish .for .fs .fsi .fsx .go .gradle .graphql
@@ -191,10 +192,17 @@ _CODE_NAMES = """
     procfile justfile cmakelists.txt sconstruct sconscript build.bazel workspace meson.build
 """.split()
 
-# What the extra `documents` reads, in a child process: kind -> the package that does. EPUB takes the HTML reader as
-# well, which is always there.
+# What is read in a child process: kind -> the package that does, which comes with the extra `documents` if not with
+# Python. EPUB takes the HTML reader as well, which is always there.
 EXTRA = "documents"
-PACKAGES = {"pdf": "pypdfium2", "docx": "lxml", "pptx": "lxml", "xlsx": "openpyxl", "epub": "lxml"}
+PACKAGES = {
+    "pdf": "pypdfium2",
+    "docx": "lxml",
+    "pptx": "lxml",
+    "xlsx": "openpyxl",
+    "epub": "lxml",
+    "notebook": "json",
+}
 DOCUMENT_KINDS = frozenset(PACKAGES)
 
 # Those that are not read, and what people can do about it.

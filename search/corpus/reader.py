@@ -229,11 +229,11 @@ def own_reader() -> Reader:
 
 
 def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) -> Iterator[Document | Skipped]:
-    """The document in a PDF, Office file or book, and what of it is not in that, if anything.
+    """The document in a PDF, Office file, book or notebook, and what of it is not in that, if anything.
 
     Args:
         path: of the file.
-        kind: "pdf", "docx", "pptx", "xlsx" or "epub".
+        kind: "pdf", "docx", "pptx", "xlsx", "epub" or "notebook".
         raw: the file.
         reader: the process to ask; by default the calling thread's own.
 

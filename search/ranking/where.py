@@ -40,7 +40,7 @@ from search.store.conditions import (
 )
 
 KINDS = (
-    "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub",
+    "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub", "notebook",
 )  # fmt: skip
 
 # Each takes the space behind it.

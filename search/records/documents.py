@@ -59,7 +59,8 @@ class Document:
         path: relative to the indexed folder, with forward slashes. Bytes that are not valid in the
             file system's encoding are kept as surrogates (PEP 383).
         record: 1-based number of the record in its file; 0 when the document is the whole file.
-        kind: "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx" or "epub".
+        kind: "markdown", "rst", "html", "csv", "jsonl", "code", "text", "pdf", "docx", "pptx", "xlsx", "epub" or
+            "notebook".
         text: what passages are spans of. For text formats, the decoded file itself.
         title: from the metadata, the first heading, or the file's name.
         metadata: JSON-compatible values: front matter, field list, other columns or keys.
@@ -102,7 +103,7 @@ class Passage:
         context: what is encoded before the text (title and headings); "" for none.
         line_start, line_end: 1-based lines of the source file, both included.
         n_tokens: tokens of context and text together, special tokens included.
-        page: 1-based page, slide or sheet on which the passage begins; None for a format without.
+        page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without.
     """
 
     start: int

@@ -30,7 +30,7 @@ class Hit:
         text: the passage; `start`, `end` its span in the document's text.
         line_start, line_end: 1-based lines of the source file, both included; of its extracted text where
             the format has pages.
-        page: 1-based page, slide or sheet on which the passage begins; None for a format without.
+        page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without.
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
             same mode and weight; None for an index that has no sample or is too small for one.
         random_pairs: how many pairs `percentile` rests on.

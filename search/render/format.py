@@ -44,7 +44,7 @@ _HIGH = 95.0  # percentile from which on a score is worth a look
 _SNIPPET = 320
 
 # What a page is called, by how the file's suffix begins: .pptx, .potx, .xlsm and so on.
-_PAGES = {".pp": "slide", ".po": "slide", ".xl": "sheet"}
+_PAGES = {".pp": "slide", ".po": "slide", ".xl": "sheet", ".ip": "cell"}
 _WITHOUT_LINES = (".doc", ".dot", ".epub")
 
 _UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
@@ -53,7 +53,7 @@ _UNDERLINE = re.compile(r"^([^\w\s])\1{2,}[ \t]*\r?\n")
 def where(hit: Hit | Copy | Answer) -> str:
     """`path:line` of a hit or an answer, relative to the current folder where that is shorter.
 
-    `path page 3` in a format with pages, slides or sheets; the path alone in one that has neither pages nor
+    `path page 3` in a format with pages, slides, sheets or cells; the path alone in one that has neither pages nor
     lines that a reader could find.
     """
     path, suffix = escape(shown_path(hit.path)), Path(hit.path).suffix.lower()

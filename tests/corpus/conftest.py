@@ -10,6 +10,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from search.corpus import Skipped, SourceFile, documents, load
+from search.corpus.files import kind_of
 from search.corpus.reader import Reader, extracted
 from search.records.documents import Document
 
@@ -131,7 +132,7 @@ def document(reader: Reader) -> Callable[[str, bytes], Document]:
     """The one document in a file of this name and content."""
 
     def read(name: str, raw: bytes) -> Document:
-        (document,) = extracted(name, name.rpartition(".")[2], raw, reader)
+        (document,) = extracted(name, kind_of(name), raw, reader)
         assert isinstance(document, Document)
         return document
 

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from search.corpus.files import Reason
+from search.corpus.notebook import extract
+from search.corpus.reader import Reader, extracted
+from search.errors import ReadError
+from search.records.documents import Document
+
+from .conftest import outline
+
+Read = Callable[[str, bytes], Document]
+
+
+def cell(kind: str, source: Any, *outputs: dict[str, Any]) -> dict[str, Any]:
+    return {"cell_type": kind, "source": source, "outputs": list(outputs)}
+
+
+def shown(**data: Any) -> dict[str, Any]:
+    return {
+        "output_type": "display_data",
+        "data": {name.replace("_", "/"): text for name, text in data.items()},
+    }
+
+
+CELLS = [
+    cell(
+        "markdown",
+        ["# A *first* look\n", "\n", "At [data](http://x), ![p](attachment:p.png).\n\nSub\n---\n- one"],
+    ),
+    cell("raw", "left out"),
+    cell(
+        "code",
+        "x = *y*\nprint(x)",
+        {"output_type": "stream", "name": "stdout", "text": ["\x1b[31mred\x1b[0m\n", "line"]},
+        shown(text_plain="<Figure size 1x1>", image_png="iVBORw0KGgo" * 9_000),
+        shown(text_plain="a" * 3_000),
+        {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["long"]},
+    ),
+    cell("markdown", "## Last"),
+    cell("code", ""),
+]
+
+
+def notebook(**parts: Any) -> bytes:
+    return json.dumps({"nbformat": 4, "metadata": {"language_info": {"name": "python"}}, **parts}).encode()
+
+
+def test_cells_are_pages_and_their_headings_sections(document: Read) -> None:
+    found = document("a.ipynb", notebook(cells=CELLS))
+    assert (found.kind, found.title, found.metadata) == ("notebook", "A first look", {"language": "python"})
+    assert outline(found) == [
+        (("A first look",), "A first look\n\nAt data, p.\n\n"),
+        (
+            ("A first look", "Sub"),
+            "Sub\n\n one\n\nx = *y*\nprint(x)\n\nred\nline\n\n" + "a" * 2_000 + "\n\nValueError: no\n\n",
+        ),
+        (("A first look", "Last"), "Last"),
+    ]
+    assert [found.text[start : start + 4] for start in found.pages] == ["A fi", "x = ", "x = ", "Last", ""]
+
+
+def test_a_notebook_of_format_3() -> None:
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["Early"]},
+        {
+            "cell_type": "code",
+            "input": ["1 + 1"],
+            "outputs": [{"output_type": "pyout", "text": ["2"]}, {"png": "iVB"}],
+        },
+    ]
+    found = extract("a.ipynb", notebook(nbformat=3, worksheets=[{"cells": cells}]))
+    assert (found.text, found.sections[0].trail) == ("Early\n\n1 + 1\n\n2", ("Early",))
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"", Reason.EMPTY),
+        (b"no JSON", Reason.DAMAGED),
+        (b"[" * 100_000, Reason.DAMAGED),
+        (notebook(cells={}), Reason.DAMAGED),
+        (b"[]", Reason.NO_TEXT),
+        (
+            notebook(cells=[1, {"cell_type": "code", "source": [2], "outputs": 3}, {"outputs": [4]}]),
+            Reason.NO_TEXT,
+        ),
+    ],
+)
+def test_what_is_no_notebook(reader: Reader, raw: bytes, reason: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        list(extracted("a.ipynb", "notebook", raw, reader))
+    assert caught.value.reason == reason
