@@ -224,7 +224,8 @@ def notes(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     (folder / "deep").mkdir(parents=True)
     (folder / "keys.md").write_text(
-        "# Keys\n\n## Rotate\n\nTo rotate the key, open the door and turn the lock.\n\n"
+        "# Keys\n\n## Rotate\n\nTo rotate the key, open the door and turn the lock. "
+        "Then turn the key, open the lock, and look for the people of the other side of the door.\n\n"
         "## Find\n\nThe key is in the water.\n",
         encoding="utf-8",
     )

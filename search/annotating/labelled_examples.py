@@ -152,7 +152,7 @@ def _of_index(snapshot: Snapshot | None, example: Example, label: str, where: st
     if not stored:
         raise InputError(f"{where} names {missing}")
     passages = [stored[id_] for id_ in ids]
-    return [Item(each.context, each.text, label, each.document, where) for each in passages]
+    return [Item(each.context, each.shown, label, each.document, where) for each in passages]
 
 
 def check_classes(found: Gathered, folds: int) -> None:

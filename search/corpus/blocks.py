@@ -19,16 +19,13 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from search.corpus.files import DOCUMENT_KINDS
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document, Section
 
 if TYPE_CHECKING:
-    from semantic_text_splitter import MarkdownSplitter, TextSplitter
-
-Splitter: TypeAlias = "TextSplitter | MarkdownSplitter"
+    from semantic_text_splitter import TextSplitter
 
 # Where a text is best cut in two: between paragraphs, lines, sentences, words.
 _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?…][\"'”’)\]]*\s+|[。！？]", r"\s+")))
@@ -41,11 +38,7 @@ _LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has ro
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8
 
-_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 _LONGEST_HEADING = 10  # lines that it could take
-
-# Kinds whose text is what a reader sees, so that a heading is its words and no marks.
-_SHOWN = ("html", *DOCUMENT_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +50,7 @@ class Block:
         body: where the headings that it begins with end; `start` if it begins with none.
         trail: the headings above the block's text, outermost first: its last section's.
         shown: the headings between `start` and `body`.
+        above: how many headings of the trail do not stand in the block, but above it.
     """
 
     start: int
@@ -64,51 +58,48 @@ class Block:
     end: int
     trail: tuple[str, ...]
     shown: tuple[str, ...]
+    above: int
 
 
 def blocks(document: Document) -> Iterator[Block]:
-    """The blocks of a document, in order; together they cover what its sections cover.
+    """The blocks of a document whose markup is gone, in order; together they cover what its sections cover.
 
     A heading alone says little as a passage, and the section below it lacks something without it. So
     a section that holds only its heading is joined to the next one, unless a gap lies between them.
     """
     following = (*document.sections[1:], None)
-    start, shown = -1, tuple[str, ...]()
+    start, shown, above = -1, tuple[str, ...](), 0
     for section, next_section in zip(document.sections, following, strict=False):
-        start = section.start if start < 0 else start
+        depth = len(section.trail)
+        start, above = (start, min(above, depth)) if start >= 0 else (section.start, depth)
         body = _end_of_heading(document, section)
         if body > section.start:
             shown += section.trail[-1:]
+            above = min(above, depth - 1)
             is_bare = not document.text[body : section.end].strip()
             is_followed = next_section is not None and next_section.start == section.end
             if is_bare and is_followed and len(shown) < _MOST_BARE_HEADINGS:
                 continue
-        yield Block(start, body, section.end, section.trail, shown)
+        yield Block(start, body, section.end, section.trail, shown, above)
         start, shown = -1, ()
 
 
 def _end_of_heading(document: Document, section: Section) -> int:
     """Where the text beneath a section's heading starts; `section.start` if no heading begins it."""
-    lines: list[str] = []
-    if section.trail:
+    said, words = "", _letters(section.trail[-1]) if section.trail else ""
+    if words:
         for line in islice(KEPT_LINE.finditer(document.text, section.start, section.end), _LONGEST_HEADING):
-            lines.append(line[0])
-            if _is_heading(lines, section.trail[-1], document.kind):
+            said += _letters(line[0])
+            if said == words:
                 return line.end()
+            if not words.startswith(said):
+                break
     return section.start
 
 
-def _is_heading(lines: list[str], words: str, kind: str) -> bool:
-    """Whether these lines are a heading and complete: what is known is its words and how it is marked."""
-    first, last = lines[0].strip(), lines[-1].strip()
-    if kind in _SHOWN:
-        return " ".join("".join(lines).split()) == words
-    if kind == "markdown" and first.startswith("#"):
-        return True
-    # A line of text with a line of punctuation below it, and in reStructuredText maybe one above it.
-    has_text = any(line.strip() and not _ADORNMENT.match(line) for line in lines[:-1])
-    is_underlined = bool(last) and _ADORNMENT.match(last) is not None
-    return has_text and is_underlined and any(words.split()[0] in line for line in lines)
+def _letters(text: str) -> str:
+    """What a heading and its line have in common, whatever the marks: letters and digits, in lower case."""
+    return "".join(character for character in text if character.isalnum()).casefold()
 
 
 class Contexts:
@@ -168,7 +159,7 @@ def _folded(words: str) -> str:
     return " ".join(words.split()).casefold()
 
 
-def spans(splitter: Splitter, text: str, start: int, end: int, window: int) -> Iterator[tuple[int, int]]:
+def spans(splitter: TextSplitter, text: str, start: int, end: int, window: int) -> Iterator[tuple[int, int]]:
     """Cut [start, end) of `text` into spans that follow each other, or overlap if the splitter's do.
 
     Every character that is no whitespace is in a span: without overlap, a span ends where the next

@@ -1,8 +1,9 @@
 """Cut documents into passages, the unit that is embedded and ranked.
 
 A passage is a half-open character span [start, end) of its document, so document.text[start:end] is
-always exactly the passage's text. Passages do not cross headings, and together with its context each
-of them fits the model: that is counted, for every one, with the model's own tokenizer.
+always exactly the passage's text. Documents are cut as they are read, without their markup, and the spans are carried
+over to the source. Together with its context each passage fits the model: that is counted, for every one, with the
+model's own tokenizer.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from search.corpus.blocks import Block, Contexts, Splitter, blocks, evened, safe_stop, spans, without_scraps
+from search.corpus.blocks import Block, Contexts, blocks, evened, safe_stop, spans, without_scraps
 from search.corpus.files import Reason, file_name, file_stem
+from search.corpus.join import Part, joined
+from search.corpus.markup import markup
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage
+from search.records.shown import Shown
 
 if TYPE_CHECKING:
+    from semantic_text_splitter import TextSplitter
     from tokenizers import Tokenizer
 
 # A context takes at most one part in three of what the model reads, however long the headings are.
@@ -41,11 +46,11 @@ _AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A span that becomes a passage once it is known to fit."""
+    """A span of what is read that becomes a passage once it is known to fit."""
 
     start: int
     end: int
-    trail: tuple[str, ...]
+    heading: str
     context: str
 
 
@@ -74,7 +79,7 @@ class Cutter:
         tokenizer: Tokenizer,
         *,
         max_tokens: int,
-        passage_tokens: int = 120,
+        passage_tokens: int = 180,
         context_tokens: int = 48,
         overlap: int = 0,
         heading_context: bool = True,
@@ -105,7 +110,7 @@ class Cutter:
         self._heading_context = heading_context
         self._overlap = overlap
         self._window = _WINDOW * self._passage_tokens  # characters
-        self._splitters: dict[tuple[bool, int], Splitter] = {}
+        self._splitters: dict[int, TextSplitter] = {}
         self._stopped = False
 
     def stop(self) -> None:
@@ -115,51 +120,72 @@ class Cutter:
     def cut(self, document: Document) -> list[Passage]:
         """The passages of a document, in order.
 
-        Every character of its sections that is no whitespace is in a passage, without overlap in
+        Every character of its sections that is neither whitespace nor markup is in a passage, without overlap in
         exactly one. No passage begins or ends with whitespace. What is to be encoded is
-        `context + "\\n" + text`, or `text` if there is no context; its tokens, special ones included,
-        are `n_tokens`, at most `max_tokens`. Where a section is cut, a piece with less than a third of
-        `passage_tokens` is joined to its neighbour or, if they do not fit together, both are cut anew in the
-        middle.
+        `context + "\\n" + shown`, or `shown` if there is no context; its tokens, special ones included,
+        are `n_tokens`, at most `max_tokens`. Sections that fit into one passage with their neighbours are joined.
+        Where a section is cut, a piece with less than a third of `passage_tokens` is joined to its neighbour or, if
+        they do not fit together, both are cut anew in the middle.
 
         Raises:
             ReadError: "indivisible" if one character alone has more tokens than the model reads.
             Stopped: `stop` was called meanwhile.
         """
-        pieces = list(self._pieces(document))
-        counts = self._counts((_encoded(document, piece) for piece in pieces), special=True)
+        read, source = as_read(document)
+        pieces = list(self._pieces(read))
+        counts = self._counts((_encoded(read, piece) for piece in pieces), special=True)
         passages: list[Passage] = []
         for piece, n_tokens in zip(pieces, counts, strict=True):
-            fitting = [(piece, n_tokens)] if n_tokens <= self.max_tokens else self._halved(document, piece)
-            passages += (_passage(document, *fit) for fit in fitting)
+            fitting = (
+                [(piece, n_tokens)] if n_tokens <= self.max_tokens else self._halved(read, source, piece)
+            )
+            for fit, n in fitting:
+                passages.append(_passage(document, source, fit, n, passages[-1].end if passages else 0))
         return passages
 
     def _pieces(self, document: Document) -> Iterator[_Piece]:
         """The spans that should fit, stripped of whitespace at their ends, with their contexts."""
+        text = document.text
+        contexts = self._contexts(document)
+        room = self._room - self._context_tokens
+        most = min(self._passage_tokens, room)
+        for part in joined(self._parts(document, contexts), most, room):
+            context = contexts.of(part.trail, part.shown)
+            start, end = _stripped(text, part.start, part.end)
+            if start < end:
+                yield _Piece(start, end, part.heading, context)
+
+    def _contexts(self, document: Document) -> Contexts:
+        most = self._context_tokens if self._heading_context or document.record else 0
+        # A file's name, where there was no title, says nothing about its text; nor does the text itself.
+        no_title = (file_name(document.path), file_stem(document.path), document.text)
+        return Contexts("" if document.title in no_title else document.title, most, self._count)
+
+    def _parts(self, document: Document, contexts: Contexts) -> Iterator[Part]:
+        """The blocks, those that are too long for one passage cut."""
         text = document.text
         document_blocks = list(blocks(document))
         # Most blocks are short enough to be a passage as they are, which is quickly told.
         short = [block for block in document_blocks if block.end - block.start <= self._window]
         counts = self._counts(text[block.start : block.end] for block in short)
         lengths = dict(zip(short, counts, strict=True))
-        most = self._context_tokens if self._heading_context or document.record else 0
-        # A file's name, where there was no title, says nothing about its text; nor does the text itself.
-        no_title = (file_name(document.path), file_stem(document.path), text)
-        contexts = Contexts("" if document.title in no_title else document.title, most, self._count)
         for block in document_blocks:
-            first, later = contexts.of(block.trail, block.shown), contexts.of(block.trail)
-            context_cost = max(contexts.cost(first), contexts.cost(later))
+            if self._stopped:
+                raise Stopped
+            context_cost = max(contexts.cost(contexts.of(block.trail, shown)) for shown in (block.shown, ()))
             capacity = min(self._passage_tokens, self._room - context_cost)
-            cuts: Iterable[tuple[int, int]] = [(block.start, block.end)]
-            if lengths.get(block, capacity + 1) > capacity:
-                cuts = self._cut(document, block, capacity)
-            for start, end in cuts:
+            length = lengths.get(block, capacity + 1)
+            if length <= capacity:
+                yield Part(
+                    block.start, block.end, length, block.trail, block.above, block.shown, len(block.trail)
+                )
+                continue
+            for start, end in self._cut(document, block, capacity):
                 if self._stopped:
                     raise Stopped
-                context = first if start == block.start else later
-                start, end = _stripped(text, start, end)
-                if start < end:
-                    yield _Piece(start, end, block.trail, context)
+                depth = len(block.trail)
+                above, shown = (block.above, block.shown) if start == block.start else (depth, ())
+                yield Part(start, end, self._count(text[start:end]), block.trail, above, shown, depth)
 
     def _cut(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of a block that is too long for one passage, none short. Its headings stay with the first."""
@@ -180,21 +206,20 @@ class Cutter:
         n_heading = self._count(text[block.start : body])
         if n_heading > capacity // 2:
             body, n_heading = block.start, 0
-        splitter = self._splitter(document.kind == "markdown", capacity - n_heading)
+        splitter = self._splitter(capacity - n_heading)
         cuts = spans(splitter, text, body, block.end, self._window)
         _, end = next(cuts, (body, block.end))
         yield block.start, end
         yield from cuts
 
-    def _splitter(self, markdown: bool, capacity: int) -> Splitter:
-        from semantic_text_splitter import MarkdownSplitter, TextSplitter
+    def _splitter(self, capacity: int) -> TextSplitter:
+        from semantic_text_splitter import TextSplitter
 
-        if (markdown, capacity) not in self._splitters:
-            kind = MarkdownSplitter if markdown else TextSplitter
+        if capacity not in self._splitters:
             overlap = min(self._overlap, capacity // 2)
             # Given the tokenizer itself, each splitter would keep a copy of 10 MB, and be no quicker.
-            self._splitters[markdown, capacity] = kind.from_callback(self._count, capacity, overlap=overlap)
-        return self._splitters[markdown, capacity]
+            self._splitters[capacity] = TextSplitter.from_callback(self._count, capacity, overlap=overlap)
+        return self._splitters[capacity]
 
     def _count(self, text: str) -> int:
         return next(self._counts([text]))
@@ -205,7 +230,7 @@ class Cutter:
             for encoding in self._tokenizer.encode_batch_fast(batch, add_special_tokens=special):
                 yield len(encoding.ids)
 
-    def _halved(self, document: Document, piece: _Piece) -> Iterator[tuple[_Piece, int]]:
+    def _halved(self, document: Document, source: Shown, piece: _Piece) -> Iterator[tuple[_Piece, int]]:
         """A piece that does not fit after all, cut in two until its parts do, in order.
 
         A tokenizer may make more tokens of context and text together than of each alone, or of a
@@ -227,7 +252,7 @@ class Cutter:
                     if start < end:
                         todo.append(replace(piece, start=start, end=end))
             else:
-                line, _ = document.lines.span(piece.start, piece.end)
+                line, _ = document.lines.span(*source.span(piece.start, piece.end))
                 detail = f"line {line}: one character is {n_tokens} tokens; the model reads {self.max_tokens}"
                 raise ReadError(document.name, Reason.INDIVISIBLE, detail)
 
@@ -244,16 +269,34 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return min(start + len(span) - len(span.lstrip()), end), end
 
 
-def _passage(document: Document, piece: _Piece, n_tokens: int) -> Passage:
-    line_start, line_end = document.lines.span(piece.start, piece.end)
+def as_read(document: Document) -> tuple[Document, Shown]:
+    """A document without its markup, and the way back; only its text and its sections are changed."""
+    source = Shown(document.text, markup(document))
+    sections = tuple(
+        replace(section, start=source.offset(section.start), end=source.offset(section.end))
+        for section in document.sections
+    )
+    return replace(document, text=source.text, sections=sections), source
+
+
+def _passage(document: Document, source: Shown, piece: _Piece, n_tokens: int, after: int) -> Passage:
+    """A piece as a span of the source, with the marks on its first and last line that belong to it.
+
+    Args:
+        after: where the passage before it ends.
+    """
+    start, end = source.span(piece.start, piece.end)
+    start, end = source.with_marks(document.text, start, end, after)
+    line_start, line_end = document.lines.span(start, end)
     return Passage(
-        start=piece.start,
-        end=piece.end,
-        text=document.text[piece.start : piece.end],
-        heading=" > ".join(piece.trail),
+        start=start,
+        end=end,
+        text=document.text[start:end],
+        heading=piece.heading,
         context=piece.context,
         line_start=line_start,
         line_end=line_end,
         n_tokens=n_tokens,
-        page=document.page(piece.start),
+        page=document.page(start),
+        hidden=source.hidden(start, end),
     )

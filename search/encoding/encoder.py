@@ -40,6 +40,7 @@ from search.encoding.tokenizer import (
     with_context,
 )
 from search.errors import InputError, ModelError, quoted
+from search.records.shown import Shown, Spans
 from search.records.tokens import TokenVectors
 
 if TYPE_CHECKING:
@@ -306,6 +307,7 @@ class Encoder:
         texts: Sequence[str],
         *,
         contexts: Sequence[str] | None = None,
+        hidden: Sequence[Spans] | None = None,
         role: Role | None = None,
         layers: Sequence[int] = (-1,),
     ) -> list[TokenVectors]:
@@ -313,6 +315,7 @@ class Encoder:
 
         Args:
             contexts: for each text, what is encoded before it (a passage's headings); "" for nothing.
+            hidden: for each text, the spans of it that are not encoded (a passage's markup).
             layers: which layers to return; 0 is the embedding layer, -1 the last, as Python counts.
 
         Raises:
@@ -321,24 +324,27 @@ class Encoder:
         """
         texts = strings(texts)
         contexts = [""] * len(texts) if contexts is None else strings(contexts)
+        hidden = [()] * len(texts) if hidden is None else hidden
+        read = [Shown(text, spans) for text, spans in zip(texts, hidden, strict=True)]
         prompt = self.prompt(role)
         encoded = self._encoded(
-            [prompt + with_context(c, t) for c, t in zip(contexts, texts, strict=True)], False
+            [prompt + with_context(c, r.text) for c, r in zip(contexts, read, strict=True)], False
         )
         pooled = pooled_layers(self.layer, self.n_layers)
         wanted = sorted({layer_number(layer, self.n_layers) for layer in layers} | {self.n_layers, *pooled})
         found: dict[int, TokenVectors] = {}
-        for batch, hidden in self._run(encoded, wanted):
-            embeddings = self._embed(hidden)
+        for batch, states in self._run(encoded, wanted):
+            embeddings = self._embed(states)
             for row, i in enumerate(batch):
                 n = len(encoded[i].ids)
                 found[i] = TokenVectors(
                     text=texts[i],
                     context=contexts[i],
-                    tokens=tokens(self.tokenizer, prompt, contexts[i], texts[i]),
-                    layers={layer: hidden.layers[layer][row, :n].copy() for layer in wanted},
+                    hidden=hidden[i],
+                    tokens=tokens(self.tokenizer, prompt, contexts[i], read[i]),
+                    layers={layer: states.layers[layer][row, :n].copy() for layer in wanted},
                     embedding=embeddings[row],
-                    addends=self._addends(combined(hidden.layers, pooled)[row, :n]),
+                    addends=self._addends(combined(states.layers, pooled)[row, :n]),
                 )
         return [found[i] for i in range(len(texts))]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from search.errors import InputError, ModelError, TextTooLong
+from search.records.shown import Shown
 from search.records.tokens import Part, Token
 
 if TYPE_CHECKING:
@@ -87,13 +88,13 @@ def encode_ids(
     return found
 
 
-def tokens(tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: str) -> tuple[Token, ...]:
-    """Every token of `prompt + context + text` with its offsets in the string that it comes from.
+def tokens(tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: Shown) -> tuple[Token, ...]:
+    """Every token of `prompt + context + text` with its offsets in the string that it comes from, the text's source.
 
     `context` is followed by a line break where it is not empty, as it is when embeddings are made.
     """
     before_text = prompt + (f"{context}\n" if context else "")
-    encoding = tokenizer.encode(before_text + text)
+    encoding = tokenizer.encode(before_text + text.text)
     found = []
     for piece, id_, (start, end), special, word in zip(
         encoding.tokens,
@@ -113,7 +114,10 @@ def tokens(tokenizer: tokenizers.Tokenizer, prompt: str, context: str, text: str
             part, shift = "context", len(prompt)
         else:
             part, shift = "text", len(before_text)
-        found.append(Token(piece, id_, max(start - shift, 0), end - shift, False, word, part))
+        start, end = max(start - shift, 0), end - shift
+        if part == "text":
+            start, end = text.span(start, end) if start < end else (text.place(start),) * 2
+        found.append(Token(piece, id_, start, end, False, word, part))
     return tuple(found)
 
 

@@ -17,6 +17,7 @@ from search.ranking.question import EncodedQuery
 from search.ranking.rerank import LATE_SHARE, LateInteraction
 from search.records.explanations import Occurrence, Term
 from search.records.hits import Hit
+from search.records.shown import Shown, shown
 from search.records.tokens import TokenVectors
 from search.store.protocol import Snapshot, Store, StoredPassage
 from search.store.terms import Term as QueryTerm
@@ -76,7 +77,7 @@ class AddendFinder:
             InputError: the hit's passage has left the index since, or the hit is of another one.
         """
         passage = snapshot.passage(hit.passage_id)
-        if (passage.text, passage.context) != (hit.text, hit.context):
+        if (passage.shown, passage.context) != (shown(hit.text, hit.hidden), hit.context):
             raise InputError(
                 f"p{hit.passage_id} is another passage in this index. Explain a hit of a query to it."
             )
@@ -115,7 +116,7 @@ def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: Stored
     """What each word of the query added to the score of a passage; words that it does not have are left out."""
     (addends,) = fusion.matches.addends(np.array([passage.id]))
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
-    places = _places(snapshot, [term for term, _ in here], passage.context, passage.text)
+    places = _places(snapshot, [term for term, _ in here], passage)
     return tuple(
         Term(term.text, (1 - ranking.weight) * value, term.start, term.end, at)
         for (term, value), at in zip(here, places, strict=True)
@@ -123,15 +124,19 @@ def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: Stored
 
 
 def _places(
-    snapshot: Snapshot, terms: Sequence[QueryTerm], context: str, text: str
+    snapshot: Snapshot, terms: Sequence[QueryTerm], passage: StoredPassage
 ) -> list[tuple[Occurrence, ...]]:
     """Where each term stands in a passage, in its text first."""
     places: list[list[Occurrence]] = [[] for _ in terms]
-    parts: tuple[tuple[Literal["text", "context"], str], ...] = (("text", text), ("context", context))
+    read = Shown(passage.text, passage.hidden)
+    parts: tuple[tuple[Literal["text", "context"], Shown], ...] = (
+        ("text", read),
+        ("context", Shown(passage.context, ())),
+    )
     for part, source in parts:
-        said = snapshot.words(source) if terms else []
+        said = snapshot.words(source.text) if terms else []
         for term, mine in zip(terms, places, strict=True):
-            mine += (Occurrence(part, start, end) for start, end in _runs(term.stems, said))
+            mine += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, said))
     return [tuple(mine) for mine in places]
 
 

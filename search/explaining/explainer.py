@@ -150,6 +150,7 @@ class Explainer:
             vectors = self._encoder.tokens(
                 [hit.text for hit in hits],
                 contexts=[hit.context for hit in hits],
+                hidden=[hit.hidden for hit in hits],
                 role="document",
                 layers=[self._layer, -1],
             )

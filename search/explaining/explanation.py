@@ -154,6 +154,7 @@ def explain_pair(
         query=query.text,
         passage=passage.text,
         context=passage.context,
+        hidden=passage.hidden,
         query_tokens=query.tokens,
         passage_tokens=passage.tokens,
         similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),

@@ -22,6 +22,7 @@ from search.encoding.tokenizer import Role, with_context
 from search.errors import InputError
 from search.records.comparisons import Faithfulness, Removal
 from search.records.explanations import Explanation
+from search.records.shown import Shown, Spans, shown
 from search.records.tokens import Word
 
 COUNTS, DRAWS = (1, 3, 5), 20
@@ -68,7 +69,7 @@ def faithfulness(
     chance = np.random.default_rng(seed)
     orders = [[in_text[i] for i in chance.permutation(len(in_text))] for _ in range(draws)]
     cut = [words[:size] for size in sizes for words in (strongest, *orders)]
-    texts = [why.passage, *(without(why.passage, words) for words in cut)]
+    texts = [shown(why.passage, why.hidden), *(without(why.passage, words, why.hidden) for words in cut)]
     cosine, *rest = _cosines(why, texts, encoder, roles)
     if abs(cosine - why.cosine) > _SAME:
         raise InputError(
@@ -112,14 +113,15 @@ def ranked_words(why: Explanation) -> list[Word]:
     return [words.passage[j] for j in sorted(own, key=lambda j: -float(added[j]))]
 
 
-def without(text: str, words: Sequence[Word]) -> str:
-    """A text less some of its words; a blank stands for each and the white space around it.
+def without(text: str, words: Sequence[Word], hidden: Spans = ()) -> str:
+    """A text less its markup and some of its words; a blank stands for each and the white space around it.
 
     The blank keeps the neighbours from becoming one word where nothing stood between them, as in Chinese.
     """
+    read = Shown(text, hidden)
     pieces, at = [], 0
     for word in sorted(words, key=lambda word: word.start):
-        pieces.append(text[at : word.start].strip())
-        at = max(at, word.end)
-    pieces.append(text[at:].strip())
+        pieces.append(read.text[at : read.offset(word.start)].strip())
+        at = max(at, read.offset(word.end))
+    pieces.append(read.text[at:].strip())
     return " ".join(piece for piece in pieces if piece)

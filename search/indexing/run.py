@@ -114,10 +114,10 @@ class Run:
         if same:
             self.writer.touch(work.file for work in same)
         passages = [p for work in batch for _, found in work.documents for p in found]
-        by_key: dict[bytes, Passage] = {content_key(p.context, p.text): p for p in passages}
+        by_key: dict[bytes, Passage] = {content_key(p.context, p.shown): p for p in passages}
         vectors = self.writer.stored_embeddings(by_key)
         new = [key for key in by_key if key not in vectors]
-        texts = [with_context(by_key[key].context, by_key[key].text) for key in new]
+        texts = [with_context(by_key[key].context, by_key[key].shown) for key in new]
         n_tokens = sum(by_key[key].n_tokens for key in new)
         size = sum(max(work.file.size, 0) for work in everything if work.last)
 

@@ -36,7 +36,8 @@ class Ranking:
 
     Attributes:
         mode: "hybrid", `score = weight * cosine + (1 - weight) * lexical`, where lexical is the BM25 of the
-            passage divided by the highest BM25 that any passage of the index has for the query. "dense": the
+            passage divided by what the three most telling words of the query could reach, or by the highest that any
+            passage of the index has if that is more. "dense": the
             cosine alone. "lexical": the word part alone, passages without any word of the query left out.
         weight: what the cosine counts, in [0, 1].
         phrases: what stands in double quotes is looked for word by word in this order, as one term.

@@ -208,7 +208,9 @@ def similar_to(snapshot: Snapshot, what: Example) -> tuple[EncodedQuery, tuple[i
     ids = _passages_of(snapshot, what)
     stored = snapshot.stored(ids)
     parts = [
-        Part(f"{stored[id_].document} p{id_}", 1.0, vector, stored[id_].text, stored[id_].context, "document")
+        Part(
+            f"{stored[id_].document} p{id_}", 1.0, vector, stored[id_].shown, stored[id_].context, "document"
+        )
         for id_, vector in zip(ids, snapshot.embeddings(ids), strict=True)
     ]
     return _summed("\n".join(part.text for part in parts), parts), ids

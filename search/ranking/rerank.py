@@ -114,6 +114,7 @@ class LateInteraction:
             encoded = self._encoder.tokens(
                 [passage.text for passage in missing.values()],
                 contexts=[passage.context for passage in missing.values()],
+                hidden=[passage.hidden for passage in missing.values()],
                 role="document",
             )
             vectors |= {id_: unit_rows(tokens) for id_, tokens in zip(missing, encoded, strict=True)}
@@ -229,7 +230,7 @@ class Judge:
         self, best: Sequence[Scored], passages: Sequence[StoredPassage], prepared: None
     ) -> list[Scored]:
         """The same passages by what the model says of them, a number from 0 to 1, best first."""
-        scores = self._model.scores([(self._query, with_context(p.context, p.text)) for p in passages])
+        scores = self._model.scores([(self._query, with_context(p.context, p.shown)) for p in passages])
         judged = zip(best, scores, strict=True)
         return in_order(
             replace(item, score=score, reranked=score, before=rank)

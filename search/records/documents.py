@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from search.errors import quoted
+from search.records.shown import Spans, shown
 
 # How deep metadata may be nested: nobody's is, and what is deeper no program can print.
 DEEPEST = 50
@@ -99,11 +100,13 @@ class Passage:
     """A span of a document: `document.text[start:end] == text`.
 
     Attributes:
-        heading: the headings above the passage, outermost first, joined with " > ".
+        heading: the headings above the passage, outermost first, joined with " > "; of several sections the last
+            part names each, joined with " · ".
         context: what is encoded before the text (title and headings); "" for none.
         line_start, line_end: 1-based lines of the source file, both included.
         n_tokens: tokens of context and text together, special tokens included.
         page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without.
+        hidden: the spans of `text` that are markup: neither encoded nor counted as words.
     """
 
     start: int
@@ -115,6 +118,12 @@ class Passage:
     line_end: int
     n_tokens: int
     page: int | None = None
+    hidden: Spans = ()
+
+    @property
+    def shown(self) -> str:
+        """The text without its markup: what is encoded behind the context."""
+        return shown(self.text, self.hidden)
 
 
 BUILT_IN_FIELDS = ("path", "kind", "title", "heading", "page")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from search.records.shown import Spans
 from search.records.tokens import Token, Word, WordMatrices, all_of_kind, merged
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ class Explanation:
     `score = weight * contributions.sum() + the terms' contributions + late.sum() + residual`
 
     Attributes:
-        query, passage: the two texts; `context` is what was encoded before the passage.
+        query, passage: the two texts; `context` is what was encoded before the passage, and `hidden` are the
+            spans of the passage that are markup, which was not encoded.
         query_tokens, passage_tokens: the q and p tokens, special tokens included.
         similarity: (q, p) float32 cosines of token vectors at layer `similarity_layer`: which word is
             like which. They do not sum to anything.
@@ -162,6 +164,7 @@ class Explanation:
     recomputed: float | None = None
     steps: int = 0
     late: Matrix | None = None
+    hidden: Spans = ()
 
     @property
     def audit(self) -> Audit:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from search.records.shown import Spans
+
 
 @dataclass(frozen=True)
 class Hit:
@@ -15,8 +17,8 @@ class Hit:
         rank: 1 for the best.
         score: what hits are ranked by; higher is better.
         cosine: the meaning part, in [-1, 1]; None when the ranking did not use it.
-        lexical: the word part, in [0, 1]: the passage's BM25 by the highest that any passage of the index has
-            for the query; None when the ranking did not use it.
+        lexical: the word part, in [0, 1]: the passage's BM25 by what the three most telling words of the query could
+            reach, or by the best of the index if that is more; None when the ranking did not use it.
         mode: how `score` was made: "hybrid", `weight * cosine + (1 - weight) * lexical`; "dense", the cosine;
             "lexical", the word part.
         weight: what the cosine counts: 1 for "dense", 0 for "lexical".
@@ -34,6 +36,7 @@ class Hit:
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
             same mode and weight; None for an index that has no sample or is too small for one.
         random_pairs: how many pairs `percentile` rests on.
+        hidden: the spans of `text` that are markup, which is neither encoded nor counted as words.
         annotations: field -> value or values, of what models have said of the passage (`seewhy tag`, `seewhy label`).
         hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
             nearest. None for any other, and where the ranking did not use the cosine.
@@ -65,6 +68,7 @@ class Hit:
     percentile: float | None = None
     random_pairs: int = 0
     hub: float | None = None
+    hidden: Spans = ()
     annotations: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
+from search.records.shown import Spans
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -53,6 +55,7 @@ class TokenVectors:
         embedding: (d,) float32, unit length: what an index stores for this text.
         addends: (n, d) vectors whose mean (or maximum, with max pooling) is the embedding but for its
             length; None when the embedding is no such function of its tokens.
+        hidden: the spans of the text that were not encoded.
     """
 
     text: str
@@ -61,6 +64,7 @@ class TokenVectors:
     layers: Mapping[int, Matrix]
     embedding: Matrix
     addends: Matrix | None
+    hidden: Spans = ()
 
     @property
     def vectors(self) -> Matrix:

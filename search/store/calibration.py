@@ -38,7 +38,7 @@ from search.errors import IndexDamaged
 from search.records.reports import RandomPairs
 from search.store.checksums import covered, require, with_checksum
 from search.store.database import one_meta
-from search.store.lexicon import Lexicon, summed
+from search.store.lexicon import Lexicon, scale, summed
 from search.store.terms import TOKENIZER, words
 from search.store.vectors import embeddings
 
@@ -278,13 +278,15 @@ def _word_parts(
     others: Sequence[NDArray[np.int64]],
 ) -> NDArray[np.float32]:
     """The word parts of the pairs, arguments as for `_compared`."""
-    lexicon = Lexicon()
+    lexicon, passages = Lexicon(), one_meta(connection, "passages")
     found = []
     for query, source, paired in zip(queries, sources, others, strict=True):
         terms = lexicon.telling(connection, lexicon.stemmer.terms(query))
-        matching = summed(lexicon.postings(connection, terms)).among(ids)
+        postings = lexicon.postings(connection, terms)
+        matching = summed(postings).among(ids)
         every = np.zeros(len(ids))
         every[np.searchsorted(ids, matching.ids)] = matching.scores
-        highest = every[documents != source].max()
-        found.append(every[paired] / highest if highest > 0 else np.zeros(len(paired)))
+        best = float(every[documents != source].max())
+        whole = scale(best, (len(term.ids) for term in postings), passages) if terms else 1.0
+        found.append(every[paired] / whole)
     return np.concatenate(found).astype(np.float32)

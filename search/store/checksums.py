@@ -8,11 +8,14 @@ wrong answer. It guards against accidents, not against somebody who can write to
 from __future__ import annotations
 
 import hashlib
+import json
 import zlib
 from collections.abc import Sequence
+from itertools import chain, pairwise
 from typing import TypeGuard
 
 from search.errors import IndexDamaged
+from search.records.shown import Spans
 
 COVERED = {
     "meta": ("key", "value"),
@@ -20,7 +23,7 @@ COVERED = {
     "documents": ("id", "file", "record", "kind", "title", "metadata", "encoding", "sha256"),
     "passages": (
         "id", "document", "start", "end", "line_start", "line_end", "heading", "context", "text",
-        "n_tokens", "page",
+        "n_tokens", "page", "hidden",
     ),
     "ann": ("generation", "file", "size", "watermark", "count"),
     "baseline": ("id", "passages", "queries", "made_with", "pairs", "hubs"),
@@ -62,6 +65,22 @@ def with_checksum(table: str, *values: Value) -> dict[str, Value]:
 def content_key(context: str, text: str) -> bytes:
     """What tells whether two passages have the same embedding: sha256 of all that is encoded, 16 bytes."""
     return hashlib.sha256(f"{context}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def hidden_of(written: str, text: str) -> Spans:
+    """The spans of a passage's text that are markup, as its row holds them.
+
+    Raises:
+        IndexDamaged: these are none.
+    """
+    try:
+        found = tuple((start, end) for start, end in json.loads(written))
+        places = [0, *chain.from_iterable(found), len(text)]
+        if all(type(place) is int for place in places) and all(a <= b for a, b in pairwise(places)):
+            return found
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise IndexDamaged("a row of the index says of no text what its markup is. Mend it with: seewhy repair")
 
 
 def covered(table: str) -> str:

@@ -34,7 +34,7 @@ from search.store.settings import LONGEST_VALUE, SETTINGS
 Connection = sqlite3.Connection  # for those who only hand it on
 DatabaseError = sqlite3.DatabaseError
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _WAIT_SECONDS = 60.0
 _REPAIR = "seewhy repair"
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")

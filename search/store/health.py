@@ -25,8 +25,9 @@ from search.encoding.fingerprint import Fingerprint
 from search.encoding.tokenizer import with_context
 from search.errors import IndexDamaged, SearchError
 from search.records.reports import Finding, Progress, Severity
+from search.records.shown import shown
 from search.store import derived
-from search.store.checksums import COVERED, content_key, covered, row_checksum
+from search.store.checksums import COVERED, content_key, covered, hidden_of, row_checksum
 from search.store.database import (
     SCHEMA_VERSION,
     connect_to_read,
@@ -293,7 +294,7 @@ class Examination:
                 elif (
                     zlib.crc32(vector) != vector_checksum
                     or not _is_unit(vector, self._dimension)
-                    or content != content_key(passage["context"], passage["text"])
+                    or content != content_key(passage["context"], _shown(passage))
                 ):
                     yield "embeddings", passage["id"], f"{name} (its embedding)"
 
@@ -347,13 +348,14 @@ def sample(connection: sqlite3.Connection, most: int) -> list[tuple[str, str, by
         starts = Random(0).sample(ids, min(most, len(ids)))
         found = {}
         for start in starts:
-            id_, context, text, vector, path, record = connection.execute(
-                """SELECT passages.id, context, text, vector, path, record FROM embeddings
+            id_, context, text, hidden, vector, path, record = connection.execute(
+                """SELECT passages.id, context, text, hidden, vector, path, record FROM embeddings
                    JOIN passages ON passages.id = passage JOIN documents ON documents.id = document
                    JOIN files ON files.id = file WHERE passage >= ? ORDER BY passage LIMIT 1""",
                 (start,),
             ).fetchone()
-            found[id_] = (f"p{id_} of {_name(path, record)}", with_context(context, text), vector)
+            read = shown(text, hidden_of(hidden, text))
+            found[id_] = (f"p{id_} of {_name(path, record)}", with_context(context, read), vector)
     return list(found.values())
 
 
@@ -422,7 +424,19 @@ def _spans_its_text(passage: dict[str, Any]) -> bool:
         and 1 <= passage["line_start"] <= passage["line_end"]
         and passage["n_tokens"] > 0
         and (passage["page"] is None or passage["page"] > 0)
+        and _hides_sense(passage)
     )
+
+
+def _hides_sense(passage: dict[str, Any]) -> bool:
+    try:
+        return bool(_shown(passage).strip())
+    except IndexDamaged:
+        return False
+
+
+def _shown(passage: dict[str, Any]) -> str:
+    return shown(passage["text"], hidden_of(passage["hidden"], passage["text"]))
 
 
 def _is_unit(blob: bytes, dimension: int) -> bool:

@@ -9,6 +9,8 @@ What FTS5 says of single terms is kept for as long as the words of an index stay
 
 from __future__ import annotations
 
+import heapq
+import math
 import secrets
 import sqlite3
 import threading
@@ -20,7 +22,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from search.errors import IndexDamaged, SearchError
-from search.store.checksums import COVERED, covered, require, row_checksum
+from search.records.shown import shown
+from search.store.checksums import COVERED, covered, hidden_of, require, row_checksum
 from search.store.database import one_meta, put_meta
 from search.store.schema import WORDS
 from search.store.terms import RULES, TOKENIZER, Stemmer, Term, indexable
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 _Found = TypeVar("_Found", "Postings", int)
 
 _KEY = "lexicon"
+_K1, _LEAST_WEIGHT = 1.2, 1e-6  # of FTS5's bm25
+_CARRYING = 3  # terms; chosen with benchmarks/quality.py and benchmarks/folders.py
+_ADD = "INSERT INTO lexicon (rowid, text) VALUES (?, ?)"
 _ROWS = np.dtype([("id", np.int64), ("score", np.float64)])
 _MADE_WITH = {"tokenizer": TOKENIZER, "rules": RULES}
 _UNSEALED = {"state": ""}
@@ -59,8 +65,19 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def add(connection: sqlite3.Connection, passage: int, context: str, text: str) -> None:
-    """Put a passage's words in, within a transaction that ends with `seal`."""
-    connection.execute("INSERT INTO lexicon (rowid, text) VALUES (?, ?)", (passage, indexable(context, text)))
+    """Put a passage's words in, within a transaction that ends with `seal`.
+
+    Args:
+        text: as it is read, without markup.
+    """
+    connection.execute(_ADD, (passage, indexable(context, text)))
+
+
+def _indexed(row: Sequence[Any]) -> tuple[int, str]:
+    """Id and text, as they were put in, of a row with the covered columns of a passage."""
+    passage = dict(zip(COVERED["passages"], row, strict=True))
+    text = shown(passage["text"], hidden_of(passage["hidden"], passage["text"]))
+    return passage["id"], indexable(passage["context"], text)
 
 
 def words_of(connection: sqlite3.Connection, document: int) -> list[tuple[int, str]]:
@@ -73,13 +90,12 @@ def words_of(connection: sqlite3.Connection, document: int) -> list[tuple[int, s
     rows = connection.execute(
         f"SELECT {covered('passages')}, checksum FROM passages WHERE document = ?", (document,)
     )
-    place = {name: COVERED["passages"].index(name) for name in ("id", "context", "text")}
     found = []
     for *row, checksum in rows.fetchall():
         if row_checksum(*row) != checksum:  # its words cannot be told any more
             unseal(connection)
             return []
-        found.append((row[place["id"]], indexable(row[place["context"]], row[place["text"]])))
+        found.append(_indexed(row))
     return found
 
 
@@ -139,10 +155,9 @@ def fill(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
         IndexDamaged: the row of a passage is damaged.
     """
     rows = source.execute(f"SELECT {covered('passages')}, checksum FROM passages ORDER BY id").fetchall()
-    id_, context, text = (COVERED["passages"].index(name) for name in ("id", "context", "text"))
     for *row, checksum in rows:
         require("passages", row, checksum)
-        add(target, row[id_], row[context], row[text])
+        target.execute(_ADD, _indexed(row))
 
 
 class Lexicon:
@@ -258,14 +273,35 @@ def summed(terms: Sequence[Postings]) -> Postings:
     return Postings(ids, scores.astype(np.float64, copy=False))
 
 
-class Matches:
-    """The passages that have any of some terms; see `search.store.protocol.Matches`."""
+def scale(best: float, counts: Iterable[int], passages: int) -> float:
+    """The BM25 that is a word part of 1: what the three most telling terms could reach, or the best if that is more.
 
-    def __init__(self, terms: Sequence[Postings]) -> None:
+    A term adds at most its weight times k1 + 1, to a passage that says nothing else. So a word part means the same in
+    every query, and where only poor matches exist none of them gets the whole. Few words carry a query: with all of them
+    a long one would get next to nothing for its words (benchmarks/README.md).
+
+    Args:
+        best: the highest BM25 of all passages.
+        counts: in how many passages each term is.
+        passages: how many there are.
+    """
+    weights = (max(_LEAST_WEIGHT, math.log((passages - n + 0.5) / (n + 0.5))) for n in counts)
+    return max(best, (_K1 + 1) * sum(heapq.nlargest(_CARRYING, weights)))
+
+
+class Matches:
+    """The passages that have any of some terms; see `search.store.protocol.Matches`.
+
+    Args:
+        passages: how many there are in the index.
+    """
+
+    def __init__(self, terms: Sequence[Postings], passages: int) -> None:
         self._terms = terms
         self._sum = summed(terms)
-        self.highest = float(self._sum.scores.max()) if len(self._sum.ids) else 1.0
-        self._parts = self._sum.scores / self.highest
+        best = float(self._sum.scores.max()) if len(self._sum.ids) else 0.0
+        self.scale = scale(best, (len(term.ids) for term in terms), passages) if terms else 1.0
+        self._parts = self._sum.scores / self.scale
 
     def best(self, n: int, among: NDArray[np.int64] | None = None) -> _Ranked:
         ids, parts = self._chosen(-np.inf, among)
@@ -276,11 +312,11 @@ class Matches:
         return self._chosen(part, among)
 
     def parts(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self._sum.at(passages) / self.highest
+        return self._sum.at(passages) / self.scale
 
     def addends(self, passages: NDArray[np.int64]) -> NDArray[np.float64]:
         columns = [term.at(passages) for term in self._terms]
-        return np.array(columns).reshape(len(columns), len(passages)).T / self.highest
+        return np.array(columns).reshape(len(columns), len(passages)).T / self.scale
 
     def _chosen(self, part: float, among: NDArray[np.int64] | None) -> _Ranked:
         chosen = self._parts >= part

@@ -24,8 +24,9 @@ from search.errors import IndexDamaged, InputError, quoted
 from search.files import bytes_in
 from search.records.documents import DEEPEST, Annotation, Annotator, Mention
 from search.records.reports import SkippedGroup, Status
+from search.records.shown import shown
 from search.store.calibration import trusted_baseline
-from search.store.checksums import COVERED, content_key, covered, require
+from search.store.checksums import COVERED, content_key, covered, hidden_of, require
 from search.store.database import meta_of, one_meta
 from search.store.files import is_being_written
 from search.store.layout import DATABASE
@@ -143,7 +144,8 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
         mine = _checked("passages", values)
         content = next(values)
         document, file = _checked("documents", values), _checked("files", values)
-        if content != content_key(mine["context"], mine["text"]):
+        mine["hidden"] = hidden_of(mine["hidden"], mine["text"])
+        if content != content_key(mine["context"], shown(mine["text"], mine["hidden"])):
             raise IndexDamaged(
                 f"the embedding of passage {mine['id']} belongs to another text. Mend it with: seewhy repair"
             )

@@ -34,6 +34,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from search.records.shown import Spans, shown
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -51,7 +53,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredPassage:
-    """A passage as it lies in the index, with what is known of its document and what annotators say of it."""
+    """A passage as it lies in the index, with what is known of its document and what annotators say of it.
+
+    `shown` is its text without the spans that are `hidden`: what is encoded behind the context, and what has words.
+    """
 
     id: int
     path: str
@@ -66,7 +71,12 @@ class StoredPassage:
     line_end: int
     metadata: dict[str, Any]
     page: int | None
+    hidden: Spans = ()
     annotations: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        return shown(self.text, self.hidden)
 
 
 @dataclass(frozen=True)
@@ -233,9 +243,6 @@ class Snapshot(Protocol):
             InputError: it is a folder, or no passage is at that line.
         """
 
-    def texts(self) -> Iterator[tuple[str, str]]:
-        """Context and text of every passage, by increasing ids."""
-
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         """What each document says of itself."""
 
@@ -260,14 +267,15 @@ class Snapshot(Protocol):
 class Matches(Protocol):
     """The passages that have any of some terms: the ranked route of words.
 
-    A *part* is a passage's BM25 by the highest of all passages, in [0, 1]; what the word part of a score is made of.
-    An engine that searches by sparse vectors can store each passage's term saturations, and ask with the terms'
-    weights; the score of its first hit without a filter is the highest.
+    A *part* is a passage's BM25 by `scale`, in [0, 1]; what the word part of a score is made of. An engine that searches
+    by sparse vectors can store each passage's term saturations, and ask with the terms' weights; the score of its first
+    hit without a filter is the highest.
     """
 
     @property
-    def highest(self) -> float:
-        """The highest BM25 of all passages, with or without a filter; 1 where no passage has a term."""
+    def scale(self) -> float:
+        """The BM25 that is a part of 1: what the three most telling terms could reach, (k1 + 1) times the sum of their
+        weights; or the highest of all passages, with or without a filter, if that is more. 1 without a term."""
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """Ids and parts of the n best, best first; equal ones in the order of ids."""

@@ -1,4 +1,4 @@
-"""The tables of index.db, format 5, and whether a database is made of these.
+"""The tables of index.db, format 6, and whether a database is made of these.
 
 SQLite is the only truth: what is not in these tables can be made again from them. indexes/README.md tells what
 each column means.
@@ -26,7 +26,7 @@ _TABLES = {
     "passages": """id INTEGER PRIMARY KEY NOT NULL,
         document INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE, start INTEGER NOT NULL,
         "end" INTEGER NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL, heading TEXT NOT NULL,
-        context TEXT NOT NULL, text TEXT NOT NULL, n_tokens INTEGER NOT NULL, page INTEGER,
+        context TEXT NOT NULL, text TEXT NOT NULL, n_tokens INTEGER NOT NULL, page INTEGER, hidden TEXT NOT NULL,
         checksum INTEGER NOT NULL""",
     "embeddings": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
         vector BLOB NOT NULL, checksum INTEGER NOT NULL, content BLOB NOT NULL""",

@@ -32,7 +32,7 @@ class PassageSettings:
             is encoded in any case.
     """
 
-    passage_tokens: int = 120
+    passage_tokens: int = 180
     context_tokens: int = 48
     overlap: int = 0
     heading_context: bool = True

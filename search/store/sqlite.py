@@ -216,7 +216,7 @@ class SQLiteSnapshot:
         return self._store.lexicon.telling(self.connection, terms)
 
     def matches(self, terms: Sequence[Term]) -> Matches:
-        return Matches(self._store.lexicon.postings(self.connection, terms))
+        return Matches(self._store.lexicon.postings(self.connection, terms), self.passage_count)
 
     def ids(self) -> Ids:
         rows = self.connection.execute("SELECT id FROM passages ORDER BY id").fetchall()
@@ -263,9 +263,6 @@ class SQLiteSnapshot:
             (json.dumps(list(passages)),),
         )
         return dict(rows.fetchall())
-
-    def texts(self) -> Iterator[tuple[str, str]]:
-        return iter(self.connection.execute("SELECT context, text FROM passages ORDER BY id"))
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")

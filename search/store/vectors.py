@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged
+from search.records.shown import shown
 from search.records.tokens import Token, TokenVectors
-from search.store.checksums import covered, is_blob, require
+from search.store.checksums import covered, hidden_of, is_blob, require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -311,14 +312,16 @@ def missing_token_vectors(
     They are encoded outside of any transaction.
     """
     lacking = connection.execute(
-        """SELECT passages.id, context, text FROM passages LEFT JOIN token_vectors ON passage = passages.id
+        """SELECT passages.id, context, text, hidden FROM passages LEFT JOIN token_vectors ON passage = passages.id
            WHERE passage IS NULL ORDER BY passages.id"""
     ).fetchall()
     for start in range(0, len(lacking), _TEXTS_AT_ONCE):
         batch = lacking[start : start + _TEXTS_AT_ONCE]
         found = encoder.tokens(
-            [text for _, _, text in batch], contexts=[context for _, context, _ in batch], role="document"
+            [shown(text, hidden_of(hidden, text)) for _, _, text, hidden in batch],
+            contexts=[context for _, context, _, _ in batch],
+            role="document",
         )
         blobs = [packed(unit_rows(vectors)) for vectors in found]
-        rows = [(id_, blob, zlib.crc32(blob)) for (id_, _, _), blob in zip(batch, blobs, strict=True)]
+        rows = [(id_, blob, zlib.crc32(blob)) for (id_, *_), blob in zip(batch, blobs, strict=True)]
         yield rows, start + len(batch), len(lacking)

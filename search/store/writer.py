@@ -159,7 +159,7 @@ class Writer:
                         last += 1
                         rows["passages"].append(_passage_row(last, document_id, passage))
                         rows["embeddings"].append(_embedding_row(last, passage, vectors))
-                        added.append((last, passage.context, passage.text))
+                        added.append((last, passage.context, passage.shown))
                 if work.last:
                     stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
                     gone = [row[0] for row in stored if row[0] not in work.records]
@@ -313,12 +313,12 @@ def _document_row(id_: int, file: int, document: Document) -> dict[str, Any]:
 
 
 def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
-    told = (getattr(passage, column) for column in COVERED["passages"][2:])
-    return with_checksum("passages", id_, document, *told)
+    told = (getattr(passage, column) for column in COVERED["passages"][2:-1])
+    return with_checksum("passages", id_, document, *told, json.dumps(passage.hidden, separators=(",", ":")))
 
 
 def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> dict[str, Any]:
-    key = content_key(passage.context, passage.text)
+    key = content_key(passage.context, passage.shown)
     return {"passage": id_, "vector": vectors[key], "checksum": zlib.crc32(vectors[key]), "content": key}
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers
 
 from search.corpus import Cutter
+from search.corpus.cut import as_read
+from search.corpus.markup import markup
 from search.corpus.text import line_map, line_starts
 from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage, Section
@@ -22,7 +24,7 @@ def plain(text: str, kind: str = "text", title: str = "title") -> Document:
 
 
 def encoded(passage: Passage) -> str:
-    return f"{passage.context}\n{passage.text}" if passage.context else passage.text
+    return f"{passage.context}\n{passage.shown}" if passage.context else passage.shown
 
 
 def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max_tokens: int) -> None:
@@ -34,9 +36,19 @@ def check(document: Document, passages: list[Passage], tokenizer: Tokenizer, max
     for passage in passages:
         assert document.text[passage.start : passage.end] == passage.text
         assert passage.text.strip() == passage.text != ""
+        assert passage.shown.strip() != ""
         assert passage.n_tokens == len(uncut.encode(encoded(passage)).ids) <= max_tokens
         assert passage.line_start == sum(start <= passage.start for start in starts)
         assert passage.line_end == sum(start < passage.end for start in starts)
+
+
+def words_of(passages: list[Passage]) -> str:
+    """All that is read, without white space."""
+    return solid("".join(passage.shown for passage in passages))
+
+
+def read_text(document: Document) -> str:
+    return solid(as_read(document)[0].text)
 
 
 def solid(text: str) -> str:
@@ -132,8 +144,8 @@ def test_a_passage_has_a_letter_or_digit_if_its_section_has(tmp_path: Path) -> N
         parsed(tmp_path, "a.md", source)
     )
     assert len(passages) > 2
-    assert all(any(character.isalnum() for character in passage.text) for passage in passages)
-    assert solid("".join(passage.text for passage in passages)) == solid(source)
+    assert all(any(character.isalnum() for character in passage.shown) for passage in passages)
+    assert words_of(passages) == "Code" + "a" * 120
 
 
 TEXTS = st.text(
@@ -154,7 +166,7 @@ def test_any_text_fits_and_nothing_is_lost(
         document = Document("a", kind, text, first.strip() or "t", line_map(text), sections)
         passages = Cutter(TOKENIZERS[name], max_tokens=max_tokens, passage_tokens=size).cut(document)
         check(document, passages, TOKENIZERS[name], max_tokens)
-        assert solid("".join(p.text for p in passages)) == solid(text)
+        assert words_of(passages) == read_text(document)
         assert all(one.end <= two.start for one, two in pairwise(passages))
 
 
@@ -166,6 +178,7 @@ def test_overlap_loses_nothing_either(text: str, name: str, overlap: int) -> Non
     passages = cutter.cut(document)
     check(document, passages, TOKENIZERS[name], 40)
     covered = {at for p in passages for at in range(p.start, p.end)}
+    covered |= {at for span in markup(document) for at in range(*span)}
     assert [c for at, c in enumerate(text) if at not in covered and not c.isspace()] == []
 
 
@@ -180,14 +193,57 @@ def test_overlap_repeats_words() -> None:
     ]
 
 
-def test_passages_do_not_cross_headings(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    document = parsed(tmp_path, "guide.md", MARKDOWN)
-    passages = Cutter(tokenizer, max_tokens=100, passage_tokens=90).cut(document)
-    check(document, passages, tokenizer, 100)
+def test_neighbours_are_joined_along_the_tree_of_headings(tmp_path: Path) -> None:
+    source = """# Guide
+lead
+
+## Keys
+### Old
+aaaa
+### New
+bbbb
+
+## Doors
+cccc
+### Long
+{long}
+### Left
+dd
+""".format(long="e" * 28)
+    document = parsed(tmp_path, "a.md", source)
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=128, passage_tokens=30).cut(document)
+    assert [(p.heading, p.context, " ".join(p.shown.split())) for p in passages] == [
+        ("Guide", "", "Guide lead"),
+        ("Guide > Keys", "Guide", "Keys Old aaaa New bbbb"),
+        ("Guide > Doors", "Guide", "Doors cccc"),
+        ("Guide > Doors > Long", "Guide\nDoors", "Long " + "e" * 26),
+        ("Guide > Doors > Long \u00b7 Left", "Guide\nDoors\nLong", "ee Left dd"),
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 40)), min_size=1, max_size=12), st.integers(8, 60)
+)
+@settings(max_examples=100, deadline=None)
+def test_a_joined_passage_says_what_it_stands_under(sections: list[tuple[int, int]], size: int) -> None:
+    """Every heading above a character is in the passage's context or in front of it in the passage."""
+    text, found, trail = "", [], []
+    for number, (level, length) in enumerate(sections):
+        name = f"{'abcdefghijklm'[number]}h"
+        trail = [*(one for one in trail if one[0] < level), (level, name)]
+        start, text = len(text), text + f"{name}\n{'x ' * length}\n"
+        found.append(Section(start, len(text), tuple(name for _, name in trail)))
+    document = Document("a", "text", text, "title", line_map(text), tuple(found))
+    passages = Cutter(TOKENIZERS["word_piece"], max_tokens=256, passage_tokens=size).cut(document)
+    check(document, passages, TOKENIZERS["word_piece"], 256)
+    assert words_of(passages) == solid(text)
     for passage in passages:
-        inside = [s for s in document.sections if s.start < passage.end and passage.start < s.end]
-        bodies = [s for s in inside if document.text[s.start : s.end].strip().count("\n")]
-        assert len(bodies) <= 1
+        assert len(solid(passage.text)) <= size + size / 5
+        for at in range(passage.start, passage.end):
+            (section,) = [one for one in found if one.start <= at < one.end]
+            said = passage.context.split("\n") + text[passage.start : at + 2].split()
+            assert set(section.trail) <= set(said)
+            assert section.trail[0] in passage.heading or not passage.heading
 
 
 @pytest.mark.parametrize(
@@ -200,9 +256,10 @@ def test_passages_do_not_cross_headings(tmp_path: Path, tokenizer: Tokenizer) ->
         ("aaa bbb. ccc dd\n\ne", ["aaa bbb.", "ccc dd\n\ne"]),
         # One in between goes with the text after it; its rest is no shorter than it must be.
         ("aaaa bbbb cccc\n\ndd\n\neeee ffff ggg", ["aaaa bbbb cccc", "dd\n\neeee", "ffff ggg"]),
-        # Words are not cut for this.
-        ("a" * 26, ["a" * 12, "a" * 12, "aa"]),
-        ("bb\n\n" + "a" * 12, ["bb", "a" * 12]),
+        # Words are not cut for this; what is very short makes its neighbour a little too long.
+        ("a" * 27, ["a" * 12, "a" * 12, "aaa"]),
+        ("a" * 26, ["a" * 12, "a" * 14]),
+        ("bb\n\n" + "a" * 12, ["bb\n\n" + "a" * 12]),
         # A third is not short.
         ("aaaa bbbb cccc dddd", ["aaaa bbbb cccc", "dddd"]),
     ],
@@ -296,7 +353,7 @@ def test_one_long_line_takes_linear_time(unit: str) -> None:
         started = time.perf_counter()
         passages = cutter.cut(plain(text))
         elapsed = time.perf_counter() - started
-        assert solid("".join(p.text for p in passages)) == solid(text)
+        assert words_of(passages) == solid(text)
         return elapsed
 
     seconds(10_000)
@@ -319,8 +376,8 @@ def test_real_documents_with_the_real_tokenizer() -> None:
         document = parsed_at(path)
         passages = cutter.cut(document)
         check(document, passages, tokenizer, 256)
-        covered = solid("".join(document.text[s.start : s.end] for s in document.sections))
-        assert solid("".join(p.text for p in passages)) == covered
+        document, _ = as_read(document)
+        assert words_of(passages) == solid("".join(document.text[s.start : s.end] for s in document.sections))
 
 
 def parsed_at(path: Path) -> Document:

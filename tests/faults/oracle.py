@@ -7,6 +7,7 @@ scores with what the double says. Nothing here trusts the index but to be an SQL
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -27,6 +28,7 @@ from search.indexing.update import update
 from search.ranking.options import WEIGHT
 from search.records.documents import Document, Passage
 from search.records.reports import Report
+from search.records.shown import shown
 from search.store.settings import PassageSettings, Source
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
 
@@ -36,7 +38,9 @@ ENCODER = WordEncoder()
 CUTTER = Cutter(ENCODER.tokenizer, max_tokens=MAX_TOKENS, passage_tokens=24, context_tokens=16)
 QUERIES = ("the time of the river", "silver key copper lock", "garden in winter", "village market evening")
 
-Row = tuple[Any, ...]  # title, metadata, start, end, line_start, line_end, heading, context, text, n_tokens
+Row = tuple[
+    Any, ...
+]  # title, metadata, start, end, line_start, line_end, heading, context, text, n_tokens, hidden
 Documents = dict[int, tuple[Row, ...]]  # record -> the rows of its passages, in order
 
 
@@ -83,7 +87,8 @@ def expected(path: str, raw: bytes) -> Documents:
 
 
 def _facts(p: Passage) -> Row:
-    return p.start, p.end, p.line_start, p.line_end, p.heading, p.context, p.text, p.n_tokens
+    hidden = json.dumps(p.hidden, separators=(",", ":"))
+    return p.start, p.end, p.line_start, p.line_end, p.heading, p.context, p.text, p.n_tokens, hidden
 
 
 def stored(index: Path) -> dict[str, Documents]:
@@ -91,7 +96,7 @@ def stored(index: Path) -> dict[str, Documents]:
     with closing(_connected(index)) as connection:
         rows = connection.execute(
             """SELECT files.path, record, title, metadata, start, "end", line_start, line_end,
-                      heading, context, text, n_tokens
+                      heading, context, text, n_tokens, hidden
                FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
                ORDER BY files.path, record, start, passages.id"""
         ).fetchall()
@@ -166,7 +171,7 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int) -> str:
 
 
 def _word_parts(texts: Mapping[int, str], query: str) -> dict[int, float]:
-    """The BM25 of passages, by the highest, from a table of its own that has never seen a change."""
+    """The BM25 of passages, by what counts as a whole, from a table of its own that has never seen a change."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE VIRTUAL TABLE own USING fts5 (text, tokenize = 'porter unicode61')")
         connection.executemany("INSERT INTO own (rowid, text) VALUES (?, ?)", texts.items())
@@ -175,15 +180,17 @@ def _word_parts(texts: Mapping[int, str], query: str) -> dict[int, float]:
         telling = [word for word, n in found.items() if 0 < n <= len(texts) / 2]
         telling = telling or [word for word, n in found.items() if n]
         rows = connection.execute(ask, (" OR ".join(telling),)).fetchall() if telling else []
-    highest = max((score for _, score in rows), default=1.0)
-    return {id_: score / highest for id_, score in rows}
+    counts = [found[word] for word in telling]
+    weights = sorted(max(1e-6, math.log((len(texts) - n + 0.5) / (n + 0.5))) for n in counts)
+    whole = max([2.2 * sum(weights[-3:]), *(score for _, score in rows)])
+    return {id_: score / whole for id_, score in rows}
 
 
 def inconsistent(hits: Iterable[Any], query: str) -> str:
     """What is wrong with hits by themselves: scores that are not those of their texts; "" if nothing is."""
     hits = list(hits)
     vector = ENCODER.encode([query])[0]
-    vectors = ENCODER.encode([with_context(hit.context, hit.text) for hit in hits])
+    vectors = ENCODER.encode([with_context(hit.context, shown(hit.text, hit.hidden)) for hit in hits])
     for rank, (hit, cosine) in enumerate(zip(hits, vectors @ vector, strict=True), start=1):
         if hit.rank != rank or abs(hit.cosine - float(cosine)) > 1e-5:
             return f"hit {rank} of '{query}' has cosine {hit.cosine:.6f}, its text has {float(cosine):.6f}"

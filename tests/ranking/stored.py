@@ -53,7 +53,7 @@ def add_document(
     for heading, page in passages:
         (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
         ids.append(last + 1)
-        put(connection, "passages", ids[-1], document, 0, 1, 1, 1, heading, "", "x", 3, page)
+        put(connection, "passages", ids[-1], document, 0, 1, 1, 1, heading, "", "x", 3, page, "[]")
     count_anew(connection)
     return ids
 

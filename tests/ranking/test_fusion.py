@@ -1,5 +1,6 @@
 """The hybrid ranking against brute force: exact, whatever the lists of the two sides look like."""
 
+import math
 import random
 import sqlite3
 from pathlib import Path
@@ -42,9 +43,10 @@ def everything(index: search.Index, query: str) -> dict[int, tuple[float, float]
     n = {word: len(own.execute(ask, (word,)).fetchall()) for word in typed}
     telling = [word for word in typed if 0 < n[word] <= len(rows) / 2] or [w for w in typed if n[w]]
     bm25 = dict(own.execute(ask, (" OR ".join(telling),)).fetchall()) if telling else {}
-    highest = max(bm25.values(), default=1.0)
+    weights = sorted(max(1e-6, math.log((len(rows) - n[word] + 0.5) / (n[word] + 0.5))) for word in telling)
+    whole = max([2.2 * sum(weights[-3:]), *bm25.values()]) if telling else 1.0
     return {
-        id_: (float(np.frombuffer(blob, "<f4") @ vector), bm25.get(id_, 0) / highest) for id_, _, blob in rows
+        id_: (float(np.frombuffer(blob, "<f4") @ vector), bm25.get(id_, 0) / whole) for id_, _, blob in rows
     }
 
 

@@ -22,6 +22,8 @@ from search.store import calibration
 from search.store.calibration import PAIRS_NEEDED, hubs, sampled
 from search.store.checksums import row_checksum
 from search.store.database import connect_to_read
+from search.store.lexicon import scale
+from search.store.sqlite import SQLiteStore
 from tests.store.crowd import crowd
 
 ASKED = "find the key to the door"
@@ -93,8 +95,12 @@ def test_the_pairs_are_of_sentences_and_passages_of_other_documents(
         own = [hit.passage_id for hit in everything if text in " ".join(hit.text.split())]
         assert own
         others = [hit for hit in everything if hit.passage_id != own[0]]
-        highest = max(hit.lexical or 0.0 for hit in others)
-        parts = np.array([(hit.cosine, (hit.lexical or 0.0) / highest) for hit in others])
+        with SQLiteStore(index.path).reading() as snapshot:
+            terms = snapshot.telling(snapshot.terms(text))
+            of_all, counts = snapshot.matches(terms).scale, snapshot.counts(terms)
+        best = max(hit.lexical or 0.0 for hit in others) * of_all
+        whole = scale(best, counts, 60)
+        parts = np.array([(hit.cosine, (hit.lexical or 0.0) * of_all / whole) for hit in others])
         away = np.abs(parts[None] - of_query[:, None]).max(axis=2)
         assert away.min(axis=1).max() < 1e-5  # each pair is with one of the others
         assert len(set(away.argmin(axis=1).tolist())) == 10  # and each with another one

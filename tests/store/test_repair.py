@@ -27,7 +27,8 @@ QUERIES = ("find the key", "a long time", "the sound of water", "number 7")
 def write_notes(folder: Path) -> None:
     (folder / "deep").mkdir(parents=True)
     (folder / "keys.md").write_text(
-        "# Keys\n\n## Rotate\n\nTo rotate the key, open the door and turn the lock.\n\n"
+        "# Keys\n\n## Rotate\n\nTo rotate the key, open the door and turn the lock. "
+        "Then turn the key, open the lock, and look for the people of the other side of the door.\n\n"
         "## Find\n\nThe key is in the water.\n",
         encoding="utf-8",
     )
@@ -334,7 +335,7 @@ def test_other_formats(index: Path, version: int) -> None:
     as_format(index, version)
     report = check(index)
     assert (report.ok, kinds(index)) == (False, {"database"})
-    assert f"format {version}, and this version of seewhy reads 5" in report.findings[0].examples[0]
+    assert f"format {version}, and this version of seewhy reads 6" in report.findings[0].examples[0]
     assert report.findings[0].command.endswith("--rebuild")
     with pytest.raises(SearchError, match=f"format {version}.*--rebuild|cannot be repaired: .*--rebuild"):
         repair(index)

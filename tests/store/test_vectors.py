@@ -36,7 +36,7 @@ def filled(tmp_path: Path) -> tuple[Path, sqlite3.Connection, np.ndarray]:
 def add(connection: sqlite3.Connection, vectors: np.ndarray) -> None:
     for vector in vectors:
         id_ = connection.execute(
-            "INSERT INTO passages VALUES (NULL, 1, 0, 1, 1, 1, '', '', 'x', 3, NULL, 0)"
+            "INSERT INTO passages VALUES (NULL, 1, 0, 1, 1, 1, '', '', 'x', 3, NULL, '[]', 0)"
         ).lastrowid
         connection.execute(
             "INSERT INTO embeddings VALUES (?, ?, ?, x'00')",

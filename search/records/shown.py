@@ -1,0 +1,85 @@
+"""A text as it is read: without its markup, and with the way back to where each character stands in the source.
+
+Markup is *hidden*: spans of the source that are neither encoded nor counted as words. What is left is the text with
+these spans deleted, so an offset in it differs from the one in the source by the length of what is hidden before it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import TypeAlias
+
+Spans: TypeAlias = "tuple[tuple[int, int], ...]"
+"""Half-open spans of a text, increasing and disjoint."""
+
+
+class Shown:
+    """A source text without its hidden spans.
+
+    Attributes:
+        text: what is left.
+    """
+
+    def __init__(self, source: str, hidden: Sequence[tuple[int, int]]) -> None:
+        self._hidden = hidden
+        pieces: list[str] = []
+        self._gaps: list[int] = []  # offsets in `text` at which something is hidden
+        self._lengths: list[int] = []  # of all that is hidden up to each gap
+        at = length = 0
+        for start, end in hidden:
+            pieces.append(source[at:start])
+            self._gaps.append(start - length)
+            length += end - start
+            self._lengths.append(length)
+            at = end
+        self.text = "".join(pieces) + source[at:] if hidden else source
+
+    def place(self, offset: int) -> int:
+        """Where the character at an offset of `text` stands in the source."""
+        gap = bisect_right(self._gaps, offset)
+        return offset + self._lengths[gap - 1] if gap else offset
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the source from the first to the last character of a span of `text`."""
+        first = self.place(start)
+        return first, max(first, self.place(end - 1) + 1)
+
+    def offset(self, place: int) -> int:
+        """Where a place of the source lies in `text`; of one that is hidden, where what follows does."""
+        gap = bisect_left(self._hidden, (place, place))
+        before = self._lengths[gap - 1] if gap else 0
+        if gap and self._hidden[gap - 1][1] > place:
+            before -= self._hidden[gap - 1][1] - place
+        return place - before
+
+    def with_marks(self, source: str, start: int, end: int, after: int) -> tuple[int, int]:
+        """A span of the source with what is hidden right before and behind it on the same lines.
+
+        Args:
+            after: the first place that it may begin at, unless it begins before that.
+        """
+        first = bisect_left(self._hidden, (start, start)) - 1
+        while first >= 0 and self._hidden[first][1] == start and self._hidden[first][0] >= after:
+            mark = source[self._hidden[first][0] : start]
+            if "\n" in mark or mark[:1].isspace():
+                break
+            start, first = self._hidden[first][0], first - 1
+        last = bisect_left(self._hidden, (end, end))
+        while last < len(self._hidden) and self._hidden[last][0] == end:
+            mark = source[end : self._hidden[last][1]]
+            if "\n" in mark or mark[-1:].isspace():
+                break
+            end, last = self._hidden[last][1], last + 1
+        return start, end
+
+    def hidden(self, start: int, end: int) -> Spans:
+        """What is hidden between two places of the source, counted from the first."""
+        first = bisect_right(self._hidden, start, key=lambda span: span[1])
+        last = bisect_left(self._hidden, end, key=lambda span: span[0])
+        return tuple((max(a, start) - start, min(b, end) - start) for a, b in self._hidden[first:last])
+
+
+def shown(text: str, hidden: Spans) -> str:
+    """A text without its hidden spans."""
+    return Shown(text, hidden).text if hidden else text
