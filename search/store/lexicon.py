@@ -277,8 +277,8 @@ def scale(best: float, counts: Iterable[int], passages: int) -> float:
     """The BM25 that is a word part of 1: what the three most telling terms could reach, or the best if that is more.
 
     A term adds at most its weight times k1 + 1, to a passage that says nothing else. So a word part means the same in
-    every query, and where only poor matches exist none of them gets the whole. Few words carry a query: with all of them
-    a long one would get next to nothing for its words (benchmarks/README.md).
+    every query, and where only poor matches exist none of them gets the whole. Few words carry a query: with all of
+    them a long one would get next to nothing for its words (benchmarks/README.md).
 
     Args:
         best: the highest BM25 of all passages.

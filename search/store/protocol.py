@@ -267,9 +267,9 @@ class Snapshot(Protocol):
 class Matches(Protocol):
     """The passages that have any of some terms: the ranked route of words.
 
-    A *part* is a passage's BM25 by `scale`, in [0, 1]; what the word part of a score is made of. An engine that searches
-    by sparse vectors can store each passage's term saturations, and ask with the terms' weights; the score of its first
-    hit without a filter is the highest.
+    A *part* is a passage's BM25 by `scale`, in [0, 1]; what the word part of a score is made of. An engine that
+    searches by sparse vectors can store each passage's term saturations, and ask with the terms' weights; the score of
+    its first hit without a filter is the highest.
     """
 
     @property
