@@ -40,7 +40,7 @@ _ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ \t]+\[[ xX]\](?=[ \t]|$))?"
 _PIPE = re.compile(r"(?<!\\)\|")
 
 _HTML = re.compile(
-    r"<!--.*?(?:-->|\Z)|<(?P<silent>script|style)\b[^<>]*>.*?(?:</(?P=silent)\s*>|\Z)"
+    r"<!---?>|<!--.*?(?:-->|(?P<endless>\Z))|<(?P<silent>script|style)\b[^<>]*>.*?(?:</(?P=silent)\s*>|\Z)"
     r"|</?(?P<tag>[a-z][a-z0-9-]*)[^<>]*>|&(?:#x?[0-9a-f]{1,8}|[a-z][a-z0-9]{1,31});",
     re.DOTALL | re.IGNORECASE,
 )
@@ -196,7 +196,7 @@ def _html(text: str, start: int, end: int, base: int = 0) -> Iterator[Span]:
     for match in _HTML.finditer(text, start, end):
         if match[0][0] == "&":
             yield from _entity(text, *match.span(), base)
-        else:
+        elif match["endless"] is None:
             apart = (match["tag"] or "").lower() not in _WITHIN
             yield base + match.start(), base + match.end(), apart
 
