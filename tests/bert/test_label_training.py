@@ -182,7 +182,8 @@ def index(tmp_path: Path, tiny_model: Path) -> search.Index:
     for i in range(6):
         kind = ("door", "water")[i % 2]
         parts = [
-            f"## Part {j}\n\nthe {kind} is {WORDS[9 * i + j]} {WORDS[60 - 5 * i - j]}\n" for j in range(3)
+            f"## Part {j}\n\n" + f"the {kind} is {WORDS[9 * i + j]} {WORDS[60 - 5 * i - j]}\n" * 4
+            for j in range(3)
         ]
         (folder / f"{i}.md").write_text(f"# About {kind}\n\n" + "\n".join(parts), encoding="utf-8")
     (folder / "table.csv").write_text("text\nthe door is open now\n", encoding="utf-8")

@@ -233,8 +233,9 @@ def test_timing_goes_to_stderr(run: Run, indexed: Path) -> None:
 
 
 def test_hits_of_one_document(run: Run, indexed: Path) -> None:
-    (indexed / "keys.md").write_text("\n\n".join(f"# Key {i}\n\nThe key number {i}." for i in range(20)))
-    (indexed / "locks.md").write_text("\n\n".join(f"# Lock {i}\n\nThe lock number {i}." for i in range(20)))
+    for name in ("key", "lock"):  # in sections that are too long to be joined
+        sections = (f"# The {name} {i}\n\n" + f"The {name} number {i}. " * 6 for i in range(20))
+        (indexed / f"{name}s.md").write_text("\n\n".join(sections))
     run("index", indexed)
     hits = json.loads(run("query", "the key number 7", "--json", "-k", "6")[1])
     assert max([hit["document"] for hit in hits].count(name) for name in ("keys.md", "locks.md")) == 3

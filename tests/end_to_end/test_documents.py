@@ -21,8 +21,11 @@ from tests.corpus.making import docx, epub, pdf, pptx, xlsx
 FORMATS = DATA / "folders" / "formats"
 
 
+LONG = "It is about the door and the water. " * 4  # too long for a passage with what follows
+
+
 def talk(presentation: Any) -> None:
-    for words in ("The first slide", "Open the water"):
+    for words in (LONG, "Open the water"):
         presentation.slides.add_slide(presentation.slide_layouts[5]).shapes.title.text = words
 
 
@@ -32,7 +35,7 @@ def report(document: Any) -> None:
 
 
 def table(book: Any) -> None:
-    book.active.append(["nothing"])
+    book.active.append([LONG])
     book.create_sheet("Sounds").append(["A sound", "less long"])
 
 
@@ -42,7 +45,7 @@ def papers(tmp_path: Path) -> Path:
     folder = tmp_path / "papers"
     folder.mkdir()
     files = {
-        "keys.pdf": pdf([["About doors."], ["To rotate the key, turn the lock."]]),
+        "keys.pdf": pdf([[LONG], ["To rotate the key, turn the lock."]]),
         "time.docx": docx(report),
         "talk.pptx": pptx(talk),
         "sounds.xlsx": xlsx(table),
