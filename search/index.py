@@ -292,6 +292,8 @@ class Index:
                 document is as good as its best passage. With a rerank, passages of those that were looked at again.
             offset: how many hits (documents) to pass over: the rest of a list of `offset + k`, with its ranks.
             min_score: leave out what scores less.
+            all_copies: a text that stands in many documents (a licence, navigation) is shown once, from the best of
+                these; with this it is shown for each of them.
 
         Raises:
             InputError: an empty text, k < 1, a text that is too long for the model, no such mode, or a filter that
@@ -407,7 +409,7 @@ class Index:
             what: a passage id, or a path as for `why_not`. Of several passages the mean of their embeddings counts,
                 scaled to length 1.
             same_document: also other passages of the same document; never the passages themselves.
-            where, per_document, group, offset, min_score: as for `query`.
+            where, per_document, group, offset, min_score, all_copies: as for `query`.
 
         Raises:
             InputError: it is not in the index, or another argument cannot be worked with.

@@ -56,11 +56,15 @@ class SelectionOptions:
         int, hits_option(metavar="N", min=0, help="Pass over the first N hits; ranks go on counting.")
     ] = 0
     min_score: Annotated[float | None, hits_option(metavar="S", help="Leave out what scores less.")] = None
+    all_copies: Annotated[
+        bool,
+        hits_option("--all-copies", help="Show a text that stands in many documents for each of them."),
+    ] = False
 
     @property
     def plain(self) -> bool:
         """Whether a rank means the same hit to commands that know no such options."""
-        return not (self.group or self.offset) and self.per_document == HITS_OF_A_DOCUMENT
+        return not (self.group or self.offset or self.all_copies) and self.per_document == HITS_OF_A_DOCUMENT
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from search.corpus.boilerplate import paragraphs
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document, Section
 
@@ -51,6 +52,7 @@ class Block:
         trail: the headings above the block's text, outermost first: its last section's.
         shown: the headings between `start` and `body`.
         above: how many headings of the trail do not stand in the block, but above it.
+        apart: it is boilerplate.
     """
 
     start: int
@@ -59,6 +61,30 @@ class Block:
     trail: tuple[str, ...]
     shown: tuple[str, ...]
     above: int
+    apart: bool = False
+
+
+def parted(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[Block]:
+    """A block in pieces that are boilerplate, or are not; its headings stay with the first."""
+    found: list[tuple[int, int, bool]] = []  # start, end, apart
+    at = block.start
+    for start, end, key in paragraphs(text, block.body, block.end) if boilerplate else ():
+        if key in boilerplate:
+            if any(map(str.isalnum, text[max(at, block.body) : start])):
+                found.append((at, start, False))
+                at = start
+            if found and found[-1][2] and found[-1][1] == at:
+                at = found.pop()[0]
+            found.append((at, end, True))
+            at = end
+    if not found or any(map(str.isalnum, text[at : block.end])):
+        found.append((at, block.end, False))
+    found[-1] = (found[-1][0], block.end, found[-1][2])
+    for start, end, apart in found:
+        if start == block.start:
+            yield replace(block, end=end, apart=apart)
+        else:
+            yield Block(start, start, end, block.trail, (), len(block.trail), apart)
 
 
 def blocks(document: Document) -> Iterator[Block]:

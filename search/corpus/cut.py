@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from search.corpus.blocks import Block, Contexts, blocks, evened, safe_stop, spans, without_scraps
+from search.corpus.blocks import Block, Contexts, blocks, evened, parted, safe_stop, spans, without_scraps
 from search.corpus.files import Reason, file_name, file_stem
 from search.corpus.join import Part, joined
 from search.corpus.markup import markup
@@ -67,6 +67,7 @@ class Cutter:
         passage_tokens: the most tokens of a passage's own text.
         context_tokens: the most tokens of its context: the title and headings that are encoded with it.
         overlap: the most tokens that a passage shares with the one before it, within a section.
+        boilerplate: keys of paragraphs that are cut apart from others; see `search.corpus.boilerplate`.
         heading_context: whether the context is title and headings. Without it only a record (a CSV row, a
             line of JSONL) has a context, its title, which is part of what the record says.
 
@@ -83,6 +84,7 @@ class Cutter:
         context_tokens: int = 48,
         overlap: int = 0,
         heading_context: bool = True,
+        boilerplate: frozenset[int] = frozenset(),
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -109,6 +111,7 @@ class Cutter:
         self._context_tokens = min(context_tokens, self._room // _PARTS)
         self._heading_context = heading_context
         self._overlap = overlap
+        self._boilerplate = boilerplate
         self._window = _WINDOW * self._passage_tokens  # characters
         self._splitters: dict[int, TextSplitter] = {}
         self._stopped = False
@@ -164,7 +167,9 @@ class Cutter:
     def _parts(self, document: Document, contexts: Contexts) -> Iterator[Part]:
         """The blocks, those that are too long for one passage cut."""
         text = document.text
-        document_blocks = list(blocks(document))
+        document_blocks = [
+            piece for block in blocks(document) for piece in parted(text, block, self._boilerplate)
+        ]
         # Most blocks are short enough to be a passage as they are, which is quickly told.
         short = [block for block in document_blocks if block.end - block.start <= self._window]
         counts = self._counts(text[block.start : block.end] for block in short)
@@ -174,18 +179,17 @@ class Cutter:
                 raise Stopped
             context_cost = max(contexts.cost(contexts.of(block.trail, shown)) for shown in (block.shown, ()))
             capacity = min(self._passage_tokens, self._room - context_cost)
-            length = lengths.get(block, capacity + 1)
+            length, depth = lengths.get(block, capacity + 1), len(block.trail)
             if length <= capacity:
-                yield Part(
-                    block.start, block.end, length, block.trail, block.above, block.shown, len(block.trail)
-                )
+                headings = block.trail, block.above, block.shown, depth
+                yield Part(block.start, block.end, length, *headings, apart=block.apart)
                 continue
             for start, end in self._cut(document, block, capacity):
                 if self._stopped:
                     raise Stopped
-                depth = len(block.trail)
                 above, shown = (block.above, block.shown) if start == block.start else (depth, ())
-                yield Part(start, end, self._count(text[start:end]), block.trail, above, shown, depth)
+                headings = block.trail, above, shown, depth
+                yield Part(start, end, self._count(text[start:end]), *headings, apart=block.apart)
 
     def _cut(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of a block that is too long for one passage, none short. Its headings stay with the first."""

@@ -27,6 +27,7 @@ class Part:
         shown: headings that stand in its text.
         shared: how many headings of the trail all of it stands under.
         names: of what it was joined of, the headings below those that are shared.
+        apart: it is boilerplate, and not joined with what is none.
     """
 
     start: int
@@ -37,6 +38,7 @@ class Part:
     shown: tuple[str, ...]
     shared: int
     names: tuple[str, ...] = ()
+    apart: bool = False
 
     @property
     def heading(self) -> str:
@@ -76,7 +78,7 @@ def _fit(one: Part, two: Part, most: int, whole: bool = True) -> bool:
     """Whether two neighbours may be one: of the second, and with `whole` of the first, no heading gets lost."""
     shared = _alike(one, two)
     lost = two.above > shared or (whole and one.above > shared)
-    return one.end == two.start and one.tokens + two.tokens <= most and not lost
+    return one.end == two.start and one.apart == two.apart and one.tokens + two.tokens <= most and not lost
 
 
 def _alike(one: Part, two: Part) -> int:
@@ -96,6 +98,7 @@ def _together(one: Part, two: Part) -> Part:
         shown=one.shown + two.shown,
         shared=shared,
         names=tuple(dict.fromkeys(_names(one, shared) + _names(two, shared))),
+        apart=one.apart,
     )
 
 

@@ -24,7 +24,7 @@ QUERIES = "query has", "queries have"
 _TAKEN = ("per_document",)
 _KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("weight", "min_score", "offset"), ("a number", (int, float))),
-    **dict.fromkeys(("phrases", "group"), ("true or false", (bool,))),
+    **dict.fromkeys(("phrases", "group", "all_copies"), ("true or false", (bool,))),
 }
 
 

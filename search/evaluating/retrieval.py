@@ -93,7 +93,7 @@ def evaluate_retrieval(
     depth = max(DEPTH, plan.k)
 
     def find(query: Query, options: Mapping[str, Any]) -> Found:
-        ask = partial(index.query, query.text, per_document=1, **options)
+        ask = partial(index.query, query.text, **{"per_document": 1, "all_copies": True, **options})
         if options.get("rerank"):  # what a user sees is looked at again; behind that it goes on as before
             first = _ranked_documents(ask, plan.k, name)
             behind = _ranked_documents(partial(ask, rerank=None), depth, name)

@@ -196,7 +196,17 @@ class Explainer:
         if cause is not None:
             return replace(answer, cause=cause, detail=detail)
         above = (-hit.score, hit.passage_id) < (-last.score, last.passage_id)  # as hits are ordered
+        if above and (copy := self._copy_of(hit, hits)):
+            return replace(answer, cause="copy", detail=copy.document)
         return replace(answer, cause="limit" if above else "lower")
+
+    def _copy_of(self, hit: Hit, hits: Sequence[Hit]) -> Hit | None:
+        """The one of the hits that has the text of another one, which is copied."""
+        with self._store.reading() as snapshot:
+            copies = snapshot.copies([hit.passage_id, *(shown.passage_id for shown in hits)])
+        mine = copies.get(hit.passage_id)
+        same = (shown for shown in hits if mine and copies.get(shown.passage_id) == mine)
+        return next(same, None)
 
     def _passing(self, passages: Sequence[int], among: Among) -> Sequence[int]:
         """Those of the passages that pass the filter."""
@@ -239,7 +249,8 @@ class Explainer:
                 return None
             rank, item = min(positions.values(), key=lambda position: position[0])
             scale = Scale(snapshot.random_pairs(), self._ranking)
-            return as_hit(rank, snapshot.passage(item.passage), item, self._ranking, scale)
+            copied = snapshot.copies([item.passage]).get(item.passage)
+            return as_hit(rank, snapshot.passage(item.passage), item, self._ranking, scale, copied)
 
     def _explained(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.rerank, 0.0)

@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from search.corpus import Cutter, Skipped, SourceFile
+from search.corpus.boilerplate import common
 from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.indexing.batches import batches_ahead
-from search.indexing.plan import compare, nothing_to_index
+from search.indexing.plan import Plan, compare, nothing_to_index
 from search.records.documents import Passage
 from search.records.reports import Progress, Report
 from search.store.calibration import renew_baseline
@@ -22,7 +23,7 @@ from search.store.checksums import content_key
 from search.store.database import all_meta, one_meta
 from search.store.faiss_file import is_whole, next_generation, write_file
 from search.store.passages import annotators, counts, skipped_groups, stored_files, tokens_beyond, way_on
-from search.store.settings import PassageSettings, Source
+from search.store.settings import MOST_BOILERPLATE, PassageSettings, Source
 from search.store.vectors import missing_token_vectors, read_ann
 from search.store.writer import Work, Writer, as_blob
 
@@ -62,7 +63,10 @@ class Run:
         self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
         if plan.changed:
             settings = asdict(self.settings)
-            cutter = Cutter(self.encoder.tokenizer, max_tokens=self.max_tokens, **settings)
+            boilerplate = self._boilerplate(plan)
+            cutter = Cutter(
+                self.encoder.tokenizer, max_tokens=self.max_tokens, boilerplate=boilerplate, **settings
+            )
             batches = batches_ahead(self.database, plan, cutter, self.source)
             with closing(batches):  # at once, also when this is left by Ctrl-C
                 for batch in batches:
@@ -105,6 +109,14 @@ class Run:
         self.writer.put_meta(
             root=str(self.folder), fingerprint=fingerprint.as_dict(), source=asdict(self.source), complete=False
         )  # fmt: skip
+
+    def _boilerplate(self, plan: Plan) -> frozenset[int]:
+        """The paragraphs that stand in many files, of those that are to be read or that earlier runs read."""
+        known = frozenset(all_meta(self.connection).get("boilerplate", ()))
+        found = common(file for file, _ in plan.changed)
+        if not found <= known:
+            self.writer.put_meta(boilerplate=sorted(known | found)[:MOST_BOILERPLATE])
+        return known | found
 
     def _commit(self, batch: Sequence[Work]) -> None:
         """Encode what is new in a batch, store it, count it."""

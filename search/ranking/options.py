@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from search.records.hits import Hit
     from search.records.options import SelectionOptions
-    from search.store.protocol import Ids, Snapshot
+    from search.store.protocol import Copied, Ids, Snapshot
 
 Mode = Literal["hybrid", "dense", "lexical"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -94,8 +94,8 @@ class Ranking:
 class Selection:
     """Which part of a ranking is shown; make one with `Selection.of`.
 
-    In this order: what scores less than `min_score` is left out; documents are limited, or grouped; `offset` hits are
-    passed over and k are taken.
+    In this order: what scores less than `min_score` is left out; of copied texts the best passage is taken; documents
+    are limited, or grouped; `offset` hits are passed over and k are taken.
 
     Attributes:
         k: how many hits; with `group` how many documents.
@@ -106,6 +106,7 @@ class Selection:
             30, as it looks at more passages for more hits.
         group: passages of one document stand together, documents in the order of their best passages.
         min_score: least score of a hit; None for any.
+        all_copies: show a text that stands in many documents once for each of them, not once for all.
     """
 
     k: int = 10
@@ -113,6 +114,7 @@ class Selection:
     per_document: int = 0
     group: bool = False
     min_score: float | None = None
+    all_copies: bool = False
 
     @classmethod
     def of(cls, k: int = 10, **options: Unpack[SelectionOptions]) -> Selection:
@@ -139,12 +141,16 @@ class Selection:
     @property
     def depth(self) -> int:
         """How much of the ranking to look at first."""
-        return 4 * self.last if self.per_document or self.group else self.last
+        return 4 * self.last if self.per_document or self.group or not self.all_copies else self.last
 
     def pools(self) -> tuple[Selection, ...]:
         """What a reranker looks at: the best 30 passages, or so many as are wanted; and so many documents."""
-        pool = Selection(k=max(RERANKED, self.last), per_document=0 if self.group else self.per_document)
-        return (pool, Selection(k=self.last, group=True)) if self.group else (pool,)
+        pool = Selection(
+            k=max(RERANKED, self.last),
+            per_document=0 if self.group else self.per_document,
+            all_copies=self.all_copies,
+        )
+        return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
 
 
 def selected(
@@ -152,18 +158,21 @@ def selected(
     whole: bool,
     wanted: Selection,
     document_of: Callable[[Sequence[int]], Mapping[int, object]],
+    copies_of: Callable[[Sequence[int]], Mapping[int, Copied]],
 ) -> list[list[Scored]] | None:
     """What is wanted of a ranking, from its beginning on: hits, each alone, or those of a document together.
 
     Args:
         best: the beginning of the ranking; `whole` if there is no more.
-        document_of: documents of passages.
+        document_of: documents of passages; `copies_of`, the copied texts of those that are copies.
 
     Returns:
         At most `wanted.last`; None where more of the ranking has to be looked at.
     """
     worth = [item for item in best if wanted.min_score is None or item.score >= wanted.min_score]
     whole = whole or len(worth) < len(best)  # what is behind scores even less
+    if not wanted.all_copies:
+        worth = _once(worth, copies_of([item.passage for item in worth]))
     groups = [[item] for item in worth]
     if wanted.group:
         groups = _by_document(worth, document_of([item.passage for item in worth]))
@@ -172,6 +181,19 @@ def selected(
         within, others = _within(wanted.per_document, worth, documents)
         groups = [[item] for item in (within + others if whole else within)]
     return groups[: wanted.last] if whole or len(groups) >= wanted.last else None
+
+
+def _once(best: Sequence[Scored], copies: Mapping[int, Copied]) -> list[Scored]:
+    """The ranking with each copied text where it comes up first."""
+    seen: set[int] = set()
+    kept = []
+    for item in best:
+        copied = copies.get(item.passage)
+        if copied is None or copied.text not in seen:
+            kept.append(item)
+        if copied:
+            seen.add(copied.text)
+    return kept
 
 
 def completed(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
     from search.store.calibration import Baseline
-    from search.store.protocol import Ids, Snapshot, Store
+    from search.store.protocol import Copied, Ids, Snapshot, Store
 
 _OF_PASSAGE = [field.name for field in fields(StoredPassage) if field.name != "id"]
 
@@ -56,20 +56,22 @@ def ranked(
             while head is None:
                 best = fusion.top(depth)
                 whole = len(best) < depth
-                head = selected(best, whole, pool, snapshot.documents)
+                head = selected(best, whole, pool, snapshot.documents, snapshot.copies)
                 depth *= 4
             groups += head
         if reranker is None:
             return _hits(snapshot, fusion, groups, ranking, wanted)
         best = in_order({item.passage: item for group in groups for item in group}.values())
         stored = _stored(snapshot, best)
+        copies = snapshot.copies(list(stored))
         prepared = reranker.prepare(snapshot, list(stored.values()))
     documents = {id_: passage.document for id_, passage in stored.items()}
     reranked = reranker.rerank(best, list(stored.values()), prepared)
-    groups = selected(reranked, True, wanted, lambda _: documents) or []
+    groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
     scale = Scale(None, ranking)
     return [
-        as_hit(rank, stored[item.passage], item, ranking, scale) for rank, item in numbered(groups, wanted)
+        as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
+        for rank, item in numbered(groups, wanted)
     ]
 
 
@@ -82,7 +84,11 @@ def _hits(
     chosen = numbered(groups, wanted)
     stored = _stored(snapshot, [item for _, item in chosen])
     scale = Scale(snapshot.random_pairs(), ranking)
-    return [as_hit(rank, stored[item.passage], item, ranking, scale) for rank, item in chosen]
+    copies = snapshot.copies(list(stored))
+    return [
+        as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
+        for rank, item in chosen
+    ]
 
 
 def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:
@@ -110,11 +116,12 @@ def scored(
     with store.reading() as snapshot:
         stored = snapshot.passage(passage)
         item = Fusion(snapshot, query, ranking).score(passage)
+        copied = snapshot.copies([passage]).get(passage)
         prepared = reranker.prepare(snapshot, [stored]) if reranker else None
         scale = Scale(None if reranker else snapshot.random_pairs(), ranking)
     if reranker:
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
-    return as_hit(0, stored, item, ranking, scale)
+    return as_hit(0, stored, item, ranking, scale, copied)
 
 
 def others_than(passages: Sequence[int], same_document: bool, among: Among) -> Among:
@@ -154,7 +161,14 @@ class Scale:
         return 100 * self._baseline.hubs[passage] / self._baseline.queries
 
 
-def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, scale: Scale) -> Hit:
+def as_hit(
+    rank: int,
+    passage: StoredPassage,
+    item: Scored,
+    ranking: Ranking,
+    scale: Scale,
+    copied: Copied | None = None,
+) -> Hit:
     """A stored passage with its score."""
     as_stored = {name: getattr(passage, name) for name in _OF_PASSAGE}
     return Hit(
@@ -172,5 +186,6 @@ def as_hit(rank: int, passage: StoredPassage, item: Scored, ranking: Ranking, sc
         percentile=scale.percentile(item.score),
         random_pairs=scale.pairs,
         hub=scale.hub(passage.id),
+        copies=copied.documents - 1 if copied else 0,
         **as_stored,
     )

@@ -15,7 +15,7 @@ from search.records.tokens import Word
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
 
-Cause = Literal["found", "lower", "limit", "changed", "gone", "not indexed", "filtered"]
+Cause = Literal["found", "lower", "limit", "copy", "changed", "gone", "not indexed", "filtered"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ class WhyNot:
         cause: "found": it is a hit.
             "lower": at least k others have higher scores.
             "limit": its score would do, but its document has as many hits as it may.
+            "copy": its score would do, but its text stands in many documents and is shown once, from `detail`.
             "changed", "gone": it is indexed, but its file is not what it was then.
             "not indexed": see `reason`.
             "filtered": it does not pass the filter.

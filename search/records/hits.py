@@ -36,6 +36,8 @@ class Hit:
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
             same mode and weight; None for an index that has no sample or is too small for one.
         random_pairs: how many pairs `percentile` rests on.
+        copies: in how many other documents this text, or nearly this text, stands, if it stands in many; they are
+            left out of the ranking, unless all copies are asked for.
         hidden: the spans of `text` that are markup, which is neither encoded nor counted as words.
         annotations: field -> value or values, of what models have said of the passage (`seewhy tag`, `seewhy label`).
         hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
@@ -68,6 +70,7 @@ class Hit:
     percentile: float | None = None
     random_pairs: int = 0
     hub: float | None = None
+    copies: int = 0
     hidden: Spans = ()
     annotations: Mapping[str, Any] = field(default_factory=dict)
 

@@ -36,6 +36,7 @@ class SelectionOptions(TypedDict, total=False):
     group: bool
     offset: int
     min_score: float | None
+    all_copies: bool
 
 
 class SimilarOptions(SelectionOptions, total=False):

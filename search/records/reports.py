@@ -124,6 +124,7 @@ class Status:
         bytes: its size on disk.
         complete: the last run came to its end.
         running: a run is under way; what it has not committed yet is not told.
+        copies: how many passages have a text that stands in many documents; `copied_texts`, how many such texts.
         random_pairs: what random pairs score; None where the index is too small for a sample, or has none.
         annotations: who annotated its passages, and how many of them.
     """
@@ -146,6 +147,8 @@ class Status:
     fingerprint: Mapping[str, str]
     complete: bool
     running: bool = False
+    copies: int = 0
+    copied_texts: int = 0
     random_pairs: RandomPairs | None = None
     annotations: tuple[Annotator, ...] = ()
 

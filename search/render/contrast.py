@@ -121,6 +121,8 @@ def _answer(standing: WhyNot) -> str:
         "lower": f"Others score higher: {ranks}, and {standing.k} hits were asked for.",
         "limit": f"Its score would do: {ranks}. But its document has as many hits as may be shown of one; "
         "ask with: --per-document 0",
+        "copy": f"Its score would do: {ranks}. But nearly the same text stands in many documents, and is shown once, "
+        f"from {escape(standing.detail)}; ask with: --all-copies",
         "changed": f"Its file has changed since it was indexed{detail}. Of the text before, {ranks}. "
         "Bring the index up to date with: seewhy index FOLDER",
         "gone": f"Its file is not there any more. Of the text that is still in the index, {ranks}.",

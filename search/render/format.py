@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from search.records.hits import Copy, Hit
     from search.records.predictions import Answer
-    from search.records.reports import RandomPairs
+    from search.records.reports import RandomPairs, Status
 
 CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -181,6 +181,17 @@ def hub_warning(hit: Hit) -> str:
         f"p{hit.passage_id} comes up for {hit.hub:.0f} % of random queries: it may be here for its style, not for "
         "your question"
     )
+
+
+def copies_of(hit: Hit) -> str:
+    """Where else a text stands: "and in 212 other documents"; "" for one that is not copied."""
+    return f"and in {hit.copies:,} other documents" if hit.copies else ""
+
+
+def copied_texts(held: Status) -> str:
+    """How much of an index stands in many documents: "212 passages with 3 texts, each shown once"."""
+    texts = "1 text" if held.copied_texts == 1 else f"{held.copied_texts:,} texts, each"
+    return f"{held.copies:,} passages with {texts} shown once (--all-copies shows all)"
 
 
 def random_pairs(pairs: RandomPairs | None) -> str:

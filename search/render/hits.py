@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from search.records.hits import Cluster, Hit, Surroundings
 from search.render.format import (
+    copies_of,
     counted,
     escape,
     headings,
@@ -80,6 +81,8 @@ def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:
     _draw_lines(canvas, beside.lines_before)
     canvas.line(snippet(hit), indent=4)
     _draw_lines(canvas, beside.lines_after)
+    if hit.copies:
+        canvas.dim(copies_of(hit), indent=4)
     for warning in (escape(beside.note), hub_warning(hit)):
         if warning:
             canvas.line(warning, style="yellow", indent=4)

@@ -11,6 +11,7 @@ from rich.text import Text
 from search.records.reports import Changes, CheckReport, Finding, RepairReport, Report, SkippedGroup, Status
 from search.records.tokens import ConvertedModel
 from search.render.format import (
+    copied_texts,
     counted,
     cut_in_the_middle,
     duration,
@@ -114,6 +115,7 @@ def status(canvas: Canvas, held: Status) -> None:
         ("tokens", f"{held.tokens:,}"),
         ("vectors", held.vectors),
         ("random pairs", random_pairs(held.random_pairs)),
+        *([("copies", copied_texts(held))] if held.copies else []),
         ("size", size(held.bytes)),
         ("updated", held.updated or "never finished"),
         ("skipped", skipped_line(held.skipped)),

@@ -36,7 +36,8 @@ import numpy as np
 from search.encoding.encoder import Encoder
 from search.errors import IndexDamaged
 from search.records.reports import RandomPairs
-from search.store.checksums import covered, require, with_checksum
+from search.records.shown import shown
+from search.store.checksums import covered, hidden_of, require, with_checksum
 from search.store.database import one_meta
 from search.store.lexicon import Lexicon, scale, summed
 from search.store.terms import TOKENIZER, words
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 PAIRS_NEEDED = 500
 
 # How the sample is taken, in words; one that was taken in another way is taken anew.
-MADE_WITH = f"sentences of at most 16 words; {TOKENIZER}"
+MADE_WITH = f"sentences of at most 16 words, what three words reach; {TOKENIZER}"
 
 _PAIR = np.dtype([("cosine", "<f4"), ("lexical", "<f4")])
 _PROBLEM = (
@@ -213,8 +214,8 @@ def hubs(nearest: NDArray[np.int64], passages: int) -> dict[int, int]:
 
 def _pseudo_query(connection: sqlite3.Connection, passage: int, random: np.random.Generator) -> str:
     """A sentence of a passage, as much of it as a person might type; "" where it has none."""
-    (text,) = connection.execute("SELECT text FROM passages WHERE id = ?", (passage,)).fetchone()
-    sentences = _SENTENCE_END.split(text)
+    text, hidden = connection.execute("SELECT text, hidden FROM passages WHERE id = ?", (passage,)).fetchone()
+    sentences = _SENTENCE_END.split(shown(text, hidden_of(hidden, text)))
     shuffled = (sentences[place] for place in random.permutation(len(sentences)))
     return next(filter(None, map(_beginning, shuffled)), "")
 

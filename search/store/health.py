@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from search.corpus.boilerplate import text_key
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.tokenizer import with_context
 from search.errors import IndexDamaged, SearchError
@@ -278,13 +279,13 @@ class Examination:
         for above, upto in pieces(connection, "passages", tick=self._tick_passages):
             rows = connection.execute(
                 f"""SELECT {covered("passages")}, passages.checksum, vector, embeddings.checksum, content,
-                           path, record
+                           text_key, path, record
                     FROM passages LEFT JOIN embeddings ON passage = passages.id
                     LEFT JOIN documents ON documents.id = document LEFT JOIN files ON files.id = file
                     WHERE passages.id > ? AND passages.id <= ?""",
                 (above, upto),
             )
-            for *values, checksum, vector, vector_checksum, content, path, record in rows:
+            for *values, checksum, vector, vector_checksum, content, kept, path, record in rows:
                 passage = dict(zip(COVERED["passages"], values, strict=True))
                 name = f"p{passage['id']} of {_name(path, record)}"
                 if row_checksum(*values) != checksum or not _spans_its_text(passage):
@@ -295,6 +296,7 @@ class Examination:
                     zlib.crc32(vector) != vector_checksum
                     or not _is_unit(vector, self._dimension)
                     or content != content_key(passage["context"], _shown(passage))
+                    or kept != text_key(_shown(passage))
                 ):
                     yield "embeddings", passage["id"], f"{name} (its embedding)"
 

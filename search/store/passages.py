@@ -27,6 +27,7 @@ from search.records.reports import SkippedGroup, Status
 from search.records.shown import shown
 from search.store.calibration import trusted_baseline
 from search.store.checksums import COVERED, content_key, covered, hidden_of, require
+from search.store.copies import copied_texts
 from search.store.database import meta_of, one_meta
 from search.store.files import is_being_written
 from search.store.layout import DATABASE
@@ -68,6 +69,7 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
     skipped = skipped_groups(connection)
     baseline, _ = trusted_baseline(connection)
     annotated = tuple(annotators(connection))
+    copies, texts = copied_texts(connection)
     held = f"FAISS flat, {ann.count - ann.deleted} of {passages} passages" if ann else "no FAISS file"
     return Status(
         name=index.name,
@@ -88,6 +90,8 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
         fingerprint=fingerprint.as_dict(),
         complete=bool(meta.get("complete")) and partial is None,
         running=is_being_written(index),
+        copies=copies,
+        copied_texts=texts,
         random_pairs=baseline.spread(weight) if baseline else None,
         annotations=annotated,
     )

@@ -80,6 +80,14 @@ class StoredPassage:
 
 
 @dataclass(frozen=True)
+class Copied:
+    """A text that stands in `documents` documents, by a number that all passages with it share."""
+
+    text: int
+    documents: int
+
+
+@dataclass(frozen=True)
 class StoredFile:
     """A file as it was when it was indexed, and what kind of document it holds."""
 
@@ -245,6 +253,9 @@ class Snapshot(Protocol):
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         """What each document says of itself."""
+
+    def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
+        """Those of the passages whose text, or nearly that, stands in many documents."""
 
     def file_of(self, passage: int) -> StoredFile | None:
         """The file that a passage is of; None where there is no such passage."""

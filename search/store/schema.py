@@ -29,7 +29,7 @@ _TABLES = {
         context TEXT NOT NULL, text TEXT NOT NULL, n_tokens INTEGER NOT NULL, page INTEGER, hidden TEXT NOT NULL,
         checksum INTEGER NOT NULL""",
     "embeddings": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
-        vector BLOB NOT NULL, checksum INTEGER NOT NULL, content BLOB NOT NULL""",
+        vector BLOB NOT NULL, checksum INTEGER NOT NULL, content BLOB NOT NULL, text_key INTEGER NOT NULL""",
     "token_vectors": """passage INTEGER PRIMARY KEY NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
         vectors BLOB NOT NULL, checksum INTEGER NOT NULL""",
     "annotators": """name TEXT PRIMARY KEY NOT NULL, made_with TEXT NOT NULL, fields TEXT NOT NULL,
@@ -50,6 +50,7 @@ TABLES = {
     "index documents_record": "CREATE UNIQUE INDEX documents_record ON documents (file, record)",
     "index passages_document": "CREATE INDEX passages_document ON passages (document)",
     "index embeddings_content": "CREATE INDEX embeddings_content ON embeddings (content)",
+    "index embeddings_text_key": "CREATE INDEX embeddings_text_key ON embeddings (text_key)",
 }
 
 WORDS = {

@@ -84,6 +84,7 @@ class Source:
         return replace(self, **given)
 
 
+MOST_BOILERPLATE = 20_000  # keys that are kept
 LONGEST_VALUE = 1 << 20  # characters of a setting
 _LONGEST_PATH, _LONGEST_REMARK, _MOST_TOKENS = 1 << 15, 10_000, 1 << 20
 
@@ -135,4 +136,5 @@ SETTINGS: dict[str, Callable[[Any], bool]] = {
     "engine": _is_remark,
     "updated": lambda value: bool(re.fullmatch(r"\d{4}(-\d\d){2} \d\d(:\d\d){2}", str(value), re.ASCII)),
     "complete": lambda value: isinstance(value, bool),
+    "boilerplate": lambda value: isinstance(value, list) and all(type(key) is int for key in value),
 }

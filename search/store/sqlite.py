@@ -20,6 +20,7 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
 from search.store.calibration import Baseline, trusted_baseline
 from search.store.checksums import content_key
+from search.store.copies import copies_of
 from search.store.database import Reader, one_meta
 from search.store.faiss_file import LoadedVectors
 from search.store.files import is_being_written
@@ -34,7 +35,7 @@ from search.store.passages import (
     status_of,
     stored_passages,
 )
-from search.store.protocol import Place, StoredFile, StoredPassage
+from search.store.protocol import Copied, Place, StoredFile, StoredPassage
 from search.store.settings import Source
 from search.store.terms import Term
 from search.store.vectors import (
@@ -267,6 +268,9 @@ class SQLiteSnapshot:
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")
         return (metadata_of(metadata) for (metadata,) in rows)
+
+    def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
+        return copies_of(self.connection, passages)
 
     def file_of(self, passage: int) -> StoredFile | None:
         row = self.connection.execute(

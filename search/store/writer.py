@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search.corpus import Skipped, SourceFile
+from search.corpus.boilerplate import text_key
 from search.records.documents import Document, Passage
 from search.store import lexicon
 from search.store.checksums import COVERED, Value, content_key, is_blob, with_checksum
@@ -319,7 +320,14 @@ def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
 
 def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> dict[str, Any]:
     key = content_key(passage.context, passage.shown)
-    return {"passage": id_, "vector": vectors[key], "checksum": zlib.crc32(vectors[key]), "content": key}
+    vector, same = vectors[key], text_key(passage.shown)
+    return {
+        "passage": id_,
+        "vector": vector,
+        "checksum": zlib.crc32(vector),
+        "content": key,
+        "text_key": same,
+    }
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:

@@ -1,0 +1,129 @@
+"""Texts that stand in many documents: found, shown once, counted, named by why-not, checked and repaired."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index
+from search.corpus.boilerplate import text_key
+from search.indexing.check import check
+from search.indexing.repair import repair
+
+LICENCE = (
+    "many people may use their own key to open the door and turn the lock as they like if they call the "
+    "other people first and then write down the day and the time of it in the long file of all numbers"
+)
+OWN = "find the water number {}"
+
+
+@pytest.fixture
+def licensed(tmp_path: Path, tiny_model: Path) -> Index:
+    """40 files with one licence and a record of their own."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(40):
+        lines = [LICENCE, OWN.format(number)]
+        rows = "".join(f"{line}\n" for line in lines)
+        (folder / f"{number}.csv").write_text(f"text\n{rows}", encoding="utf-8")
+    return Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
+
+
+def test_texts_are_the_same_but_for_what_says_nothing() -> None:
+    assert text_key("Copyright (c) 2019 Ada, all rights!") == text_key("copyright c 2024  ADA\nall rights")
+    assert text_key("version 3 of it") != text_key("version 4 of it")
+    assert text_key("...") == text_key("2019") == 0
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "dense"}, {"mode": "lexical"}, {"per_document": 1}, {"rerank": "late"}]
+)
+def test_a_copied_text_takes_one_place(licensed: Index, options: dict[str, Any]) -> None:
+    asked = "open the door and turn the lock as the people like"
+    hits = licensed.query(asked, k=80, **options)
+    assert [hit.copies for hit in hits if hit.text.startswith("many people")] == [39]
+    everything = licensed.query(asked, k=80, all_copies=True, **options)
+    licences = [hit for hit in everything if hit.text.startswith("many people")]
+    assert len(licences) == 40
+    assert licences[0].passage_id in [hit.passage_id for hit in hits]
+    assert len(hits) == len(everything) - 39
+
+
+def test_a_rank_means_the_same_passage_on_every_page(licensed: Index) -> None:
+    whole = [hit.passage_id for hit in licensed.query("the door of the water", k=30)]
+    pages = [licensed.query("the door of the water", k=7, offset=offset) for offset in range(0, 28, 7)]
+    assert [hit.passage_id for page in pages for hit in page] == whole[:28]
+    assert [hit.rank for page in pages for hit in page] == list(range(1, 29))
+
+
+def test_a_filter_shows_the_best_that_passes(licensed: Index) -> None:
+    (hit,) = [hit for hit in licensed.query("open the door", k=5, where="path:7.csv") if hit.copies]
+    assert (hit.document, hit.copies) == ("7.csv#1", 39)
+
+
+def test_status_counts_and_why_not_names_them(licensed: Index) -> None:
+    status = licensed.status()
+    assert (status.copies, status.copied_texts) == (40, 1)
+    asked = "open the door and turn the lock as the people like"
+    shown = licensed.query(asked, k=3)[0]
+    other = next(
+        hit for hit in licensed.query(asked, k=3, all_copies=True) if hit.passage_id != shown.passage_id
+    )
+    answer = licensed.why_not(asked, other.passage_id, k=3)
+    assert (answer.cause, answer.detail) == ("copy", shown.document)
+
+
+def test_changed_files_are_counted_anew(licensed: Index) -> None:
+    folder = Path(licensed.status().folder)
+    for number in range(36):
+        (folder / f"{number}.csv").unlink()
+    index = Index.build(folder, index=str(licensed.path))
+    assert index.status().copies == 0
+    assert {hit.copies for hit in index.query("open the door", k=20)} == {0}
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE embeddings SET text_key = 7 WHERE passage = 3",
+    ],
+)
+def test_damage_is_found_and_repaired(licensed: Index, harm: str) -> None:
+    with sqlite3.connect(licensed.path / "index.db") as connection:
+        connection.execute(harm)
+    assert not check(licensed.path).ok
+    repair(licensed.path, folder=licensed.status().folder)
+    assert check(licensed.path).ok
+    assert Index.open(licensed.path).status().copies == 40
+
+
+def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:
+    """500 files with the same head and foot, which would share passages with each file's own text."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    head = "".join(f"# {line}\n" for line in LICENCE.split(" and "))
+    foot = "write to the people of the other side if you look for more of this"
+    for number in range(500):
+        own = f"{OWN.format(number)}, it is part {number + 10_000} of the whole"
+        year = 2000 + number % 10
+        text = f"{head}\n{own}\n\n{foot} ({year})\n"
+        (folder / f"{number}.txt").write_text(text, encoding="utf-8")
+    index = Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
+    assert index.status().copied_texts == index.status().copies / 500
+    for asked in (LICENCE[:60], foot):
+        hits = index.query(asked, k=10, mode="lexical")
+        copied = [hit for hit in hits if hit.copies]
+        assert len(copied) == len({hit.text for hit in copied}) <= index.status().copied_texts
+        assert hits[0].copies == 499
+        assert not any("water" in hit.text for hit in copied)
+    own = index.query(OWN.format(77), k=1, mode="lexical")[0]
+    assert (own.document, own.copies) == ("77.txt", 0)
+    assert foot not in own.text
+    assert "door" not in own.text
+    # What is known stays known: a file that comes later is cut in the same way.
+    (folder / "new.txt").write_text(f"{head}\nanother text of its own\n\n{foot}\n", encoding="utf-8")
+    index = Index.build(folder, index=str(index.path))
+    assert index.query(foot, k=1, mode="lexical")[0].copies == 500
