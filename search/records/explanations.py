@@ -224,7 +224,7 @@ class Explanation:
         import numpy as np
 
         query = merged(self.query_tokens, {"text": self.query})
-        passage = merged(self.passage_tokens, {"text": self.passage, "context": self.context})
+        passage = merged(self.passage_tokens, {"text": self.passage, "context": self.context}, self.hidden)
         added = _by_words(np.add, self.contributions, query, passage)
         return WordMatrices(query, passage, added, _by_words(np.maximum, self.similarity, query, passage))
 

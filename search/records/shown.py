@@ -53,6 +53,10 @@ class Shown:
             before -= self._hidden[gap - 1][1] - place
         return place - before
 
+    def between(self, start: int, end: int) -> str:
+        """What is left of a span of the source."""
+        return self.text[self.offset(start) : self.offset(end)]
+
     def with_marks(self, source: str, start: int, end: int, after: int) -> tuple[int, int]:
         """A span of the source with what is hidden right before and behind it on the same lines.
 

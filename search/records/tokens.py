@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
-from search.records.shown import Spans
+from search.records.shown import Shown, Spans
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,7 +92,7 @@ class Word:
     """A whole word, merged from its WordPieces; each special token is a "word" of its own.
 
     Attributes:
-        text: the characters of the source, or the token's name for special tokens.
+        text: the characters of the source without the markup among them, or the token's name for special tokens.
         start, end: character offsets into the string that the word is part of (see Token).
         kind: "word", "punctuation", "special", "prompt" or "context".
         tokens: positions of its tokens, first and one past the last.
@@ -120,15 +120,20 @@ class WordMatrices:
     similarity: Matrix
 
 
-def merged(tokens: tuple[Token, ...], sources: Mapping[str, str]) -> tuple[Word, ...]:
-    """Words of tokens: a part without its source (the prompt) takes the text of its tokens."""
+def merged(tokens: tuple[Token, ...], sources: Mapping[str, str], hidden: Spans = ()) -> tuple[Word, ...]:
+    """Words of tokens: a part without its source (the prompt) takes the text of its tokens.
+
+    Args:
+        hidden: spans of the source "text" that are markup, and in no word's text.
+    """
+    read = {part: Shown(source, hidden if part == "text" else ()) for part, source in sources.items()}
     found: list[Word] = []
     apart = groupby(enumerate(tokens), lambda at: at[0] if at[1].special else (at[1].part, at[1].word))
     for _, group in apart:
         numbers, inside = zip(*group, strict=True)
         first, start, end = inside[0], inside[0].start, inside[-1].end
-        source = None if first.special else sources.get(first.part)
-        text = "".join(token.text for token in inside) if source is None else source[start:end]
+        source = None if first.special else read.get(first.part)
+        text = "".join(token.text for token in inside) if source is None else source.between(start, end)
         kind = "special" if first.special else first.part
         if kind == "text":
             kind = "word" if any(character.isalnum() for character in text) else "punctuation"
