@@ -53,9 +53,9 @@ def joined(parts: Iterable[Part], most: int, room: int) -> list[Part]:
 
     Args:
         most: tokens of a part that is joined of others.
-        room: tokens of one that was joined with something very short.
+        room: tokens of one that was joined with something very short, at most; and no more than a little over `most`.
     """
-    found = list(parts)
+    found, room = list(parts), min(room, most + most // _VERY_SHORT)
     for depth in range(max((len(part.trail) for part in found), default=0), -1, -1):
         before, found = found, []
         for part in before:
