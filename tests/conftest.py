@@ -33,6 +33,8 @@ WORDS = """
     day could go come did my sound no most number who over know water than call first people may down side
     search find text token vector model key lock door open rotate turn query score sum index file folder
 """.split()
+# Put into a short section, so that two of them are more than one passage of the tiny model.
+LONG = ", and many people of the other side of the water say so too"
 PUNCTUATION = ".,;:!?'\"()[]-_/#*+=<>@$%&|`~^{}\\"
 
 

@@ -16,7 +16,9 @@ from search.encoding import Encoder
 from search.encoding.encoder import with_context
 from search.errors import ModelError
 from search.ranking.rerank import LATE_SHARE, LateInteraction
+from search.records.shown import shown
 from search.store.vectors import packed, unpacked
+from tests.conftest import LONG
 
 QUERY = "turn the key in the water"
 
@@ -24,6 +26,10 @@ QUERY = "turn the key in the water"
 @pytest.fixture
 def index(notes: Path, tiny_model: Path) -> search.Index:
     return search.Index.build(notes, model=str(tiny_model))
+
+
+def read_of(hit: search.Hit) -> str:
+    return shown(hit.text, hit.hidden)
 
 
 def rows_of(encoder: Encoder, text: str, context: str = "") -> tuple[list[Any], np.ndarray]:
@@ -37,9 +43,9 @@ def rows_of(encoder: Encoder, text: str, context: str = "") -> tuple[list[Any], 
 def by_hand(index: search.Index, encoder: Encoder, hit: search.Hit) -> float:
     """The weighted mean of best cosines, worked out from the texts alone."""
     everything = index.query("a", k=100, mode="dense")
-    texts = [with_context(h.context, h.text).lower() for h in everything]
+    texts = [with_context(h.context, read_of(h)).lower() for h in everything]
     tokens, query = rows_of(encoder, QUERY)
-    _, passage = rows_of(encoder, hit.text, hit.context)
+    _, passage = rows_of(encoder, read_of(hit), hit.context)
     weights = []
     for token in tokens:
         word = next(w[0] for w in re.finditer(r"\w+", QUERY) if w.start() <= token.start < w.end())
@@ -161,7 +167,7 @@ def test_a_damaged_row_is_not_used(notes: Path, tiny_model: Path) -> None:
 def test_the_pool_and_the_limits_of_documents(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (notes / "long.md").write_text("".join(f"# Part {i}\n\nTurn the key {i}.\n\n" for i in range(60)))
+    (notes / "long.md").write_text("".join(f"# Part {i}\n\nTurn the key {i}{LONG}.\n\n" for i in range(60)))
     index = search.Index.build(notes, model=str(tiny_model))
     pool = {hit.passage_id for hit in index.query(QUERY, k=30)}
     hits = index.query(QUERY, k=5, rerank="late")
@@ -215,7 +221,7 @@ def test_a_cross_encoder(index: search.Index, cross_encoder: Path) -> None:
 
     hits = index.query(QUERY, rerank=str(cross_encoder))
     model = CrossEncoder(str(cross_encoder), local_files_only=True)
-    pairs = [(QUERY, with_context(hit.context, hit.text)) for hit in hits]
+    pairs = [(QUERY, with_context(hit.context, read_of(hit))) for hit in hits]
     expected = 1 / (1 + np.exp(-model.predict(pairs, activation_fn=__import__("torch").nn.Identity())))
     assert [hit.score for hit in hits] == pytest.approx(expected.tolist(), abs=1e-6)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)

@@ -8,9 +8,11 @@ import pytest
 
 import search
 from search.encoding import Encoder
+from search.encoding.encoder import with_context
 from search.ranking.fusion import Fusion, Scored
 from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
+from search.records.shown import shown
 
 QUERY = "find the key"
 
@@ -42,7 +44,7 @@ def test_positions_are_the_ranks_of_hits(index: search.Index, tiny: Encoder, mod
 def test_positions_equal_brute_force(index: search.Index, tiny: Encoder) -> None:
     (query,) = tiny.encode([QUERY])
     hits = index.query(QUERY, k=100)
-    texts = {hit.passage_id: f"{hit.context}\n{hit.text}" if hit.context else hit.text for hit in hits}
+    texts = {hit.passage_id: with_context(hit.context, shown(hit.text, hit.hidden)) for hit in hits}
     cosines = tiny.encode(list(texts.values())) @ query
     found = positions(index, EncodedQuery(QUERY, query), "dense", list(texts))
     assert len(found) == len(texts)

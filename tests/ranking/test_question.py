@@ -7,13 +7,14 @@ import pytest
 
 from search import Index, InputError, Question
 from search.encoding import Encoder
+from tests.conftest import LONG
 
 
 @pytest.fixture
 def index(notes: Path, tiny_model: Path) -> Index:
     (notes / "long.md").write_text(
         "# Long\n\n"
-        + "\n\n".join(f"## Part {i}\n\nThe word {i} turns the key {i * 7} times." for i in range(6))
+        + "\n\n".join(f"## Part {i}\n\nThe word {i} turns the key {i * 7} times{LONG}." for i in range(6))
     )
     return Index.build(notes, model=str(tiny_model))
 

@@ -11,13 +11,14 @@ import pytest
 from search import Index, InputError
 from search.encoding import Encoder
 from search.encoding.encoder import with_context
-from tests.conftest import REPOSITORY
+from search.records.shown import shown
+from tests.conftest import LONG, REPOSITORY
 
 
 def test_ranking_is_exact(notes: Path, tiny: Encoder, tiny_model: Path) -> None:
     index = Index.build(notes, model=str(tiny_model))
     everything = index.query("find the key", k=100, mode="dense")
-    passages = {hit.passage_id: with_context(hit.context, hit.text) for hit in everything}
+    passages = {hit.passage_id: with_context(hit.context, shown(hit.text, hit.hidden)) for hit in everything}
     (query,) = tiny.encode(["find the key"])
     cosines = dict(zip(passages, tiny.encode(list(passages.values())) @ query, strict=True))
     assert [hit.passage_id for hit in everything] == sorted(cosines, key=lambda id_: -cosines[id_])
@@ -107,7 +108,7 @@ def crowded(tmp_path: Path, tiny_model: Path) -> Index:
     folder = tmp_path / "crowded"
     folder.mkdir()
     for name, n in (("a", 30), ("b", 4), ("c", 3)):
-        sections = [f"# Part {i}\n\nThe word number {i} of {name}." for i in range(n)]
+        sections = [f"# Part {i}\n\nThe word number {i} of {name}{LONG}." for i in range(n)]
         (folder / f"{name}.md").write_text("\n\n".join(sections))
     return Index.build(folder, model=str(tiny_model))
 

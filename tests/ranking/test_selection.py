@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from search import Hit, Index, InputError
+from tests.conftest import LONG
 
 MODES = ["hybrid", "dense", "lexical"]
 TEXT = "word number 2 of b"
@@ -15,7 +16,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Index
     """Four documents of 60, 40, 3 and 1 passages."""
     folder = tmp_path_factory.mktemp("crowded")
     for name, n in (("a", 60), ("b", 40), ("c", 3), ("d", 1)):
-        sections = [f"# Part {i}\n\nThe word number {i} of {name}, and more {i * i}." for i in range(n)]
+        sections = [f"# Part {i}\n\nThe word number {i} of {name}, and more {i * i}{LONG}." for i in range(n)]
         (folder / f"{name}.md").write_text("\n\n".join(sections))
     return Index.build(folder, model=str(tiny_model), index=str(folder.parent / f"{folder.name}-index"))
 
