@@ -72,7 +72,8 @@ def test_stored_passages_are_those_of_the_files(notes: Path, tiny_model: Path) -
 
 def test_edits_and_removals_equal_a_clean_rebuild(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     index = Path(build(notes, tiny_model).index)
-    (notes / "keys.md").write_text("# Keys\n\n## New\n\nMore words.\n\n## Find\n\nThe key is in the water.\n")
+    keys = (notes / "keys.md").read_text().replace("## Rotate", "## New")
+    (notes / "keys.md").write_text(keys)
     (notes / "deep" / "time.txt").unlink()
     (notes / "new.txt").write_text("Some people come and go.")
     report = build(notes, tiny_model)

@@ -52,6 +52,8 @@ def index(notes: Path, tiny_model: Path) -> Index:
     (notes / "table.csv").write_text(
         "name,text,colour\nfirst,the first side of the door,red\nsecond,a long sound,blue\n", encoding="utf-8"
     )
+    keys = (notes / "keys.md").read_text(encoding="utf-8").replace("people", "water")
+    (notes / "keys.md").write_text(keys, encoding="utf-8")
     return Index.build(notes, model=str(tiny_model))
 
 
