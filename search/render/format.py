@@ -97,6 +97,7 @@ def headings(hit: Hit) -> str:
 def snippet(hit: Hit) -> str:
     """The beginning of a passage after its own heading; an ellipsis says that there is more."""
     body, trail = hit.text, hit.heading.split(" > ")
+    trail += trail[-1].split(" \u00b7 ")  # of sections that were joined
     while True:
         first, _, rest = body.partition("\n")
         if not rest.strip() or first.strip(" #\r") not in trail:

@@ -112,6 +112,12 @@ def test_a_heading_is_not_repeated_in_the_snippet_of_restructured_text() -> None
     assert snippet(replace(hit, text="Rotate")) == "Rotate"
 
 
+def test_the_first_heading_of_joined_sections_is_not_repeated_in_the_snippet() -> None:
+    hit = replace(HIT, heading="Keys > Rotate \u00b7 Find", text="## Rotate\n\nTurn it.\n\n## Find\n\nLook.")
+    assert snippet(hit) == "Turn it. ## Find Look."
+    assert snippet(replace(hit, heading="Rotate \u00b7 Find", text="Rotate \u00b7 Find\n\nTurn it.")) == "Turn it."
+
+
 def test_a_long_passage_says_that_there_is_more() -> None:
     assert snippet(replace(HIT, text="word " * 100)).endswith("word …")
 
