@@ -115,7 +115,8 @@ def test_a_heading_is_not_repeated_in_the_snippet_of_restructured_text() -> None
 def test_the_first_heading_of_joined_sections_is_not_repeated_in_the_snippet() -> None:
     hit = replace(HIT, heading="Keys > Rotate \u00b7 Find", text="## Rotate\n\nTurn it.\n\n## Find\n\nLook.")
     assert snippet(hit) == "Turn it. ## Find Look."
-    assert snippet(replace(hit, heading="Rotate \u00b7 Find", text="Rotate \u00b7 Find\n\nTurn it.")) == "Turn it."
+    of_one = replace(hit, heading="Rotate \u00b7 Find", text="Rotate \u00b7 Find\n\nTurn it.")
+    assert snippet(of_one) == "Turn it."
 
 
 def test_a_long_passage_says_that_there_is_more() -> None:
