@@ -302,15 +302,16 @@ class Index:
         """
         ranking_options, selection_options = parts_of(options, RerankOptions, SimilarOptions)
         question, where = as_question(text), selection_options.pop("where", None)
-        selection, ranking = Selection.of(k, **selection_options), Ranking.of(**ranking_options)
+        selection, ranking = Selection.of(k, **selection_options), self._ranking(question, **ranking_options)
         among = self._among(where)
         query = self._encoded(question, ranking)
         return ranked(self._store, query, ranking, selection, among, self._reranker(query, ranking))
 
     def hit(self, query: Query, passage_id: int, **options: Unpack[RerankOptions]) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
-        ranking = Ranking.of(**options)
-        encoded_query = self._encoded(as_question(query), ranking)
+        question = as_question(query)
+        ranking = self._ranking(question, **options)
+        encoded_query = self._encoded(question, ranking)
         reranker = self._reranker(encoded_query, ranking)
         return scored(self._store, encoded_query, ranking, passage_id, reranker)
 
@@ -335,7 +336,7 @@ class Index:
         self, query: Query, hits: Sequence[Hit | int], **options: Unpack[RankingOptions]
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
-        return self._explainer(as_question(query), Ranking.of(**options)).explain(hits)
+        return self._explainer(as_question(query), self._ranking(**options)).explain(hits)
 
     def contrast(
         self,
@@ -354,7 +355,7 @@ class Index:
             InputError: an empty query, an id that is none, a path that is not in the index, or hits of
                 different rankings.
         """
-        return self._explainer(as_question(query), Ranking.of(**options)).contrast(a, b)
+        return self._explainer(as_question(query), self._ranking(**options)).contrast(a, b)
 
     def why_not(
         self,
@@ -378,7 +379,7 @@ class Index:
             InputError: an empty query, a folder instead of a file, an id or line that there is not.
         """
         among = self._among(where)
-        explainer = self._explainer(as_question(query), Ranking.of(**options))
+        explainer = self._explainer(as_question(query), self._ranking(**options))
         return explainer.why_not(what, k, per_document, among)
 
     def faithfulness(
@@ -633,6 +634,20 @@ class Index:
 
         parsed = parse(where)
         return lambda snapshot: snapshot.passing(parsed)
+
+    def _ranking(self, question: str | Question = "", **options: Unpack[RerankOptions]) -> Ranking:
+        """How passages are ranked: as is asked for, else as was chosen for this index (`seewhy eval --tune`).
+
+        Args:
+            question: what a rerank would look at; a question of several parts has none.
+        """
+        if options.get("mode", "hybrid") == "hybrid" and options.get("weight") is None:
+            with self._store.reading() as snapshot:
+                chosen = snapshot.choice
+            options["weight"] = chosen.get("weight")
+            if options.get("rerank") is None and question and isinstance(question, str):
+                options["rerank"] = chosen.get("rerank")
+        return Ranking.of(**options)
 
     def _encoded(self, question: str | Question, ranking: Ranking) -> EncodedQuery:
         """A query as it is searched for; no model is looked for where only words count."""

@@ -83,6 +83,15 @@ def evaluate(
         tuple[str, str] | None, typer.Option(metavar="A B", help="Two ways to ask, B compared with A.")
     ] = None,
     per_query: PerQuery = False,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune", help="Find the weight and rerank that answer best, and whether that is beyond chance."
+        ),
+    ] = False,
+    save: Annotated[
+        bool, typer.Option("--save", help="With --tune: write them into the index's settings.")
+    ] = False,
 ) -> None:
     """Ask judged queries, and say how good the answers are.
 
@@ -93,11 +102,27 @@ def evaluate(
     """
     if mode and compare:
         raise typer.BadParameter("--mode and --compare exclude each other; --mode may be repeated.")
+    if tune and (mode or compare or per_query or data.whole_documents):
+        raise typer.BadParameter("--tune tries settings of its own: leave out the other ways to ask.")
+    if save and not tune:
+        raise typer.BadParameter("--save belongs to --tune.")
+    if tune:
+        _tune(dataset, data, save, output)
+        return
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         from search.evaluating.evaluation import evaluate as measure
 
         evaluation = measure(dataset, settings=compare or mode or (), progress=progress, **vars(data))
     _show(evaluation, per_query, output)
+
+
+def _tune(dataset: Path, data: DataOptions, save: bool, output: Output) -> None:
+    from search.evaluating.tuning import tune
+    from search.render import evaluation as draw
+
+    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
+        tuned = tune(dataset, save=save, progress=progress, **vars(data))
+    output.show(tuned, draw.tuning, data=lambda: draw.tuning_json(tuned))
 
 
 @dataclass(frozen=True)

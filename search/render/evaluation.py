@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Column
 from rich.text import Text
 
-from search.records.evaluations import Comparison, EntityEvaluation, Estimate, Evaluation, Measured
+from search.records.evaluations import Comparison, EntityEvaluation, Estimate, Evaluation, Measured, Tuning
 from search.render import json
 from search.render.format import duration, one_line
 from search.render.terminal import Canvas, as_text, grid, number
@@ -33,6 +33,55 @@ def evaluation(canvas: Canvas, evaluated: Evaluation) -> None:
     if evaluated.notes:
         canvas.gap()
     canvas.notes(evaluated.notes)
+
+
+@as_text
+def tuning(canvas: Canvas, tuned: Tuning) -> None:
+    """What was tried, what is best, and whether that is more than chance."""
+    evaluated, gap = tuned.evaluation, tuned.comparison
+    canvas.line(one_line(evaluated.dataset), style="bold")
+    canvas.dim(_judged(evaluated))
+    canvas.gap()
+    table = grid("setting", number(evaluated.primary), Column("95 % interval", no_wrap=True))
+    for measured in evaluated.settings:
+        figure = measured.metrics[evaluated.primary]
+        style = "bold green" if measured.setting == tuned.best else ""
+        table.add_row(
+            one_line(measured.setting.name),
+            Text(f"{figure.mean:.4f}", style=style),
+            Text(interval(figure), style="dim"),
+        )
+    canvas.table(table)
+    canvas.gap()
+    canvas.line(("best on these queries  ", "dim"), (one_line(tuned.best.name), "bold"))
+    said = "beyond chance" if tuned.beyond_chance else "no more than chance"
+    canvas.line(
+        f"Chosen on four fifths and asked on the fifth, it is {gap.difference.mean:+.4f} "
+        f"({interval(gap.difference)}, p = {gap.p:.3f}) to the default: {said}."
+    )
+    if tuned.saved:
+        canvas.line("Written into the index's settings; queries that say nothing else use it.")
+    elif evaluated.index:
+        canvas.dim("Write it into the index's settings with: --save")
+    canvas.notes(evaluated.notes)
+
+
+def tuning_json(tuned: Tuning) -> str:
+    """One JSON document: what was tried, what is best, and what that gains where it was not chosen on."""
+    evaluated = tuned.evaluation
+    return json.document(
+        {
+            **json.plain(evaluated),
+            "query_count": len(evaluated.queries),
+            "settings": [{"setting": one.setting, "metrics": one.metrics} for one in evaluated.settings],
+            "best": tuned.best,
+            "comparison": tuned.comparison,
+            "folds": tuned.folds,
+            "beyond_chance": tuned.beyond_chance,
+            "saved": tuned.saved,
+            "notes": evaluated.notes,
+        }
+    )
 
 
 def _judged(evaluated: Evaluation) -> str:

@@ -165,6 +165,10 @@ class Snapshot(Protocol):
     def source(self) -> Source:
         """Which of its files are indexed, and how records are read."""
 
+    @property
+    def choice(self) -> Mapping[str, Any]:
+        """The weight and rerank ("late" or None) to rank with where nothing else is said; empty if none was chosen."""
+
     def status(self, weight: float) -> Status:
         """What the index is and holds, as `Index.status` says it.
 

@@ -84,7 +84,7 @@ class Source:
         return replace(self, **given)
 
 
-MOST_BOILERPLATE = 20_000  # keys that are kept
+MOST_BOILERPLATE = 4_000  # keys that are kept
 LONGEST_VALUE = 1 << 20  # characters of a setting
 _LONGEST_PATH, _LONGEST_REMARK, _MOST_TOKENS = 1 << 15, 10_000, 1 << 20
 
@@ -117,6 +117,14 @@ def _is_source(value: Any) -> bool:
     )
 
 
+def _is_choice(value: Any) -> bool:
+    """Whether it is what search/store/choices.py writes."""
+    if not isinstance(value, dict) or value.keys() != {"weight", "rerank"}:
+        return False
+    weight = value["weight"]
+    return isinstance(weight, int | float) and 0 <= weight <= 1 and value["rerank"] in (None, "late")
+
+
 def _is_seal(value: Any) -> bool:
     """Whether it is what search/store/lexicon.py writes."""
     if not isinstance(value, dict) or not re.fullmatch("(?:[0-9a-f]{16})?", str(value.get("state"))):
@@ -136,5 +144,6 @@ SETTINGS: dict[str, Callable[[Any], bool]] = {
     "engine": _is_remark,
     "updated": lambda value: bool(re.fullmatch(r"\d{4}(-\d\d){2} \d\d(:\d\d){2}", str(value), re.ASCII)),
     "complete": lambda value: isinstance(value, bool),
+    "ranking": _is_choice,
     "boilerplate": lambda value: isinstance(value, list) and all(type(key) is int for key in value),
 }

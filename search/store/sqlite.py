@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
 from search.store.calibration import Baseline, trusted_baseline
 from search.store.checksums import content_key
+from search.store.choices import choice_of
 from search.store.copies import copies_of
 from search.store.database import Reader, one_meta
 from search.store.faiss_file import LoadedVectors
@@ -120,6 +121,10 @@ class SQLiteSnapshot:
     @property
     def source(self) -> Source:
         return Source.from_dict(one_meta(self.connection, "source"))
+
+    @property
+    def choice(self) -> Mapping[str, Any]:
+        return choice_of(self.connection)
 
     def status(self, weight: float) -> Status:
         return status_of(self.connection, self._store.path, weight)
