@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from search.corpus.boilerplate import paragraphs
+from search.corpus.boilerplate import WORD, paragraphs
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document, Section
 
@@ -35,6 +35,8 @@ _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?â€¦][\"'â
 _LONGEST_TOKEN = 20
 
 _LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
+
+_FEWEST_APART = 24  # words of boilerplate
 
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8
@@ -65,26 +67,38 @@ class Block:
 
 
 def parted(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[Block]:
-    """A block in pieces that are boilerplate, or are not; its headings stay with the first."""
-    found: list[tuple[int, int, bool]] = []  # start, end, apart
+    """A block in pieces that are boilerplate, or are not; its headings stay with the first.
+
+    Boilerplate of a few words is left where it stands: a passage of its own would say next to nothing.
+    """
     at = block.start
-    for start, end, key in paragraphs(text, block.body, block.end) if boilerplate else ():
+    for start, end in _runs(text, block, boilerplate) if boilerplate else ():
+        if any(map(str.isalnum, text[max(at, block.body) : start])):
+            yield _piece(block, at, start, False)
+            at = start
+        yield _piece(block, at, end, True)
+        at = end
+    if at < block.end:
+        yield _piece(block, at, block.end, False)
+
+
+def _runs(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[tuple[int, int]]:
+    """The stretches of a block that are boilerplate, long enough, each up to what follows it."""
+    runs: list[tuple[int, int]] = []
+    for start, end, key in paragraphs(text, block.body, block.end):
         if key in boilerplate:
-            if any(map(str.isalnum, text[max(at, block.body) : start])):
-                found.append((at, start, False))
-                at = start
-            if found and found[-1][2] and found[-1][1] == at:
-                at = found.pop()[0]
-            found.append((at, end, True))
-            at = end
-    if not found or any(map(str.isalnum, text[at : block.end])):
-        found.append((at, block.end, False))
-    found[-1] = (found[-1][0], block.end, found[-1][2])
-    for start, end, apart in found:
-        if start == block.start:
-            yield replace(block, end=end, apart=apart)
-        else:
-            yield Block(start, start, end, block.trail, (), len(block.trail), apart)
+            if runs and not any(map(str.isalnum, text[runs[-1][1] : start])):
+                start, _ = runs.pop()
+            runs.append((start, end))
+    for start, end in runs:
+        if len(WORD.findall(text, start, end)) >= _FEWEST_APART:
+            yield start, end if any(map(str.isalnum, text[end : block.end])) else block.end
+
+
+def _piece(block: Block, start: int, end: int, apart: bool) -> Block:
+    if start == block.start:
+        return replace(block, end=end, apart=apart)
+    return Block(start, start, end, block.trail, (), len(block.trail), apart)
 
 
 def blocks(document: Document) -> Iterator[Block]:

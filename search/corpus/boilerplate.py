@@ -19,16 +19,16 @@ from search.corpus.files import SourceFile, kind_of, regular_bytes
 
 _KINDS = ("text", "code", "markdown", "rst")  # of which the text is the file itself
 _FEWEST_FILES, _FEWEST_SHARE = 5, 0.02
-_FEWEST_WORDS = 5
+_FEWESTWORDS = 5
 _LARGEST = 2 << 20  # bytes of a file that is looked at
 _LINES = re.compile(r"(?:[^\r\n]*[^\W_][^\r\n]*(?:\r\n|[\r\n]|\Z))+")
-_WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def text_key(text: str) -> int:
     """A number that two texts share if they have the same words, but for years; 0 for none."""
-    said = " ".join(word for word in _WORD.findall(text.casefold()) if not _YEAR.fullmatch(word))
+    said = " ".join(word for word in WORD.findall(text.casefold()) if not _YEAR.fullmatch(word))
     digest = hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True) if said else 0
 
@@ -36,7 +36,7 @@ def text_key(text: str) -> int:
 def paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The spans of the paragraphs in [start, end) of a text that are long enough to be told apart, with their keys."""
     for found in _LINES.finditer(text, start, end):
-        if len(_WORD.findall(found[0])) >= _FEWEST_WORDS:
+        if len(WORD.findall(found[0])) >= _FEWESTWORDS:
             yield *found.span(), text_key(found[0])
 
 

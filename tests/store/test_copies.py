@@ -105,7 +105,7 @@ def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model
     folder = tmp_path / "notes"
     folder.mkdir()
     head = "".join(f"# {line}\n" for line in LICENCE.split(" and "))
-    foot = "write to the people of the other side if you look for more of this"
+    foot = "write to the people of the other side if you look for more of this, " * 2
     for number in range(500):
         own = f"{OWN.format(number)}, it is part {number + 10_000} of the whole"
         year = 2000 + number % 10
