@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from search.records.shown import shown
+
 if TYPE_CHECKING:
     from search.records.hits import Copy, Hit
     from search.records.predictions import Answer
@@ -95,8 +97,8 @@ def headings(hit: Hit) -> str:
 
 
 def snippet(hit: Hit) -> str:
-    """The beginning of a passage after its own heading; an ellipsis says that there is more."""
-    body, trail = hit.text, hit.heading.split(" > ")
+    """The beginning of a passage as it is read, after its own heading; an ellipsis says that there is more."""
+    body, trail = shown(hit.text, hit.hidden), hit.heading.split(" > ")
     trail += trail[-1].split(" \u00b7 ")  # of sections that were joined
     while True:
         first, _, rest = body.partition("\n")
