@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
 
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document
@@ -59,17 +57,6 @@ class Marks:
             last = max(last, end)
             kept = end - 1 if apart and kept < 0 else kept
         yield first, last, kept
-
-
-def without(text: str, spans: Sequence[tuple[int, int]], start: int, end: int) -> str:
-    """The characters [start, end) of a text that are in none of the spans, which are increasing and disjoint."""
-    pieces = []
-    for first, last in islice(
-        spans, max(0, bisect_left(spans, (start, 0)) - 1), bisect_left(spans, (end, 0))
-    ):
-        pieces.append(text[start : max(start, first)])
-        start = max(start, last)
-    return "".join((*pieces, text[start:end]))
 
 
 def markup(document: Document) -> list[tuple[int, int]]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from search.corpus.files import Reason
 from search.corpus.markdown_marks import parsed
-from search.corpus.markup import without
 from search.corpus.writing import Extracted, Writing
 from search.errors import ReadError
+from search.records.shown import Shown
 
 _LONGEST_OUTPUT = 2_000  # characters
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -52,12 +52,12 @@ def _write_markdown(writing: Writing, source: str) -> None:
     """A cell's text without its marks, under its headings."""
     headings, marks = parsed(source, 0)
     offsets = marks.offsets()
-    hidden = list(zip(offsets[::2], offsets[1::2], strict=True))
+    read = Shown(source, list(zip(offsets[::2], offsets[1::2], strict=True)))
     starts = [heading.start for heading in headings]
     for number, (start, end) in enumerate(zip([0, *starts], [*starts, len(source)], strict=True)):
         if number:
             writing.section(headings[number - 1].words, headings[number - 1].level)
-        writing.paragraph(without(source, hidden, start, end))
+        writing.paragraph(read.text[read.offset(start) : read.offset(end)])
 
 
 def _written(output: dict[str, Any]) -> str:

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from search.corpus import rst
-from search.corpus.markup import markup, without
+from search.corpus.markup import markup
 from search.corpus.read import PARSERS
 from search.corpus.text import Decoded
 from search.records.documents import Document, Section
+from search.records.shown import Shown
 
 from .conftest import parsed, shared
 
@@ -85,7 +86,7 @@ def shown(document: Document) -> str:
     for start, end in spans:
         assert at < start < end <= len(document.text)
         at = end
-    return without(document.text, spans, 0, len(document.text))
+    return Shown(document.text, spans).text
 
 
 def of(kind: str, text: str) -> Document:
@@ -159,7 +160,8 @@ def words(text: str) -> list[str]:
 
 def body(document: Document) -> str:
     """What is shown of a document from its first section on."""
-    return without(document.text, markup(document), document.sections[0].start, len(document.text))
+    read = Shown(document.text, markup(document))
+    return read.text[read.offset(document.sections[0].start) :]
 
 
 @pytest.mark.parametrize("path", sorted(Path("corpora/handbook").glob("*.md")), ids=lambda path: path.stem)
