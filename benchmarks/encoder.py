@@ -105,7 +105,7 @@ def copy_files(folder: Path, place: Path, n: int, encoder: Encoder) -> tuple[lis
         shutil.copyfile(file.absolute, target)
         for document in documents(file, load(file)):
             if not isinstance(document, Skipped):
-                found.update((passage.text, passage.n_tokens) for passage in cutter.cut(document))
+                found.update((passage.shown, passage.n_tokens) for passage in cutter.cut(document))
     return list(found), list(found.values())
 
 

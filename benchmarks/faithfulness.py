@@ -49,6 +49,7 @@ from search.explaining.explanation import explain_pair, similarity_layer, simila
 from search.explaining.faithfulness import without
 from search.explaining.gradients import Differentiable
 from search.records.explanations import Explanation
+from search.records.shown import shown
 from search.records.tokens import TokenVectors, Word
 
 COUNTS = (1, 3, 5)
@@ -81,7 +82,9 @@ def main() -> None:
             judge = Judge(index.encoder, masked if args.mask else without, args.draws, args.seed)
             for query in (queries[i] for i in some):
                 hits = index.query(query, k=args.hits, mode="dense", per_document=1)
-                explained = explained_texts(index.encoder, query, [hit.text for hit in hits])
+                explained = explained_texts(
+                    index.encoder, query, [shown(hit.text, hit.hidden) for hit in hits]
+                )
                 judged = [judge(why) for why in explained]
                 whole += [why.cosine for why in explained]
                 for picture in judged[0]:

@@ -152,7 +152,7 @@ def passages(index: Path, *, records: bool) -> tuple[list[str], list[Span], list
     stored = [by_id[id_] for id_ in sorted(by_id)]
     names = [str(passage.metadata["_id"]) if records else passage.document for passage in stored]
     spans = [Span(name, passage.start, passage.end) for name, passage in zip(names, stored, strict=True)]
-    return names, spans, [with_context(passage.context, passage.text) for passage in stored]
+    return names, spans, [with_context(passage.context, passage.shown) for passage in stored]
 
 
 if __name__ == "__main__":

@@ -120,10 +120,12 @@ def test_a_rerank_by_documents_finds_as_many_as_there_are(tmp_path: Path, tiny_m
     """Forty documents, of which the first has more passages than the pool."""
     for number in range(40):
         sections = [
-            f"# Part {i}\n\nThe word number {i} of file {number}." for i in range(50 if not number else 1)
+            f"# Part {i}\n\nThe word number {i} of file {number}{LONG}."
+            for i in range(50 if not number else 1)
         ]
         (tmp_path / f"{number}.md").write_text("\n\n".join(sections), encoding="utf-8")
     index = Index.build(tmp_path, model=str(tiny_model))
+    assert index.status().passages == 89
     for k in (5, 25, 40):
         found = index.query("the word number 0 of file 0", k=k, group=True, per_document=1, rerank="late")
         assert len({hit.document for hit in found}) == len(found) == k

@@ -175,7 +175,7 @@ def test_it_follows_the_passages(notes: Path, tiny_model: Path, tmp_path: Path) 
 
 
 def flipped(path: Path, table: str, column: str) -> None:
-    """One bit of the longest value of a table that FTS5 keeps; not the lowest, which may be one that changes nothing."""
+    """One bit of the longest value of a table that FTS5 keeps; not the lowest, which may change nothing."""
     with sqlite3.connect(path / "index.db") as connection:
         key, value = connection.execute(
             f"SELECT rowid, {column} FROM lexicon_{table} ORDER BY length({column}) DESC LIMIT 1"
