@@ -67,7 +67,9 @@ class AttentionOptions:
 
 
 def inspect(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the model reads.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What the model reads; with --passages a file.")
+    ],
     asked: AttentionOptions,
     output: DrawnOutput,
     text2: Annotated[
@@ -87,6 +89,12 @@ def inspect(
             help="With --word: also compare with these, up to the next option. Give the texts before.",
         ),
     ] = None,
+    passages: Annotated[
+        bool,
+        typer.Option(
+            "--passages", help="Show each passage of the file TEXT, as it is and as it is encoded, instead."
+        ),
+    ] = False,
     vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False,
     offline: OfflineOption = False,
 ) -> None:
@@ -98,6 +106,11 @@ def inspect(
     """
     from search.encoding.models import DEFAULT_MODEL
 
+    if passages:
+        if asked.named or word is not None or vectors or text2 is not None or output.files:
+            raise typer.BadParameter("--passages goes with a file, --model and --json alone")
+        _show_passages(text, model, offline, output)
+        return
     asked.check()
     if asked.named and word is not None:
         raise typer.BadParameter(f"{asked.named[0]} and --word exclude each other")
@@ -126,6 +139,14 @@ def inspect(
     else:
         inspection = bert.inspect(text, text2, model=model, offline=offline)
         output.show(inspection, tables.inspection, data=lambda: tables.as_json(inspection, vectors=vectors))
+
+
+def _show_passages(file: str, model: str | None, offline: bool, output: DrawnOutput) -> None:
+    from search.indexing.cutting import passages_of
+    from search.render import inspection as tables
+
+    found = passages_of(file, model=model, offline=offline)
+    output.show(found, tables.passages, data=lambda: tables.passages_json(found))
 
 
 def _show_attention(attention: Attention, view: View, output: DrawnOutput) -> None:

@@ -9,12 +9,13 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from search.corpus import Cutter, Skipped, SourceFile
+from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import common
-from search.encoding.encoder import Encoder, with_context
+from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.indexing.batches import batches_ahead
+from search.indexing.cutting import cutter_for, room_for
 from search.indexing.plan import Plan, compare, nothing_to_index
 from search.records.documents import Passage
 from search.records.reports import Progress, Report
@@ -53,7 +54,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.folder, self.connection = self.folder.resolve(), self.writer.connection
-        self.max_tokens = self.encoder.max_tokens - _prompt_tokens(self.encoder)
+        self.max_tokens = room_for(self.encoder)
 
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
@@ -62,11 +63,7 @@ class Run:
         self.counts["unchanged"] = plan.unchanged
         self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
         if plan.changed:
-            settings = asdict(self.settings)
-            boilerplate = self._boilerplate(plan)
-            cutter = Cutter(
-                self.encoder.tokenizer, max_tokens=self.max_tokens, boilerplate=boilerplate, **settings
-            )
+            cutter = cutter_for(self.encoder, self.settings, self._boilerplate(plan))
             batches = batches_ahead(self.database, plan, cutter, self.source)
             with closing(batches):  # at once, also when this is left by Ctrl-C
                 for batch in batches:
@@ -129,7 +126,7 @@ class Run:
         by_key: dict[bytes, Passage] = {content_key(p.context, p.shown): p for p in passages}
         vectors = self.writer.stored_embeddings(by_key)
         new = [key for key in by_key if key not in vectors]
-        texts = [with_context(by_key[key].context, by_key[key].shown) for key in new]
+        texts = [by_key[key].encoded for key in new]
         n_tokens = sum(by_key[key].n_tokens for key in new)
         size = sum(max(work.file.size, 0) for work in everything if work.last)
 
@@ -211,8 +208,3 @@ def renew_token_vectors(
         writer.put_token_vectors(rows)
         if progress:
             progress(Progress("token vectors of", done, total, passages=done))
-
-
-def _prompt_tokens(encoder: Encoder) -> int:
-    prompt = encoder.prompt("document")
-    return len(encoder.tokenizer.encode(prompt, add_special_tokens=False).ids) if prompt else 0

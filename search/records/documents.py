@@ -125,6 +125,11 @@ class Passage:
         """The text without its markup: what is encoded behind the context."""
         return shown(self.text, self.hidden)
 
+    @property
+    def encoded(self) -> str:
+        """All that is encoded: the context, a line break, the text without its markup."""
+        return f"{self.context}\n{self.shown}" if self.context else self.shown
+
 
 BUILT_IN_FIELDS = ("path", "kind", "title", "heading", "page")
 """Names that a filter takes for a document's or passage's own; no annotation can have them."""
