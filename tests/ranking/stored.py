@@ -60,7 +60,8 @@ def add_document(
 
 def add_embedding(connection: sqlite3.Connection, passage: int, vector: np.ndarray) -> None:
     blob = vector.astype("<f4").tobytes()
-    connection.execute("INSERT INTO embeddings VALUES (?, ?, ?, x'00')", (passage, blob, zlib.crc32(blob)))
+    values = passage, blob, zlib.crc32(blob), passage
+    connection.execute("INSERT INTO embeddings VALUES (?, ?, ?, x'00', ?)", values)
 
 
 def add_annotator(connection: sqlite3.Connection, name: str, fields: list[str]) -> None:

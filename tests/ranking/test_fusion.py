@@ -60,7 +60,7 @@ def test_hybrid_is_exact(index: search.Index, more: int) -> None:
             k = rng.choice([1, 3, 10, 399, 1000])
             parts = everything(index, query)
             scores = {id_: weight * cosine + (1 - weight) * word for id_, (cosine, word) in parts.items()}
-            hits = index.query(query, k=k, weight=weight)
+            hits = index.query(query, k=k, weight=weight, all_copies=True)
             best = sorted(scores.values(), reverse=True)[:k]
             assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-6)
             for hit in hits:

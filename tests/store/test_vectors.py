@@ -39,8 +39,8 @@ def add(connection: sqlite3.Connection, vectors: np.ndarray) -> None:
             "INSERT INTO passages VALUES (NULL, 1, 0, 1, 1, 1, '', '', 'x', 3, NULL, '[]', 0)"
         ).lastrowid
         connection.execute(
-            "INSERT INTO embeddings VALUES (?, ?, ?, x'00')",
-            (id_, vector.tobytes(), zlib.crc32(vector.tobytes())),
+            "INSERT INTO embeddings VALUES (?, ?, ?, x'00', ?)",
+            (id_, vector.tobytes(), zlib.crc32(vector.tobytes()), id_),
         )
     count_anew(connection)
 
