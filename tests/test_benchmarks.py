@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import runpy
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -74,6 +75,14 @@ def spoken(path: Path) -> Path:
     return path
 
 
+def pages(folder: Path) -> Path:
+    """Three pages of the handbook."""
+    folder.mkdir()
+    for page in sorted(HANDBOOK.glob("0[1-3]-*.md")):
+        shutil.copy(page, folder)
+    return folder
+
+
 SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
@@ -82,12 +91,12 @@ SMALL: dict[str, Made] = {
     "encoder": lambda p: [HANDBOOK, "--passages", "3", "--repeats", "1"],
     "faithfulness": lambda p: [beir(p / "a"), "--queries", "1", "--draws", "1"],
     "faults": lambda p: ["--only", "walk"],
-    "folders": lambda p: [HANDBOOK, spoken(p / "a.json"), "--mode", "hybrid", "--show"],
+    "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
-    "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv"), "--passages", "3", "--repeats", "1", "--queries", "2",
-                            "--device", "cpu"],
+    "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv", 4), "--passages", "3", "--repeats", "1",
+                            "--queries", "2", "--device", "cpu"],
     "quality": lambda p: [beir(p / "a"), "--offline"],
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
