@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
     from tokenizers import Tokenizer
 
+# Kinds whose pages are what people look for: a slide is not joined with the next.
+_APART = ("pptx", "xlsx")
+
 # A context takes at most one part in three of what the model reads, however long the headings are.
 _PARTS = 3
 
@@ -152,7 +155,8 @@ class Cutter:
         contexts = self._contexts(document)
         room = self._room - self._context_tokens
         most = min(self._passage_tokens, room)
-        for part in joined(self._parts(document, contexts), most, room):
+        breaks = frozenset(document.pages if document.kind in _APART else ())
+        for part in joined(self._parts(document, contexts), most, room, breaks):
             context = contexts.of(part.trail, part.shown)
             start, end = _stripped(text, part.start, part.end)
             if start < end:
@@ -274,13 +278,14 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def as_read(document: Document) -> tuple[Document, Shown]:
-    """A document without its markup, and the way back; only its text and its sections are changed."""
+    """A document without its markup, and the way back; its text, its sections and its pages are changed."""
     source = Shown(document.text, markup(document))
     sections = tuple(
         replace(section, start=source.offset(section.start), end=source.offset(section.end))
         for section in document.sections
     )
-    return replace(document, text=source.text, sections=sections), source
+    pages = tuple(map(source.offset, document.pages))
+    return replace(document, text=source.text, sections=sections, pages=pages), source
 
 
 def _passage(document: Document, source: Shown, piece: _Piece, n_tokens: int, after: int) -> Passage:

@@ -9,10 +9,10 @@ whatever stands before it, or behind it, and may make that a little too long.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-_VERY_SHORT = 5  # times as much fits into a passage
+_VERY_SHORT = 3  # times as much fits into a passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +48,31 @@ class Part:
         )
 
 
-def joined(parts: Iterable[Part], most: int, room: int) -> list[Part]:
+def joined(parts: Iterable[Part], most: int, room: int, breaks: Container[int] = frozenset()) -> list[Part]:
     """Parts in the order of the document, neighbours joined as far as they may be.
 
     Args:
         most: tokens of a part that is joined of others.
         room: tokens of one that was joined with something very short, at most; and no more than a little over `most`.
+        breaks: where no join may reach across: the beginnings of slides.
     """
     found, room = list(parts), min(room, most + most // _VERY_SHORT)
     for depth in range(max((len(part.trail) for part in found), default=0), -1, -1):
         before, found = found, []
         for part in before:
-            if found and _fit(found[-1], part, most) and _alike(found[-1], part) >= depth:
+            if (
+                found
+                and part.start not in breaks
+                and _fit(found[-1], part, most)
+                and _alike(found[-1], part) >= depth
+            ):
                 part = _together(found.pop(), part)
             found.append(part)
     before, found = found, []
     for part in before:
         if (
             found
+            and part.start not in breaks
             and min(found[-1].tokens, part.tokens) * _VERY_SHORT < most
             and _fit(found[-1], part, room, False)
         ):
