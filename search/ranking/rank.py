@@ -12,7 +12,8 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.options import completed, numbered, selected
-from search.records.hits import Hit
+from search.ranking.verdict import SEEN, verdict
+from search.records.hits import Hit, Verdict
 from search.store.protocol import StoredPassage
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def ranked(
         fusion = Fusion(snapshot, query, ranking, among(snapshot))
         groups: list[list[Scored]] = []
         for pool in wanted.pools() if reranker else (wanted,):
-            depth, head = pool.depth, None
+            depth, head = max(pool.depth, SEEN), None
             while head is None:
                 best = fusion.top(depth)
                 whole = len(best) < depth
@@ -60,7 +61,8 @@ def ranked(
                 depth *= 4
             groups += head
         if reranker is None:
-            return _hits(snapshot, fusion, groups, ranking, wanted)
+            said = verdict(snapshot, query, ranking, fusion, best)
+            return _hits(snapshot, fusion, groups, ranking, wanted, said)
         best = in_order({item.passage: item for group in groups for item in group}.values())
         stored = _stored(snapshot, best)
         copies = snapshot.copies(list(stored))
@@ -76,7 +78,12 @@ def ranked(
 
 
 def _hits(
-    snapshot: Snapshot, fusion: Fusion, groups: list[list[Scored]], ranking: Ranking, wanted: Selection
+    snapshot: Snapshot,
+    fusion: Fusion,
+    groups: list[list[Scored]],
+    ranking: Ranking,
+    wanted: Selection,
+    said: Verdict | None,
 ) -> list[Hit]:
     """What is wanted of the selected passages."""
     if wanted.group:
@@ -86,7 +93,7 @@ def _hits(
     scale = Scale(snapshot.random_pairs(), ranking)
     copies = snapshot.copies(list(stored))
     return [
-        as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
+        as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage), said)
         for rank, item in chosen
     ]
 
@@ -168,6 +175,7 @@ def as_hit(
     ranking: Ranking,
     scale: Scale,
     copied: Copied | None = None,
+    said: Verdict | None = None,
 ) -> Hit:
     """A stored passage with its score."""
     as_stored = {name: getattr(passage, name) for name in _OF_PASSAGE}
@@ -187,5 +195,6 @@ def as_hit(
         random_pairs=scale.pairs,
         hub=scale.hub(passage.id),
         copies=copied.documents - 1 if copied else 0,
+        verdict=said,
         **as_stored,
     )

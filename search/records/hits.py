@@ -1,12 +1,29 @@
-"""Hits, passages that say the same, and what stands around a passage."""
+"""Hits and whether they answer, passages that say the same, and what stands around a passage."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from search.records.shown import Spans
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether anything in an index seems to answer a query; the same for all hits of a list.
+
+    Attributes:
+        says: "answers likely", "perhaps" or "nothing".
+        probability: that something does, where every other query has an answer; see `search.ranking.verdict`.
+        score: of the best hit.
+        found: how much of the query's words, each counting its idf, the first hits of one document have, in [0, 1].
+    """
+
+    says: Literal["answers likely", "perhaps", "nothing"]
+    probability: float
+    score: float
+    found: float
 
 
 @dataclass(frozen=True)
@@ -42,6 +59,8 @@ class Hit:
         annotations: field -> value or values, of what models have said of the passage (`seewhy tag`, `seewhy label`).
         hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
             nearest. None for any other, and where the ranking did not use the cosine.
+        verdict: whether anything in the index, or of what passes the filter, seems to answer the query; None where
+            that was not asked, and for any but the default ranking and model.
     """
 
     rank: int
@@ -72,6 +91,7 @@ class Hit:
     hub: float | None = None
     copies: int = 0
     hidden: Spans = ()
+    verdict: Verdict | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from search.records.hits import Cluster, Hit, Surroundings
+from search.records.hits import Cluster, Hit, Surroundings, Verdict
 from search.render.format import (
     copies_of,
     counted,
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from search.records.predictions import Answer, Answers
 
 _NO_PASSAGES = "the index holds no passages yet."
+_SAID = {
+    "answers likely": "Answers likely",
+    "perhaps": "Perhaps something here answers that",
+    "nothing": "Nothing here seems to answer that",
+}
+_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _SHOWN = 160  # characters of a passage that others repeat
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
 
@@ -64,6 +70,16 @@ def hits(
     falling = all(a.score >= b.score for a, b in pairwise(ranked))
     if in_order and falling and (said := percentiles_of(ranked)):
         canvas.dim(said)
+    if found := ranked[0].verdict:
+        canvas.line(verdict_line(found), style=_STYLES[found.says])
+
+
+def verdict_line(found: Verdict) -> str:
+    """Whether anything seems to answer, how likely that is, and why."""
+    return (
+        f"{_SAID[found.says]} ({found.probability:.0%}): the best hit scores {found.score:.2f}, "
+        f"and the first hits of one document have {found.found:.0%} of the query's words by weight."
+    )
 
 
 def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:

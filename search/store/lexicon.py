@@ -273,6 +273,11 @@ def summed(terms: Sequence[Postings]) -> Postings:
     return Postings(ids, scores.astype(np.float64, copy=False))
 
 
+def weight(count: int, passages: int) -> float:
+    """What a term counts that is in so many of the passages: its inverse document frequency, as FTS5 has it."""
+    return max(_LEAST_WEIGHT, math.log((passages - count + 0.5) / (count + 0.5)))
+
+
 def scale(best: float, counts: Iterable[int], passages: int) -> float:
     """The BM25 that is a word part of 1: what the three most telling terms could reach, or the best if that is more.
 
@@ -285,7 +290,7 @@ def scale(best: float, counts: Iterable[int], passages: int) -> float:
         counts: in how many passages each term is.
         passages: how many there are.
     """
-    weights = (max(_LEAST_WEIGHT, math.log((passages - n + 0.5) / (n + 0.5))) for n in counts)
+    weights = (weight(n, passages) for n in counts)
     return max(best, (_K1 + 1) * sum(heapq.nlargest(_CARRYING, weights)))
 
 

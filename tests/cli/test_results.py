@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from search.store.database import read_meta
+from search.store.layout import find_index
 from tests.conftest import Run
 
 KEY = "find the key"
@@ -172,3 +174,21 @@ def test_similar_explains_in_text_and_json_alone(run: Run, indexed: Path) -> Non
     assert run("similar", "keys.md", "--explain", 1, "--format", "csv")[0] == 2
     assert run("similar", "keys.md", "--explain", 1, "--context", 1)[0] == 2
     assert run("similar", "keys.md", "--explain", 1, "--json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("constant", "says", "code"), [(9, "Answers likely (", 0), (0, "Perhaps ", 0), (-9, "Nothing here ", 1)]
+)
+def test_the_verdict_and_its_exit_code(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, constant: int, says: str, code: int
+) -> None:
+    weights = read_meta(find_index(None) / "index.db")["fingerprint"]["weights"]
+    for name, value in {"DEFAULT_WEIGHTS": weights, "CONSTANT": constant, "SCORE": 0, "FOUND": 0}.items():
+        monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
+    exit_code, out, _ = run("query", KEY, "--fail-if-nothing")
+    assert (exit_code, out.splitlines()[-2].startswith(says)) == (code, True)
+    assert hits(run, "query", KEY)[0]["verdict"].keys() == {"says", "probability", "score", "found"}
+    assert run("query", KEY)[0] == 0
+    assert run("query", KEY, "--min-score", 5, "--fail-if-nothing")[0] == 1
+    exit_code, out, err = run("query", KEY, "--fail-if-nothing", "--mode", "dense")
+    assert (exit_code, out, "only the default ranking" in " ".join(err.split())) == (2, "", True)

@@ -156,6 +156,7 @@ def test_five_functions_lead_from_a_query_to_faiss(
     index = Index.build(notes, model=str(tiny_model))
     monkeypatch.setattr(faiss.IndexFlatIP, "search", noted)
     monkeypatch.setattr("search.ranking.fusion._MORE", 1)
+    monkeypatch.setattr("search.ranking.rank.SEEN", 1)
     for mode in ("dense", "hybrid"):
         index.query("find the key", k=2, mode=mode, all_copies=True)
     assert ways == [["query", "ranked", "top", "nearest", "nearest_of"]] * 2

@@ -1,0 +1,65 @@
+"""Does anything here answer this? How likely it is, by two figures that a ranking has at hand.
+
+    the score of the best hit
+    how much of the query's words is found together: of the first ten hits, the most that those of one document have,
+    each word counting its idf; words that no passage has count, too, as what nobody says here is not answered here
+
+A logistic regression of the two; its coefficients are what `benchmarks/verdict.py` prints, which asks questions with
+and without what answers them (its page says how sure the verdicts are, and on what). They hold for the default ranking
+with the default model: other rankings and models have other scores, and no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.encoding.models import DEFAULT_WEIGHTS
+from search.ranking.options import Ranking
+from search.records.hits import Verdict
+from search.store.lexicon import weight
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from search.ranking.fusion import Fusion, Scored
+    from search.ranking.question import EncodedQuery
+    from search.store.protocol import Snapshot
+
+SEEN = 10  # first hits that are looked at
+
+CONSTANT, SCORE, FOUND = -6.97, 6.00, 8.42
+LIKELY, NOTHING = 0.7, 0.08  # from here on, and below
+
+
+def verdict(
+    snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, fusion: Fusion, best: Sequence[Scored]
+) -> Verdict | None:
+    """Whether the best passages, best first, seem to answer a query; None where that cannot be told."""
+    if not best or ranking != Ranking.of() or query.parts or not _fitted_for(snapshot):
+        return None
+    score, found = best[0].score, _found(snapshot, fusion, best[:SEEN])
+    probability = 1 / (1 + math.exp(-(CONSTANT + SCORE * score + FOUND * found)))
+    if probability >= LIKELY:
+        return Verdict("answers likely", probability, score, found)
+    return Verdict("perhaps" if probability >= NOTHING else "nothing", probability, score, found)
+
+
+def _fitted_for(snapshot: Snapshot) -> bool:
+    made = snapshot.fingerprint
+    return (made.weights, made.pooling, made.layer) == (DEFAULT_WEIGHTS, "mean", "-1")
+
+
+def _found(snapshot: Snapshot, fusion: Fusion, best: Sequence[Scored]) -> float:
+    """The most of the query's words that passages of one document have between them, in [0, 1]."""
+    passages, n = [item.passage for item in best], snapshot.passage_count
+    counts = zip(fusion.typed, snapshot.counts(fusion.typed), strict=True)
+    idf = {term: weight(count, n) for term, count in counts}
+    has = fusion.matches.addends(np.array(passages, dtype=np.int64)) > 0
+    document_of = snapshot.documents(passages)
+    documents = np.array([document_of[passage] for passage in passages])
+    worth = np.array([idf[term] for term in fusion.terms])
+    most = max(float(has[documents == document].any(axis=0) @ worth) for document in set(documents.tolist()))
+    return most / (sum(idf.values()) or 1.0)
