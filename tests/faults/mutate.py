@@ -200,7 +200,9 @@ def _is_said_of_the_words(place: Path) -> bool:
 def _places(index: Path) -> list[tuple[str, int, float]]:
     """What is found by meaning alone, and where."""
     reader = oracle.opened(index)
-    hits = [hit for query in oracle.QUERIES for hit in reader.query(query, 1000, mode="dense")]
+    hits = [
+        hit for query in oracle.QUERIES for hit in reader.query(query, 1000, mode="dense", all_copies=True)
+    ]
     return [(hit.document, hit.start, round(hit.score, 5)) for hit in hits]
 
 
@@ -212,7 +214,9 @@ def answers(index: Path) -> list[Any]:
     """All that an index answers to a few questions, as JSON would have it; without ids."""
     reader = oracle.opened(index)
     reader.status()
-    hits = [hit for query in oracle.QUERIES for k in (3, 1000) for hit in reader.query(query, k)]
+    hits = [
+        hit for query in oracle.QUERIES for k in (3, 1000) for hit in reader.query(query, k, all_copies=True)
+    ]
     exact = [{**asdict(hit), "path": "", "passage_id": 0, "cosine": 0.0} for hit in hits]
     return [
         {**facts, "score": round(facts["score"], 5), "lexical": round(facts["lexical"], 5)} for facts in exact

@@ -158,7 +158,7 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int) -> str:
         for id_, cosine in zip(texts, cosines, strict=True)
     }
     best = sorted(scores.values(), reverse=True)[:k]
-    hits = reader.query(query, k)
+    hits = reader.query(query, k, all_copies=True)
     if len(hits) != len(best):
         return f"'{query}' found {len(hits)} passages and should find {len(best)}"
     for hit, score in zip(hits, best, strict=True):

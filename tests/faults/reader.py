@@ -52,7 +52,7 @@ def ask(index: Path, rng: Random, pause: float, versions: int, stop: threading.E
             query = rng.choice(oracle.QUERIES)
             k = versions + 10 if versions else rng.choice((1, 5, 50))
             started = time.perf_counter()
-            hits = reader.query(query, k)
+            hits = reader.query(query, k, all_copies=True)
             times.append(time.perf_counter() - started)
             if wrong := oracle.inconsistent(hits, query):
                 errors.append(wrong)
