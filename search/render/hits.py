@@ -77,8 +77,8 @@ def hits(
 def verdict_line(found: Verdict) -> str:
     """Whether anything seems to answer, how likely that is, and why."""
     return (
-        f"{_SAID[found.says]} ({found.probability:.0%}): the best hit scores {found.score:.2f}, "
-        f"and the first hits of one document have {found.found:.0%} of the query's words by weight."
+        f"{_SAID[found.says]} ({100 * found.probability:.0f} %): the best hit scores {found.score:.2f}, "
+        f"and the first hits of one document have {100 * found.found:.0f} % of the query's words by weight."
     )
 
 

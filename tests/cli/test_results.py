@@ -177,7 +177,8 @@ def test_similar_explains_in_text_and_json_alone(run: Run, indexed: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("constant", "says", "code"), [(9, "Answers likely (", 0), (0, "Perhaps ", 0), (-9, "Nothing here ", 1)]
+    ("constant", "says", "code"),
+    [(9, "Answers likely (100 %)", 0), (0, "Perhaps ", 0), (-9, "Nothing here ", 1)],
 )
 def test_the_verdict_and_its_exit_code(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, constant: int, says: str, code: int
