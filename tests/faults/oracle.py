@@ -149,8 +149,10 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int) -> str:
     """How the answer to a query differs from brute force over what is stored; "" if it does not."""
     vector = ENCODER.encode([query])[0]
     with closing(_connected(index)) as connection:
-        rows = connection.execute("SELECT id, context, text FROM passages").fetchall()
-    texts = {id_: with_context(context, text) for id_, context, text in rows}
+        rows = connection.execute("SELECT id, context, text, hidden FROM passages").fetchall()
+    texts = {
+        id_: with_context(context, shown(text, json.loads(hidden))) for id_, context, text, hidden in rows
+    }
     cosines = ENCODER.encode(list(texts.values())) @ vector
     words = _word_parts(texts, query)
     scores = {
