@@ -28,6 +28,7 @@ from search.corpus import Cutter, Skipped, documents, load, walk
 from search.evaluating.asking import settings_of
 from search.records.evaluations import Setting
 from search.records.hits import Hit
+from search.records.shown import shown
 from search.statistics import mean_of
 from search.store.settings import PassageSettings
 
@@ -105,8 +106,8 @@ def asked(
 
 
 def own_words(hit: Hit) -> int:
-    """The words of a passage without its context: what has a letter or a digit."""
-    return sum(any(map(str.isalnum, part)) for part in hit.text.split())
+    """The words of a passage as it is read, without its context: what has a letter or a digit."""
+    return sum(any(map(str.isalnum, part)) for part in shown(hit.text, hit.hidden).split())
 
 
 def with_interval(values: Sequence[float]) -> str:

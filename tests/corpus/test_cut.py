@@ -408,3 +408,9 @@ def test_slides_are_not_joined() -> None:
         document = Document("a", kind, text, "t", line_map(text), sections, pages=(0, 7))
         passages = Cutter(TOKENIZERS["word_piece"], max_tokens=64).cut(document)
         assert [(passage.heading, passage.page) for passage in passages] == expected
+
+
+def test_a_document_of_nothing_but_marks_is_not_lost(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.md", "[one]: https://example.org/one\n")
+    (passage,) = Cutter(TOKENIZERS["word_piece"], max_tokens=64).cut(document)
+    assert (passage.text, passage.hidden) == ("[one]: https://example.org/one", ())
