@@ -9,7 +9,7 @@ from typing import Any
 
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.errors import FingerprintMismatch, IndexDamaged, InputError
+from search.errors import FingerprintMismatch, IndexDamaged, IndexOutdated, InputError
 from search.evaluating.answering import Retrieved, evaluate_reader
 from search.evaluating.asking import Plan, settings_of
 from search.evaluating.dataset import Retrieval, SentencePairs, Spans
@@ -186,10 +186,8 @@ def _collection(data: Retrieval | Spans, index: str | Path | None, **options: An
     assert folder is not None
     try:
         return Index.build(folder, **options)
-    except (
-        FingerprintMismatch,
-        IndexDamaged,
-    ):  # another model by now, or other passages; none of it is precious
+    except (FingerprintMismatch, IndexDamaged, IndexOutdated):
+        # Another model by now, other passages or another format; none of it is precious.
         if index:
             raise
         return Index.build(folder, rebuild=True, **options)

@@ -17,6 +17,7 @@ from search.evaluating.dataset import Span
 from search.evaluating.metrics import ranking_values, span_values
 from search.records.evaluations import Evaluation
 from tests.evaluating.conftest import DOCUMENTS, QRELS, QUERIES, write_lines, write_qrels
+from tests.store.test_schema import as_format
 
 DENSE = ["dense"]
 JUDGED = {"q1": {"d1": 2, "d5": 1}, "q2": {"d2": 1}, "q4": {"d3": 1, "d1": 0}}
@@ -132,6 +133,12 @@ def test_a_damaged_index_is_made_anew_and_one_that_was_named_is_not(
         else:
             again = search.evaluate(beir, settings=DENSE, model=model)
             assert again.metrics == first.metrics
+
+
+def test_an_index_of_another_format_is_made_anew(beir: Path, model: str) -> None:
+    first = search.evaluate(beir, settings=DENSE, model=model)
+    as_format(Path(first.index), 5)
+    assert search.evaluate(beir, settings=DENSE, model=model).metrics == first.metrics
 
 
 def test_an_index_that_was_named(
