@@ -73,7 +73,7 @@ def parted(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[Blo
     """
     at = block.start
     for start, end in _runs(text, block, boilerplate) if boilerplate else ():
-        if any(map(str.isalnum, text[max(at, block.body) : start])):
+        if WORD.search(text, max(at, block.body), start):
             yield _piece(block, at, start, False)
             at = start
         yield _piece(block, at, end, True)
@@ -87,12 +87,12 @@ def _runs(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[tupl
     runs: list[tuple[int, int]] = []
     for start, end, key in paragraphs(text, block.body, block.end):
         if key in boilerplate:
-            if runs and not any(map(str.isalnum, text[runs[-1][1] : start])):
+            if runs and not WORD.search(text, runs[-1][1], start):
                 start, _ = runs.pop()
             runs.append((start, end))
     for start, end in runs:
         if len(WORD.findall(text, start, end)) >= _FEWEST_APART:
-            yield start, end if any(map(str.isalnum, text[end : block.end])) else block.end
+            yield start, end if WORD.search(text, end, block.end) else block.end
 
 
 def _piece(block: Block, start: int, end: int, apart: bool) -> Block:

@@ -11,17 +11,18 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from search.corpus.files import SourceFile, kind_of, regular_bytes
+from search.corpus.text import KEPT_LINE
 
 _KINDS = ("text", "code", "markdown", "rst")  # of which the text is the file itself
 _FEWEST_FILES, _FEWEST_SHARE = 5, 0.02
-_FEWESTWORDS = 5
+_FEWEST_WORDS = 5
 _LARGEST = 2 << 20  # bytes of a file that is looked at
-_LINES = re.compile(r"(?:[^\r\n]*[^\W_][^\r\n]*(?:\r\n|[\r\n]|\Z))+")
 WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -35,9 +36,12 @@ def text_key(text: str) -> int:
 
 def paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The spans of the paragraphs in [start, end) of a text that are long enough to be told apart, with their keys."""
-    for found in _LINES.finditer(text, start, end):
-        if len(WORD.findall(found[0])) >= _FEWESTWORDS:
-            yield *found.span(), text_key(found[0])
+    lines = KEPT_LINE.finditer(text, start, end)
+    for has_words, run in groupby(lines, lambda line: WORD.search(line[0]) is not None):
+        spans = [line.span() for line in run] if has_words else []
+        first, last = (spans[0][0], spans[-1][1]) if spans else (0, 0)
+        if len(WORD.findall(text, first, last)) >= _FEWEST_WORDS:
+            yield first, last, text_key(text[first:last])
 
 
 def common(files: Iterable[SourceFile]) -> frozenset[int]:

@@ -280,9 +280,7 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 def as_read(document: Document) -> tuple[Document, Shown]:
     """A document without its markup, and the way back; its text, its sections and its pages are changed."""
     source = Shown(document.text, markup(document))
-    if (
-        not source.text.strip()
-    ):  # nothing but marks, or what looks like them: better found by these than never
+    if not source.text.strip():  # nothing but marks: better found by these than never
         source = Shown(document.text, ())
     sections = tuple(
         replace(section, start=source.offset(section.start), end=source.offset(section.end))

@@ -8,7 +8,6 @@ the part counts. That is compared with the default, by query.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +65,7 @@ def tune(
     Raises:
         InputError: what `search.evaluate` raises; fewer than five queries; pairs of sentences.
     """
-    tried = [replace(one, options={**one.options}) for one in settings()]
-    evaluation = evaluate(dataset, settings=tried, index=index, seed=seed, progress=progress, **options)
+    evaluation = evaluate(dataset, settings=settings(), index=index, seed=seed, progress=progress, **options)
     if len(evaluation.queries) < _FOLDS:
         raise InputError(
             f"there are {len(evaluation.queries)} judged queries, too few to choose by. Judge {_FOLDS} or more."

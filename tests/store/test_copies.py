@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from search import Index
-from search.corpus.boilerplate import text_key
+from search.corpus.boilerplate import paragraphs, text_key
 from search.indexing.check import check
 from search.indexing.repair import repair
 
@@ -36,6 +36,13 @@ def test_texts_are_the_same_but_for_what_says_nothing() -> None:
     assert text_key("Copyright (c) 2019 Ada, all rights!") == text_key("copyright c 2024  ADA\nall rights")
     assert text_key("version 3 of it") != text_key("version 4 of it")
     assert text_key("...") == text_key("2019") == 0
+
+
+@pytest.mark.parametrize("unit", ["<", "_", "# ", "a", "a b\n", " \r", "-\n"])
+def test_paragraphs_are_found_in_linear_time(unit: str) -> None:
+    """A million characters; in the square of them it would not end."""
+    text = unit * (1_000_000 // len(unit))
+    assert len(list(paragraphs(text, 0, len(text)))) == (unit == "a b\n")
 
 
 @pytest.mark.parametrize(
