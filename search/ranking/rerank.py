@@ -31,6 +31,7 @@ from search.encoding.tokenizer import with_context
 from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order
 from search.records.tokens import TokenVectors
+from search.store.lexicon import weight
 from search.store.protocol import Snapshot, StoredPassage
 from search.store.vectors import kept, unit_rows
 
@@ -135,12 +136,12 @@ class LateInteraction:
         words = snapshot.words(self._query.text)
         total = snapshot.passage_count
         counts = zip(words, snapshot.counts(words), strict=True)
-        tells = [(word.start, word.end, math.log((total - n + 0.5) / (n + 0.5))) for word, n in counts]
+        tells = [(word.start, word.end, weight(n, total)) for word, n in counts]
         weights = np.full(len(self._kept), _LEAST)
         for place, i in enumerate(self._kept):
             at = self._query.tokens[i].start
-            weight = next((weight for start, end, weight in tells if start <= at < end), _LEAST)
-            weights[place] = max(_LEAST, weight)
+            told = next((told for start, end, told in tells if start <= at < end), _LEAST)
+            weights[place] = max(_LEAST, told)
         return weights / weights.sum() if len(weights) else weights
 
 

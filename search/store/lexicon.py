@@ -274,8 +274,11 @@ def summed(terms: Sequence[Postings]) -> Postings:
 
 
 def weight(count: int, passages: int) -> float:
-    """What a term counts that is in so many of the passages: its inverse document frequency, as FTS5 has it."""
-    return max(_LEAST_WEIGHT, math.log((passages - count + 0.5) / (count + 0.5)))
+    """What a term counts that is in so many of the passages: its inverse document frequency, as FTS5 has it.
+
+    Where an index says that it has fewer passages than the term is in, that is told elsewhere.
+    """
+    return max(_LEAST_WEIGHT, math.log((max(passages - count, 0) + 0.5) / (count + 0.5)))
 
 
 def scale(best: float, counts: Iterable[int], passages: int) -> float:

@@ -328,6 +328,11 @@ def test_what_fts5_keeps_of_itself_is_checked_too(index: search.Index) -> None:
         again.repair()
 
 
+def test_a_term_weighs_something_whatever_an_index_says_of_itself() -> None:
+    assert lexicon.weight(1, 10) == pytest.approx(math.log(9.5 / 1.5))
+    assert lexicon.weight(9, 10) == lexicon.weight(5, 0) == 1e-6
+
+
 def test_an_interrupt_does_no_harm() -> None:
     stemmer = Stemmer()
 
