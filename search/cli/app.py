@@ -10,7 +10,7 @@ import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from search.cli.explain import contrast, explain, why_not
 from search.cli.index import check, index, list_indexes, models, repair, status
 from search.cli.inspect import fill, follows, inspect
 from search.cli.label import label_apply, label_explain, label_remove, label_train, tag
-from search.cli.options import Command, spelled_out
+from search.cli.options import Command, Group, Usage, spelled_out
 from search.cli.output import flushed, make_streams_usable, note
 from search.cli.query import query, similar
 from search.cli.similarity import duplicates, similarity
@@ -37,6 +37,7 @@ def _group(help_: str, name: str | None = None) -> typer.Typer:
     return typer.Typer(
         name=name,
         help=help_,
+        cls=Group,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -44,49 +45,45 @@ def _group(help_: str, name: str | None = None) -> typer.Typer:
     )
 
 
-# What the command line could not make sense of, click's ClickException, of which typer names but one kind.
-_Usage: Any = typer.BadParameter.__mro__[2]
-
 # What Python says of arguments that it can do nothing with.
 _NO_ARGUMENT = ("embedded null", "integer string conversion")
 
 _LONGEST_NAME = 300  # of a path in a message
 
 app = _group("Semantic search over a folder of text that shows its working.", "seewhy")
-label = _group("Label passages or texts, by a checkpoint or by a head that is trained here.")
+label = _group("Label passages or texts by a checkpoint or a trained head.")
 
 
-def _add(name: str, function: Callable[..., None], to: typer.Typer = app) -> None:
-    to.command(name, cls=Command)(spelled_out(function))
+# Panel -> command -> its function, in the order of the help.
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Search": {"index": index, "query": query, "similar": similar, "duplicates": duplicates, "ask": ask},
+    "Why": {"explain": explain, "contrast": contrast, "why-not": why_not},
+    "Indexes": {"status": status, "check": check, "repair": repair, "list": list_indexes, "models": models},
+    "Laboratory": {
+        "similarity": similarity,
+        "inspect": inspect,
+        "fill": fill,
+        "next": follows,
+        "tag": tag,
+        "train": train,
+        "eval": evaluate,
+        "eval-qa": evaluate_qa,
+        "eval-ner": evaluate_ner,
+    },
+}
+_LABELS: dict[str, Callable[..., None]] = {
+    "train": label_train,
+    "apply": label_apply,
+    "explain": label_explain,
+    "remove": label_remove,
+}
 
-
-_add("index", index)
-_add("query", query)
-_add("ask", ask)
-_add("explain", explain)
-_add("contrast", contrast)
-_add("why-not", why_not)
-_add("similar", similar)
-_add("similarity", similarity)
-_add("duplicates", duplicates)
-_add("inspect", inspect)
-_add("fill", fill)
-_add("next", follows)
-_add("tag", tag)
-app.add_typer(label, name="label")
-_add("train", label_train, to=label)
-_add("apply", label_apply, to=label)
-_add("explain", label_explain, to=label)
-_add("remove", label_remove, to=label)
-_add("eval", evaluate)
-_add("eval-qa", evaluate_qa)
-_add("eval-ner", evaluate_ner)
-_add("train", train)
-_add("status", status)
-_add("check", check)
-_add("repair", repair)
-_add("list", list_indexes)
-_add("models", models)
+for panel, commands in _COMMANDS.items():
+    for name, function in commands.items():
+        app.command(name, cls=Command, rich_help_panel=panel)(spelled_out(function))
+for name, function in _LABELS.items():
+    label.command(name, cls=Command)(spelled_out(function))
+app.add_typer(label, name="label", rich_help_panel="Laboratory")
 
 
 def _version(asked: bool) -> None:
@@ -113,7 +110,7 @@ def main() -> None:
     code = 1
     try:
         code = app(prog_name="seewhy", standalone_mode=False) or 0
-    except _Usage as error:
+    except Usage as error:
         error.message = escape(error.message)
         with suppress(OSError):
             error.show()

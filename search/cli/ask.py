@@ -59,7 +59,7 @@ class ReaderOptions:
 
 
 def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    words: Annotated[list[str], typer.Argument(metavar="QUESTION", help="What you want to know.")],
     reader: ReaderOptions,
     passages: PassageOptions,
     index: IndexOptions,
@@ -73,7 +73,7 @@ def ask(
         ),
     ] = None,
 ) -> None:
-    """Answer QUESTION with a span of the passages that a query for it returns.
+    """Answer QUESTION with a span of the best passages for it.
 
     The index's own encoder finds the passages, a reader that you name reads them. "No answer" is an answer.
     """
@@ -88,7 +88,7 @@ def ask(
             "--in reads one text and asks no index: leave out --index, --engine, -k, --per-document "
             "and all options of ranking"
         )
-    notes: tuple[str, ...] = ()
+    question, notes = " ".join(words), tuple[str, ...]()
     with progress_bar(output.quiet) as progress:
         if inside is not None:
             from search.bert import answer

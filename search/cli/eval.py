@@ -168,9 +168,10 @@ def evaluate_qa(
     per_query: PerQuery = False,
     mode: Modes = None,
 ) -> None:
-    """Ask a reader questions whose answers are known: exact match and F1.
+    """Ask a reader questions whose answers are known.
 
-    The right paragraph is given; with --retrieve the paragraph has to be found, too, and the two are compared.
+    Exact match and F1. The right paragraph is given; with --retrieve the paragraph has to be found, too, and the
+    two are compared.
     """
     from search.bert.answering import READERS
 
@@ -211,7 +212,10 @@ def evaluate_ner(
     *,
     output: Output,
 ) -> None:
-    """Compare the entities that a model finds with those that are known: precision, recall and F1."""
+    """Compare entities that a model finds with known ones.
+
+    Precision, recall and F1, with intervals.
+    """
     from search.evaluating.entities import as_conll, evaluate_entities
     from search.render import evaluation as draw
 

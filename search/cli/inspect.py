@@ -98,7 +98,7 @@ def inspect(
     vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False,
     offline: OfflineOption = False,
 ) -> None:
-    """Look inside a BERT-like model while it reads a text, or a pair of texts.
+    """Look inside BERT while it reads a text, or a pair of texts.
 
     Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
     --head or --rollout who reads whom; with --word one word in two contexts. These have pictures: --png draws
@@ -217,7 +217,7 @@ def fill(
     ] = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Say which words BERT puts in the place of [MASK], and how likely each is.
+    """Say which words BERT puts in the place of [MASK].
 
     That is what BERT was pre-trained to do. Several masks are masked all at once, and each is guessed by itself.
     The default model of the other commands cannot do it, as sentence encoders have lost the head.
@@ -237,10 +237,11 @@ def follows(
     model: HeadModel = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Say how likely each text follows the one before it, by BERT's next-sentence head.
+    """Say how likely each text follows the one before it.
 
-    The other order stands beside it. The head was trained on pairs from one document and from two, so it mostly
-    tells whether the topic changes; later models left the task out (RoBERTa) or replaced it (ALBERT).
+    By BERT's next-sentence head; the other order stands beside it. The head was trained on pairs from one
+    document and from two, so it mostly tells whether the topic changes; later models left the task out (RoBERTa)
+    or replaced it (ALBERT).
     """
     if len(texts) < 2:
         raise typer.BadParameter("give at least two texts.", param_hint="TEXT")

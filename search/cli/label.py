@@ -55,10 +55,11 @@ def tag(
     ] = False,
     offline: OfflineOption = False,
 ) -> None:
-    """Find entities or parts of speech in an index, for filters such as --where "person='Ada Lovelace'".
+    """Find entities or parts of speech in all passages.
 
-    Only passages that were not tagged yet are read: a run that is stopped goes on where it was, and after an update
-    of the index only new passages are read. With --text nothing is stored, and every word is shown.
+    Filters such as --where "person='Ada Lovelace'" then find them. Only passages that were not tagged yet are
+    read: a run that is stopped goes on where it was, and after an update of the index only new passages are read.
+    With --text nothing is stored, and every word is shown.
     """
     if remove and (text is not None or model or tags.replace):
         raise typer.BadParameter("--remove goes with --index, --name and --task alone")
@@ -201,9 +202,10 @@ def label_apply(
     ] = False,
     device: DeviceOption = None,
 ) -> None:
-    """Label every passage of an index that has no label yet, or texts: by a checkpoint or by a trained head.
+    """Label every passage that has no label yet, or texts.
 
-    Filters then find it: --where "sentiment=positive". With --text nothing is stored.
+    By a checkpoint or by a trained head. Filters then find it: --where "sentiment=positive". With --text nothing
+    is stored.
     """
     if (model is None) == (head is None):
         raise typer.BadParameter("give one of --model and --head")

@@ -14,7 +14,7 @@ from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from search.errors import quoted
 
@@ -25,6 +25,39 @@ if TYPE_CHECKING:
     from search.records import options
 
 MOST_IN_ONE_LIST = 12  # options and arguments; more are shown in panels
+
+# What the command line could not make sense of, click's ClickException, of which typer names but one kind.
+Usage: Any = typer.BadParameter.__mro__[2]
+
+# Options of other programs for what is called otherwise here.
+_CALLED_HERE = {
+    "--limit": "-k, the number of hits",
+    "--top": "-k, the number of hits",
+    "--max-results": "-k, the number of hits",
+    "--num-results": "-k, the number of hits",
+    "-n": "-k, the number of hits",
+    "--filter": "--where",
+    "--glob": "--where, as in --where path:docs/**",
+    "--threshold": "--min-score",
+    "--output": "--format",
+    "--verbose": "--explain or --timing",
+}
+
+
+class Group(TyperGroup):
+    """Commands whose help lists them under the names of their panels, in the order in which these first come."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        there = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        longest = max(len(name) for name, _ in there)
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name, command in there:
+            panel = getattr(command, "rich_help_panel", None)
+            row = name.ljust(longest), command.get_short_help_str(formatter.width - 6 - longest)
+            sections.setdefault(panel if isinstance(panel, str) else "Commands", []).append(row)
+        for panel, rows in sections.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
 
 
 class Command(TyperCommand):
@@ -48,13 +81,38 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """An error names the way out, where what was meant can be told."""
+        typed = list(args)
+        try:
+            return super().parse_args(ctx, self._with_many(ctx, args))
+        except Usage as error:
+            if said := self._meant(error, typed):
+                error.message, error.possibilities = said, None
+            raise
+
+    def _meant(self, error: Any, typed: list[str]) -> str:
+        """What to say of an option that there is not, or of words too many; "" for what click says of it."""
+        option = getattr(error, "option_name", "")
+        text = next((arg for arg in typed if arg.startswith(option) and option), "")
+        if text.startswith("---") or " " in text.partition("=")[0]:
+            words = " ".join(map(quoted, (*(arg for arg in typed if arg != text), "--", text)))
+            return f"a text that begins with '-' goes behind '--': seewhy {self.name} {words}"
+        if option in _CALLED_HERE:
+            return f"there is no option {option}; here it is {_CALLED_HERE[option]}"
+        if "extra argument" in error.format_message() and any(str(p.metavar) == "TEXT" for p in self.params):
+            pieces = [str(p.metavar) for p in self.params if p.param_type_name == "argument"]
+            example = " ".join('"all words of the text"' if piece == "TEXT" else piece for piece in pieces)
+            return f"a text of several words goes in quotes: seewhy {self.name} {example}"
+        return ""
+
+    def _with_many(self, ctx: Any, args: list[str]) -> list[str]:
         """An option that is listed with `WORD...` takes all words up to the next option."""
         many = {name for param in self.params if str(param.metavar).endswith("...") for name in param.opts}
         parsed: list[str] = []
         taking = ""
         for i, arg in enumerate(args):
             if arg == "--":
-                return super().parse_args(ctx, [*parsed, *args[i:]])
+                return [*parsed, *args[i:]]
             if arg in many:
                 taking = arg
                 if i + 1 == len(args) or args[i + 1].startswith("-"):
@@ -64,7 +122,7 @@ class Command(TyperCommand):
                 parsed.append(arg)
             else:
                 parsed += [taking, arg] if taking else [arg]
-        return super().parse_args(ctx, parsed)
+        return parsed
 
 
 def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
@@ -131,6 +189,10 @@ def top_k(help_: str) -> Any:
 
 
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The query.")]
+# Of a command that takes nothing else, so that no quotes are needed; the words are joined.
+WordsArgument = Annotated[
+    list[str], typer.Argument(metavar="TEXT", help="What to look for, in your own words.")
+]
 IndexOption = Annotated[
     str | None,
     typer.Option(

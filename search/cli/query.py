@@ -16,6 +16,7 @@ from search.cli.options import (
     QuestionOptions,
     RerankOptions,
     WhereOption,
+    WordsArgument,
     hits_option,
     passage_id,
     passage_or_path,
@@ -133,7 +134,7 @@ class HitsOutput(Output):
 
 def query(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for, in your own words.")],
+    words: WordsArgument,
     selection: SelectionOptions,
     ranking: RerankOptions,
     parts: QuestionOptions,
@@ -163,6 +164,7 @@ def query(
             f"--explain is for text, not for {form}. An explanation alone: seewhy explain TEXT 1 --json"
         )
     clock.lap("import the library")
+    text = " ".join(words)
     question = parts.question(text)
     opened = index.open(model, pooling)
     clock.lap("open the index")

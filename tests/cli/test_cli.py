@@ -78,6 +78,18 @@ def test_modes(run: Run, indexed: Path) -> None:
         assert "residual" in run(*command, "-m", "lexical")[1] or command[0] == "why-not"
 
 
+def test_a_query_needs_no_quotes(run: Run, indexed: Path) -> None:
+    assert run("query", "find", "the", "key", "-k", "2")[1] == run("query", "find the key", "-k", "2")[1]
+
+
+def test_commands_are_listed_in_groups(run: Run) -> None:
+    groups = re.findall(r"^([A-Z]\w+):\n((?:  .+\n?)+)", run("--help")[1], re.M)
+    assert [name for name, _ in groups] == ["Options", "Search", "Why", "Indexes", "Laboratory"]
+    lists = {name: re.findall(r"^  ([\w-]+)  +\S", rows, re.M) for name, rows in groups}
+    assert {"index", "query", "similar"} <= set(lists["Search"]) and "explain" in lists["Why"]
+    assert not [rows for _, rows in groups if "..." in rows], "a short help does not fit 80 columns"
+
+
 def test_filters(run: Run, indexed: Path) -> None:
     hits = json.loads(run("query", "find the key", "--where", "path:*.csv", "--json")[1])
     assert {hit["document"] for hit in hits} == {"table.csv#1", "table.csv#2"}
@@ -147,7 +159,12 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["explain", "key", "0"], 1, "'0' is no hit"),
         (["query", "key", "--pooling", "cls"], 1, "the index has 'mean', you asked for 'cls'"),
         (["index", "NOTES", "--pooling", "avg"], 1, "pooling 'avg' is not known"),
-        (["quary", "key"], 2, "No such command 'quary'"),
+        (["quary", "key"], 2, "No such command 'quary'. Did you mean 'query'?"),
+        (["query", "key", "--limit", "3"], 2, "no option --limit; here it is -k, the number of hits"),
+        (["query", "---", "-k", "3"], 2, "goes behind '--': seewhy query -k 3 -- ---"),
+        (["similar", "-5 degrees"], 2, "goes behind '--': seewhy similar -- '-5 degrees'"),
+        (["query", "--wheer", "x"], 2, "No such option: --wheer (Possible options: --help, --where)"),
+        (["explain", "find", "the", "key", "1"], 2, 'goes in quotes: seewhy explain "all words of the text" HIT'),
     ],
 )  # fmt: skip
 def test_failures_name_the_thing_and_the_way_out(
