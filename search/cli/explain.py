@@ -19,7 +19,7 @@ from search.cli.options import (
     passage_or_path,
     top_k,
 )
-from search.cli.output import DrawnOutput, Output, echo
+from search.cli.output import DrawnOutput, Output, echo, output_option
 from search.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,13 +47,16 @@ def explain(
             "--check", help="Cut out the words that count most and encode the rest: does the score fall?"
         ),
     ] = False,
+    full: Annotated[
+        bool, output_option("--full", help="A line for every addend, also those that add little.")
+    ] = False,
 ) -> None:
     """Say why a passage has its score for TEXT, addend by addend.
 
     With --png or --html it goes into that file and nothing is printed, unless --json or --check asks for it.
     """
     from search.render import json, page, picture, why
-    from search.render.why import units
+    from search.render.units import units
 
     id_ = passage_id(which)
     if id_ is None and not (which.strip().isdecimal() and int(which) > 0):
@@ -73,7 +76,7 @@ def explain(
     tested = opened.faithfulness(explanation) if check else None
     output.result(
         explanation,
-        partial(why.explanation, hit=hit),
+        partial(why.explanation, hit=hit, full=full),
         data=lambda: json.explanation(explanation, hit, **({"faithfulness": tested} if tested else {})),
         png=lambda: picture.explanation(explanation, units(explanation), hit),
         html=lambda: page.explanation(explanation, units(explanation), hit),

@@ -14,7 +14,7 @@ from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
-    from search.render.why import By
+    from search.render.units import By
 
 
 def similarity(
@@ -101,7 +101,7 @@ def _show_pair(
     texts: Sequence[str], by: By, encoder: EncoderOptions, output: DrawnOutput, as_csv: bool
 ) -> None:
     from search.render import csv, heatmap, json, page, picture
-    from search.render.why import units
+    from search.render.units import units
     from search.texts import explain
 
     if len(texts) != 2:

@@ -20,7 +20,7 @@ from search.explaining.explanation import encoded_parts, explain_pair, explain_p
 from search.indexing.plan import listed
 from search.ranking.fusion import Fusion
 from search.ranking.options import Ranking, Selection
-from search.ranking.question import EncodedQuery, Question, encoded_question, query_fits
+from search.ranking.question import EncodedQuery, Question, encoded_question, meant, query_fits
 from search.ranking.rank import Among, Scale, as_hit, everything, ranked, scored
 from search.ranking.rerank import LATE_SHARE
 from search.records.comparisons import Contrast, Difference, WhyNot
@@ -53,7 +53,7 @@ def why_missing(store: Store, place: Place) -> tuple[str, str]:
     if place.name is None:
         if os.path.lexists(place.location):
             return OUTSIDE, f"the index is of {root}"
-        return NOT_THERE, ""
+        return NOT_THERE, meant(place)
     files, skipped = listed(root, store.path, source)
     for file in files:
         if file.path == place.name:
@@ -63,7 +63,7 @@ def why_missing(store: Store, place: Place) -> tuple[str, str]:
             return skip.reason, skip.detail
         if skip.is_folder and place.name.startswith(f"{skip.path}/") and os.path.lexists(place.location):
             return skip.reason, f"its folder {skip.path} is" + (f"; {skip.detail}" if skip.detail else "")
-    return NOT_THERE, ""
+    return NOT_THERE, meant(place)
 
 
 def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from search.encoding.tokenizer import require_characters
-from search.errors import InputError, TextTooLong
+from search.errors import InputError, TextTooLong, quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from search.encoding.tokenizer import Role
     from search.ranking.options import Ranking
     from search.records.tokens import TokenVectors
-    from search.store.protocol import Snapshot, Store
+    from search.store.protocol import Place, Snapshot, Store
 
 Example: TypeAlias = str | Path | int  # a path as `Index.why_not` takes it, or a passage id
 UNLIKE = 0.5  # what an example counts that hits shall be unlike, if nothing else is said
@@ -257,12 +257,16 @@ def _passages_of(snapshot: Snapshot, what: Example) -> tuple[int, ...]:
     """
     if isinstance(what, int):
         return (snapshot.passage(what).id,)
-    ids = snapshot.place(what).passages
-    if not ids:
-        raise InputError(
-            f"'{what}' is not in the index. Name a file or a passage that is, as hits are listed."
-        )
-    return ids
+    place = snapshot.place(what)
+    if not place.passages:
+        way_out = meant(place) or "Name a file or a passage that is, as hits are listed."
+        raise InputError(f"'{what}' is not in the index. {way_out}")
+    return place.passages
+
+
+def meant(place: Place) -> str:
+    """What may have been meant by a path that leads nowhere, as a question; "" where nothing is like it."""
+    return f"Did you mean {' or '.join(map(quoted, place.near))}?" if place.near else ""
 
 
 def _weighted(what: Example | tuple[Example, float], default: float) -> tuple[Any, float]:

@@ -9,7 +9,7 @@ from rich.table import Column
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Partner
 from search.records.hits import Hit
-from search.render.format import escape, headings, named, one_line, snippet, where
+from search.render.format import counted, escape, headings, named, one_line, snippet, where
 from search.render.terminal import Canvas, as_text, grid, number
 from search.render.why import partners, share_name, signed, signed_bar
 
@@ -117,7 +117,7 @@ def _answer(standing: WhyNot) -> str:
         return f"It is not in the index: {standing.reason}{detail}."
     ranks = f"p{standing.hit.passage_id} ranks {standing.hit.rank:,} of {standing.passages:,} passages"
     return {
-        "found": f"It is among the first {standing.k} hits: {ranks}.",
+        "found": f"It is among the first {standing.k} hits: {ranks}{_passed_over(standing)}.",
         "lower": f"Others score higher: {ranks}, and {standing.k} hits were asked for.",
         "limit": f"Its score would do: {ranks}. But its document has as many hits as may be shown of one; "
         "ask with: --per-document 0",
@@ -128,6 +128,14 @@ def _answer(standing: WhyNot) -> str:
         "gone": f"Its file is not there any more. Of the text that is still in the index, {ranks}.",
         "filtered": f"A filter leaves it out: {ranks}.",
     }[standing.cause]
+
+
+def _passed_over(standing: WhyNot) -> str:
+    """Why a hit can rank below k."""
+    if standing.rank is None or standing.rank <= standing.k:
+        return ""
+    limit = counted(standing.per_document, "hit")
+    return f", and others above it are not shown: a list has at most {limit} of one document (--per-document)"
 
 
 def _draw_passage(canvas: Canvas, standing: WhyNot, hit: Hit) -> None:

@@ -17,7 +17,7 @@ from search.render.format import escape
 if TYPE_CHECKING:
     from search.records.comparisons import Similarities
     from search.records.evaluations import Evaluation
-    from search.render.why import Units
+    from search.render.units import Units
 
 HIT_COLUMNS = (
     "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",

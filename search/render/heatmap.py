@@ -19,7 +19,8 @@ from search.records.inspections import EVERY_HEAD, Attention, View
 from search.render import json
 from search.render.format import fixed, letters, one_line
 from search.render.terminal import Canvas, as_text, grid
-from search.render.why import Units, largest_addend, left_out, part, signed
+from search.render.units import Units, largest_addend, left_out, part
+from search.render.why import signed
 
 _SHADES = " ·░▒▓█"
 _CELL = 7  # a space, one or two characters of shade, a number of at most five

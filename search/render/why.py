@@ -1,218 +1,125 @@
 """An explanation, drawn for a terminal, line by line.
 
-A unit is a word, or several tokens that get one line together: the special tokens, the punctuation, the
-model's prompt. What the tokens add to a score, the units add.
-
-Four parts: the sum that makes the score; what each query word added; the passage with its words marked by
-what they added; and which word is like which. The first three rest on the contribution matrix, the
-last on the similarity matrix, and they say so. Then, where it was asked for, what a check of the explanation found.
+It begins with one sentence. Then what each query word added, the sum that makes the score, the passage with its words
+marked by what they added, and which word is like which. The first four rest on the contribution matrix, the last on the
+similarity matrix, and they say so. Then, where it was asked for, what a check of the explanation found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 from rich.table import Column
 from rich.text import Text
 
 from search.records.comparisons import Difference, Faithfulness, Removal
 from search.records.explanations import Explanation, Partner, Share
 from search.records.hits import Hit
-from search.records.tokens import Token, Word, WordKind, WordMatrices, all_of_kind
-from search.render.format import escape, headings, hub_warning, named, one_line, percentile_of, where
+from search.records.tokens import WordMatrices, all_of_kind
+from search.render.format import counted, escape, headings, hub_warning, named, one_line, percentile_of, where
 from search.render.terminal import BLOCK, Canvas, as_text, bar, grid, number
 
-if TYPE_CHECKING:
-    from search.records.tokens import Matrix, Vector
-
-By = Literal["word", "token"]
-
-_GROUPS: tuple[WordKind, ...] = ("punctuation", "special", "prompt")
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One line of a picture.
-
-    Attributes:
-        label: harmless in a terminal, on one line.
-        kind: "word", "context" (a word of title and headings), "punctuation", "special" or "prompt".
-        words: positions of its words among the words of its text.
-    """
-
-    label: str
-    kind: WordKind
-    words: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """Both matrices of an explanation by units.
-
-    Attributes:
-        words: what the units point into.
-        query, passage: U and V units.
-        contributions: (U, V) sums of addends, weighted as in the score, so that they and the terms sum to it.
-        similarity: (U, V) the highest cosine among the tokens of the two units.
-        by: whether its units are words or tokens.
-    """
-
-    words: WordMatrices
-    query: tuple[Unit, ...]
-    passage: tuple[Unit, ...]
-    contributions: Matrix
-    similarity: Matrix
-    by: By
-
-    @property
-    def query_added(self) -> Vector:
-        """(U,) what each unit of the query added."""
-        return self.contributions.sum(axis=1)
-
-    @property
-    def passage_added(self) -> Vector:
-        """(V,) what each unit of the passage added."""
-        return self.contributions.sum(axis=0)
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Some rows and columns of units, and what was left out for lack of room.
-
-    Attributes:
-        units: those that are shown.
-        query_added, passage_added: what the shown units added, with those not shown too.
-        left_query, left_passage: how many units are not shown, and what these added in all.
-    """
-
-    units: Units
-    query_added: Vector
-    passage_added: Vector
-    left_query: tuple[int, float]
-    left_passage: tuple[int, float]
-
-
-def units(why: Explanation, by: By = "word") -> Units:
-    """The lines of an explanation: its words, then what is no word of the text; or every token."""
-    words = why.words() if by == "word" else _tokens(why)
-    query, passage = _units(words.query, by), _units(words.passage, by)
-    return Units(
-        words,
-        query,
-        passage,
-        why.weight * _by_units(np.add, words.contributions, query, passage),
-        _by_units(np.maximum, words.similarity, query, passage),
-        by,
-    )
-
-
-def word_lines(drawn: Units) -> tuple[int, int]:
-    """How many units of query and passage are single words or tokens; the rest, behind them, are several."""
-    if drawn.by == "token":
-        return len(drawn.query), len(drawn.passage)
-    query, passage = (sum(u.kind not in _GROUPS for u in side) for side in (drawn.query, drawn.passage))
-    return query, passage
-
-
-def largest_addend(drawn: Units) -> float:
-    """The largest |addend| of a pair of words: where a colour scale for contributions ends.
-
-    Lines of several tokens are left out, as a sum of many would leave all words pale.
-    """
-    rows = [i for i, unit in enumerate(drawn.query) if len(unit.words) == 1]
-    columns = [j for j, unit in enumerate(drawn.passage) if len(unit.words) == 1]
-    cells = drawn.contributions[np.ix_(rows, columns)] if rows and columns else drawn.contributions
-    return float(np.abs(cells).max()) or 1.0
-
-
-def part(whole: Units, rows: int, columns: int) -> Part:
-    """At most so many rows and columns: those that added most, whatever the sign, in the order of the text."""
-    kept_rows, kept_columns = _largest(whole.query_added, rows), _largest(whole.passage_added, columns)
-    cells = np.ix_(kept_rows, kept_columns)
-    shown = replace(
-        whole,
-        query=tuple(whole.query[i] for i in kept_rows),
-        passage=tuple(whole.passage[j] for j in kept_columns),
-        contributions=whole.contributions[cells],
-        similarity=whole.similarity[cells],
-    )
-    return Part(
-        shown,
-        whole.query_added[kept_rows],
-        whole.passage_added[kept_columns],
-        _left(whole.query_added, kept_rows),
-        _left(whole.passage_added, kept_columns),
-    )
-
-
-def left_out(shown: Part) -> str:
-    """What a picture does not show, in a sentence; empty when it shows all."""
-    phrases = [
-        f"{count} of the {side}, which added {added:+.4f} in all"
-        for side, (count, added) in (("query", shown.left_query), ("passage", shown.left_passage))
-        if count
-    ]
-    return f"Lines left out: {'; '.join(phrases)}." if phrases else ""
-
-
-def _largest(added: Vector, count: int) -> list[int]:
-    return sorted(np.argsort(-np.abs(added), kind="stable")[:count].tolist())
-
-
-def _left(added: Vector, kept: Sequence[int]) -> tuple[int, float]:
-    return len(added) - len(kept), float(added.sum() - added[list(kept)].sum())
-
-
-def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:
-    if by == "token":
-        return tuple(Unit(one_line(word.text), word.kind, (i,)) for i, word in enumerate(words))
-    alone = [Unit(one_line(w.text), w.kind, (i,)) for i, w in enumerate(words) if w.kind not in _GROUPS]
-    together = [(kind, tuple(i for i, w in enumerate(words) if w.kind == kind)) for kind in _GROUPS]
-    return (*alone, *(Unit(one_line(all_of_kind(kind, words)), kind, at) for kind, at in together if at))
-
-
-def _by_units(together: np.ufunc, cells: Matrix, query: Sequence[Unit], passage: Sequence[Unit]) -> Matrix:
-    """(U, V) from the words' matrix: the cells of the words of two units, added up, say."""
-    rows = np.stack([together.reduce(cells[list(unit.words)], axis=0) for unit in query])
-    columns: Matrix = np.stack(
-        [together.reduce(rows[:, list(unit.words)], axis=1) for unit in passage], axis=1
-    )
-    return columns
-
-
-def _tokens(why: Explanation) -> WordMatrices:
-    """The matrices by tokens, each token as a word of its own."""
-    return WordMatrices(
-        tuple(_token(token, i) for i, token in enumerate(why.query_tokens)),
-        tuple(_token(token, i) for i, token in enumerate(why.passage_tokens)),
-        why.contributions,
-        why.similarity,
-    )
-
-
-def _token(token: Token, at: int) -> Word:
-    kind: WordKind = token.part if token.part != "text" else "word"
-    if kind == "word" and not any(character.isalnum() for character in token.text):
-        kind = "punctuation"
-    return Word(token.text, token.start, token.end, kind, (at, at + 1))
-
-
 _BAR = 18
-_PAIRS = 12
+_PAIRS, _FEWER = 12, 6  # pairs of words that are like each other, in full and not
+_MAINLY, _ALSO = 3, 0.5  # pairs in the sentence; the second and third add at least so much of the first
+_ALIKE = 0.5  # least cosine of two words that the sentence calls alike; it names what added most in place of others
+_DIFFERS, _ROWS = 0.35, 8  # share of the largest row from which on a row is shown by itself, and how many are
+_ROOMY = 56  # columns; in fewer there is no column for words by themselves
 _NAMED = 10  # words that were cut out
 
 
 @as_text
-def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None) -> None:
-    """The whole picture, `width` characters wide; readable without colour too."""
+def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None, *, full: bool = False) -> None:
+    """The whole picture, `width` characters wide; readable without colour too.
+
+    Args:
+        full: a line for every addend; else what adds little stands together in one.
+    """
     _draw_head(canvas, why, hit)
+    if said := sentence(why):
+        canvas.line(said)
+        canvas.gap()
+    if full:
+        _draw_shares(canvas, why)
+    else:
+        _draw_query_words(canvas, why)
     _draw_sum(canvas, why)
-    _draw_query_words(canvas, why)
     _draw_passage(canvas, why, why.words())
-    _draw_alignment(canvas, why)
+    _draw_alignment(canvas, why, _PAIRS if full else _FEWER)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a word of the query added in all, by its meaning and because it stands there; or a line of no word."""
+
+    name: str
+    is_word: bool
+    stays: bool = False  # a line of its own however little it adds
+    start: int = 0
+    end: int = 0
+    meaning: float = 0.0
+    itself: float = 0.0
+    partners: tuple[Partner, ...] = ()
+
+    @property
+    def added(self) -> float:
+        return self.meaning + self.itself
+
+
+def _rows(why: Explanation) -> list[_Row]:
+    """The shares of an explanation, those of one word together; they sum to the score less the residual."""
+    rows: list[_Row] = []
+    for share in why.shares():
+        itself, is_word = share.kind == "term", share.kind in ("word", "term")
+        of = next((i for i, row in enumerate(rows) if row.is_word and _within(share, row)), len(rows))
+        if of == len(rows):
+            name = one_line(share.text) if is_word else share_name(share)
+            stays = share.kind in ("like", "model")
+            rows.append(_Row(name, is_word, stays, share.start, share.end, partners=share.partners))
+        added = share.contribution
+        meaning, own = (0.0, added) if itself else (added, 0.0)
+        rows[of] = replace(rows[of], meaning=rows[of].meaning + meaning, itself=rows[of].itself + own)
+    return rows
+
+
+def _within(share: Share, row: _Row) -> bool:
+    return share.kind in ("term", "late") and row.start <= share.start < row.end
+
+
+def sentence(why: Explanation) -> str:
+    """What a score mainly comes from, and how much of it is meaning, as in "Mainly phone ~ devices; 62 % meaning,
+    38 % words."
+
+    A word of the query stands with the word of the passage that is most like it, or that it added most with.
+    """
+    if any(term.kind == "model" for term in why.terms):
+        return ""
+    like = {(pair.query.start, pair.query.end): pair.passage.text for pair in why.alignment(_ALIKE)}
+    rows = sorted((row for row in _rows(why) if row.is_word and row.added > 0), key=lambda row: -row.added)
+    pairs = []
+    for row in rows[:_MAINLY]:
+        if row.added >= _ALSO * rows[0].added:
+            partner = like.get((row.start, row.end)) or (row.partners[0].text if row.partners else "")
+            pairs.append(f"{row.name} ~ {one_line(partner)}" if partner and why.weight else f'"{row.name}"')
+    parts = {
+        "meaning": why.weight * why.sum_of_contributions,
+        "words": sum(term.contribution for term in why.terms if term.kind == "term"),
+        "what hits shall be like": sum(term.contribution for term in why.terms if term.kind == "like"),
+        "best matches": 0.0 if why.late is None else float(why.late.sum()),
+    }
+    made = {name: value for name, value in parts.items() if abs(value) > 1e-9}
+    if not made or not pairs:
+        return ""
+    if len(made) == 1:
+        of = f"all of it {next(iter(made))}"
+    elif min(made.values()) > 0:
+        of = ", ".join(
+            f"{value / sum(made.values()):.0%} {name}".replace("%", " %") for name, value in made.items()
+        )
+    else:
+        of = ", ".join(f"{value:+.2f} {name}" for name, value in made.items())
+    return f"Mainly {', '.join(pairs)}; {of}."
 
 
 def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
@@ -279,6 +186,32 @@ def signed(value: float) -> str:
 
 
 def _draw_query_words(canvas: Canvas, why: Explanation) -> None:
+    """The words that differ from the rest, each in one line, and the rest in one."""
+    rows = _rows(why)
+    largest = max((abs(row.added) for row in rows), default=0.0)
+    strong = sorted((row for row in rows if row.is_word), key=lambda row: -abs(row.added))[:_ROWS]
+    shown = [row for row in rows if row.stays or (row in strong and abs(row.added) >= _DIFFERS * largest)]
+    rest = [row for row in rows if row not in shown]
+    itself = canvas.width >= _ROOMY and bool(why.weight) and any(row.itself for row in rows)
+    columns: list[str | Column] = [Column("Query word"), number("added"), Column(no_wrap=True)]
+    table = grid(*columns, *([number("as a word")] if itself else []), "mostly with")
+
+    def line(name: str, added: float, bar: Text | str, own: float, beside: str, style: str = "") -> None:
+        cells = [name, f"{added:+.4f}", bar, f"{own:+.4f}" if own else "", beside]
+        table.add_row(*(cell for i, cell in enumerate(cells) if itself or i != 3), style=style)
+
+    for row in shown:
+        words = ", ".join(one_line(partner.text) for partner in row.partners)
+        line(row.name, row.added, signed_bar(row.added, largest, _BAR // 2), row.itself, words)
+    if rest:
+        names = ", ".join(row.name for row in rest)
+        line("all else", sum(row.added for row in rest), "", sum(row.itself for row in rest), names, "dim")
+    line("sum", why.audit.addends, "", sum(row.itself for row in rows), "", "bold")
+    canvas.table(table)
+    canvas.gap()
+
+
+def _draw_shares(canvas: Canvas, why: Explanation) -> None:
     table = grid(Column("Each query word added"), number(), Column(no_wrap=True), "most of it with")
     shares = why.shares()
     largest = max((abs(share.contribution) for share in shares), default=0.0)
@@ -342,15 +275,15 @@ def _shade(share: float) -> str:
     return "bold green" if share >= 0.4 else "green"
 
 
-def _draw_alignment(canvas: Canvas, why: Explanation) -> None:
+def _draw_alignment(canvas: Canvas, why: Explanation, most: int) -> None:
     canvas.line("Which word is like which", style="bold")
     pairs = sorted(why.alignment(), key=lambda pair: -pair.similarity)
-    for pair in pairs[:_PAIRS]:
+    for pair in pairs[:most]:
         words = f"  {one_line(pair.query.text):>16}  ~  {one_line(pair.passage.text):<16}"
         canvas.line(f"{words}  {pair.similarity:.3f} ", bar(max(pair.similarity, 0), _BAR))
     if not pairs:
         canvas.dim("  no pair of words is each other's best match")
-    more = f"; {len(pairs) - _PAIRS} weaker pairs left out" if len(pairs) > _PAIRS else ""
+    more = f"; {counted(len(pairs) - most, 'weaker pair')} left out" if len(pairs) > most else ""
     canvas.dim(
         f"  (cosines of token vectors at layer {why.similarity_layer}, mutual best matches; "
         f"these do not add up to the score{more})"

@@ -156,6 +156,9 @@ _FEWEST_WORDS, _MOST_WORDS = 4, 16
 _NEAREST = 10
 _HUB_SHARE = 0.06  # of the queries
 _HUB_TIMES = 5  # as often as by chance
+_HUB_PASSAGES = (
+    200  # in a smaller index the ten nearest are so many that some passages are bound to come up often
+)
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 
@@ -207,6 +210,8 @@ def hubs(nearest: NDArray[np.int64], passages: int) -> dict[int, int]:
         passages: how many there are.
     """
     queries, k = nearest.shape
+    if passages < _HUB_PASSAGES:
+        return {}
     enough = max(_HUB_SHARE * queries, _HUB_TIMES * queries * k / max(1, passages))
     counts = Counter(np.sort(nearest[nearest > 0]).tolist())  # of equally frequent ones the lower id is first
     return {id_: count for id_, count in counts.most_common() if count >= enough}

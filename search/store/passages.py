@@ -15,7 +15,7 @@ import shlex
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -281,8 +281,20 @@ def place_of(connection: sqlite3.Connection, what: str | Path) -> Place:
     if not stored and place.location.is_dir() and not place.location.is_symlink():
         raise InputError(f"'{what}' is a folder. Name a file in it.")
     if not stored:
-        return place
+        return place if place in there else replace(place, near=_near(connection, place.location.name))
     return Place(place.name, place.record, place.line, place.location, _passages(connection, place))
+
+
+def _near(connection: sqlite3.Connection, name: str, most: int = 3) -> tuple[str, ...]:
+    """Indexed files with that last part, in any folder and any case of letters; else those with one like it."""
+    from difflib import get_close_matches
+
+    by_name = defaultdict[str, list[str]](list)
+    for (path,) in connection.execute("SELECT path FROM files ORDER BY path"):
+        stored = os.fsdecode(path)
+        by_name[stored.rpartition("/")[2].lower()].append(stored)
+    names = [name.lower()] if name.lower() in by_name else get_close_matches(name.lower(), by_name, most, 0.7)
+    return tuple(path for near in names for path in by_name[near])[:most]
 
 
 def _meanings(root: Path, what: str) -> Iterator[Place]:

@@ -75,6 +75,11 @@ def test_several_parts(run: Run, indexed: Path) -> None:
     code, _, err = run("query", KEY, "--like", "nothing.md")
     assert code == 1
     assert "'nothing.md' is not in the index" in err
+    assert "'Keys.md' is not in the index. Did you mean keys.md?" in run("similar", "Keys.md")[2]
+    assert (
+        "'plugins/kys.md' is not in the index. Did you mean keys.md?" in run("similar", "plugins/kys.md")[2]
+    )
+    assert "not there (Did you mean table.csv?)" in " ".join(run("why-not", KEY, "tables.csv")[1].split())
     code, _, err = run("explain", KEY, 1, *options, "--check")
     assert (code, "--check takes a query of one text" in err) == (1, True)
 

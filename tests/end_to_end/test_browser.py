@@ -17,7 +17,7 @@ import pytest
 import search
 from search.records.comparisons import Similarities
 from search.render import page
-from search.render.why import units
+from search.render.units import units
 from tests.conftest import skip_or_fail
 
 if not os.environ.get("CI"):

@@ -304,6 +304,9 @@ def test_hubs_come_up_for_six_in_a_hundred_queries_and_five_times_as_often_as_ot
     assert hubs(nearest, 2000) == {5000: 12}  # 6 % of 200; 1 is what each has on average
     assert hubs(nearest, 834) == {5000: 12}
     assert hubs(nearest, 832) == {}  # five times 2.404 are more than 12
+    often = np.repeat(nearest[:, :1], 10, axis=1)[:, :1]
+    often[:] = 7
+    assert (hubs(often, 200), hubs(often, 199)) == ({7: len(often)}, {})
     nearest[:, 2] = 0  # no passage
     assert hubs(nearest, 2000) == {5000: 12}
 

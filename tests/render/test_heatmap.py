@@ -11,7 +11,7 @@ from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.render import csv, heatmap
 from search.render.format import letters
-from search.render.why import largest_addend, left_out, part, units, word_lines
+from search.render.units import largest_addend, left_out, part, units, word_lines
 from tests.explaining.test_explanation import by_hand
 
 

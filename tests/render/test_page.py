@@ -17,7 +17,7 @@ from search.records.comparisons import Similarities
 from search.records.explanations import Term
 from search.render import page
 from search.render.page.document import embedded, shade, text
-from search.render.why import units
+from search.render.units import units
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_heatmap import sentences
 from tests.render.test_render import HIT

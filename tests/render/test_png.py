@@ -13,7 +13,7 @@ from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.inspections import ContextualCosines
 from search.records.tokens import Token
-from search.render.why import units
+from search.render.units import units
 from tests.conftest import REPOSITORY
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_heatmap import sentences

@@ -1,12 +1,14 @@
 """What is drawn: harmless, whole, readable without colour; and JSON."""
 
 import json as standard_json
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from search.records.explanations import Term
 from search.records.hits import Hit
 from search.records.reports import Report, SkippedGroup
 from search.records.tokens import ConvertedModel
@@ -164,8 +166,10 @@ def test_explanation_without_colour() -> None:
     (row,) = (line for line in lines if line.startswith("Keys "))
     assert "+0.5000" in row
     assert "key 0.094, door 0.072, lock 0.080" not in row  # sorted by size
-    assert "key 0.094, lock 0.080, door 0.072" in row.replace("  ", " ") or "key 0.094" in row
-    (row,) = (line for line in lines if line.startswith("[CLS] and [SEP]") and "+0.5" in line)
+    assert "key, lock, door" in row
+    assert "Keys ~ Key; all of it meaning." in drawn
+    (row,) = (line for line in lines if line.startswith("all else"))
+    assert "+0.5000" in row and "[CLS] and [SEP]" in row
     (row,) = (line for line in lines if line.startswith("sum"))
     assert "+1.0000" in row
     assert "«lock», «Key»" in drawn
@@ -173,6 +177,29 @@ def test_explanation_without_colour() -> None:
     assert "Keys  ~  Key" in drawn
     assert "layer 3" in drawn
     assert "\x1b" not in drawn
+
+
+def test_a_full_explanation_has_a_line_for_every_addend() -> None:
+    drawn = why.explanation(by_hand(), HIT, width=80, full=True)
+    assert "key 0.094" in drawn and "all else" not in drawn
+    assert re.search(r"^\[CLS\] and \[SEP\] +\+0.5000", drawn, re.M)
+
+
+def test_an_explanation_begins_with_one_sentence() -> None:
+    terms = (Term("Keys", 0.25, 0, 4), Term("zebra", 0.25, 9, 14))
+    hybrid = replace(by_hand(), weight=0.8, terms=terms, score=1.3, mode="hybrid")
+    assert why.sentence(hybrid) == "Mainly Keys ~ Key; 62 % meaning, 38 % words."
+    drawn = why.explanation(hybrid, HIT)
+    (keys, zebra) = (
+        re.findall(r"[+-]\d\.\d{4}", line) for line in drawn.split("\n") if line[:5] in ("Keys ", "zebra")
+    )
+    assert keys == ["+0.6500", "+0.2500"] and zebra == ["+0.2500", "+0.2500"]
+    words = replace(hybrid, weight=0.0, score=0.5, contributions=0 * hybrid.contributions, mode="lexical")
+    assert why.sentence(words) == 'Mainly "Keys", "zebra"; all of it words.'
+    against = replace(hybrid, terms=(*terms, Term("unlike p3", -0.25, kind="like")), score=1.05)
+    assert why.sentence(against).endswith("; +0.80 meaning, +0.50 words, -0.25 what hits shall be like.")
+    judged = replace(hybrid, weight=0.0, terms=(Term("cross-encoder", 0.9, kind="model"),), score=0.9)
+    assert why.sentence(judged) == ""
 
 
 def test_colour_only_where_it_is_asked_for() -> None:

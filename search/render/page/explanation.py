@@ -11,7 +11,7 @@ from search.records.hits import Hit
 from search.records.tokens import Word
 from search.render.format import headings, named, where
 from search.render.page.document import bar, document, header, isolated, shade, signed, text
-from search.render.why import Unit, Units, largest_addend
+from search.render.units import Unit, Units, largest_addend
 
 if TYPE_CHECKING:
     import numpy as np

@@ -28,7 +28,7 @@ from search.render.picture.canvas import (
     text_width,
     wrapped,
 )
-from search.render.why import Part, Unit, Units, largest_addend, left_out, part, word_lines
+from search.render.units import Part, Unit, Units, largest_addend, left_out, part, word_lines
 
 if TYPE_CHECKING:
     import numpy as np
