@@ -240,6 +240,11 @@ class Index:
                     yield report
 
     @property
+    def folder(self) -> Path:
+        """The folder that was indexed."""
+        return Path(read_meta(self.path / DATABASE)["root"])
+
+    @property
     def _folder(self) -> str | None:
         """The folder, where it was named to build the index."""
         return self.report.folder if self.report else None

@@ -113,7 +113,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("SEEWHY_HOME", str(home))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    for name in ("SEEWHY_INDEX", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+    for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     return home
 

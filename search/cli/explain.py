@@ -10,6 +10,7 @@ import typer
 
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
+    FreshIndexOptions,
     IndexOptions,
     QueryArgument,
     QuestionOptions,
@@ -34,7 +35,7 @@ def explain(
     text: QueryArgument,
     ranking: RerankOptions,
     parts: QuestionOptions,
-    index: IndexOptions,
+    index: FreshIndexOptions,
     output: DrawnOutput,
     which: Annotated[
         str,
@@ -66,7 +67,7 @@ def explain(
     question = parts.question(text)
     if check and not isinstance(question, str):
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
-    opened = index.open()
+    opened = index.open(quiet=output.quiet)
     hit = (
         _ranked(opened, question, [int(which)], k, ranking)[int(which)]
         if id_ is None

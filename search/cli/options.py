@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from search.errors import quoted
+from search.errors import SearchError, quoted
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
@@ -265,6 +265,60 @@ class IndexOptions(EngineOptions):
         from search.index import Index
 
         return Index.open(self.index, model=model, pooling=pooling, offline=self.offline, engine=self.engine)
+
+
+@dataclass(frozen=True)
+class FreshIndexOptions(IndexOptions):
+    """Which index, and whether it is brought up to date before it is asked."""
+
+    update: Annotated[
+        bool,
+        hits_option(
+            "--update/--no-update",
+            envvar="SEEWHY_UPDATE",
+            help="First bring the index up to date with its folder.",
+        ),
+    ] = False
+
+    def open(self, model: str | None = None, pooling: str | None = None, quiet: bool = False) -> Index:
+        """The index, up to date if that was asked for and can be; else a note says why not, and it answers as it is."""
+        opened = super().open(model, pooling)
+        if self.update:
+            _update(opened, quiet)
+        return opened
+
+
+def _update(opened: Index, quiet: bool) -> None:
+    """Bring an index up to date, and say what changed; or why it is not, as it answers all the same."""
+    from search.cli.output import note, progress_bar, stopped_gently
+    from search.render.reports import update_line
+    from search.store.layout import is_own
+
+    if not is_own(opened.path):
+        note(
+            f"note: the index in '{opened.path}' is none of your own, so --update leaves it alone. If its folder "
+            f"may be read: {to_update(opened)}"
+        )
+        return
+    try:
+        with stopped_gently(quiet), progress_bar(quiet) as progress:
+            report = opened.update(progress=progress)
+    except SearchError as error:
+        note(f"note: the index was not brought up to date: {error}")
+    else:
+        if not report.nothing_changed:
+            note(update_line(report), quiet)
+
+
+def to_update(opened: Index) -> str:
+    """The command that brings an index up to date, as it is to be typed."""
+    from search.render.format import shown_path
+    from search.store.layout import place_for
+
+    usual = place_for(opened.folder, None).resolve() == opened.path.resolve()
+    return to_type(
+        "index", shown_path(str(opened.folder)), options="" if usual else f" --index {quoted(opened.path)}"
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import typer
 
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
-    IndexOptions,
+    FreshIndexOptions,
     ModelOption,
     PoolingOption,
     QuestionOptions,
@@ -22,6 +22,7 @@ from search.cli.options import (
     passage_or_path,
     retyped,
     to_type,
+    to_update,
     top_k,
 )
 from search.cli.output import Clock, Output, echo, note, output_option
@@ -138,7 +139,7 @@ def query(
     selection: SelectionOptions,
     ranking: RerankOptions,
     parts: QuestionOptions,
-    index: IndexOptions,
+    index: FreshIndexOptions,
     output: HitsOutput,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say of the best hit why it has its score.")
@@ -166,7 +167,7 @@ def query(
     clock.lap("import the library")
     text = " ".join(words)
     question = parts.question(text)
-    opened = index.open(model, pooling)
+    opened = index.open(model, pooling, output.quiet)
     clock.lap("open the index")
     if timing:
         clock.lap("find the model", opened.encoder)
@@ -192,12 +193,30 @@ def query(
         which = "1" if plain else f"p{hits[0].passage_id}"
         command = to_type("explain", text, which, options=retyped(context, *plain, *RETYPED))
         output.note(f"\nWhy the first? {command}")
-    output.remarks(opened.notes)
+    output.remarks([*_since_indexed(opened, hits), *opened.notes])
     if timing:
         clock.lap("print")
         note("\n" + clock.report())
     if fail_if_nothing and not any(hit.verdict and hit.verdict.says != "nothing" for hit in hits):
         raise typer.Exit(1)
+
+
+def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:
+    """How many files of the hits changed or are gone since they were indexed, and what to do."""
+    changed, gone = (
+        len({hit.path for hit in hits if hit.changed in states})
+        for states in (("moved", "changed"), ("gone",))
+    )
+    if not changed + gone:
+        return []
+    said = [
+        f"{changed:,} changed" if changed else "",
+        f"{gone:,} {'is' if gone == 1 else 'are'} gone" if gone else "",
+    ]
+    return [
+        f"of the files of these hits {' and '.join(filter(None, said))} since they were indexed. Bring the index up to "
+        f"date with --update, or: {to_update(opened)}"
+    ]
 
 
 def _why_none(ranking: RerankOptions, selection: SelectionOptions) -> str:
@@ -222,7 +241,7 @@ def similar(
         ),
     ],
     selection: SelectionOptions,
-    index: IndexOptions,
+    index: FreshIndexOptions,
     output: HitsOutput,
     same_document: Annotated[
         bool, hits_option("--same-document", help="Also other passages of the same document.")
@@ -243,7 +262,7 @@ def similar(
         raise typer.BadParameter(f"--explain is for text and json, not for {form}: leave --format out.")
     if explain and output.lines:
         raise typer.BadParameter("--explain shows one hit alone: leave --context out.")
-    opened = index.open()
+    opened = index.open(quiet=output.quiet)
     meant = passage_or_path(what)
     hits = opened.similar(meant, same_document=same_document, where=where, **vars(selection))
     if explain:
@@ -258,7 +277,7 @@ def similar(
     if form == "text" and hits and not explain:
         options = f" --explain p{hits[0].passage_id}{retyped(context, 'index')}"
         output.note(f"\nWhy the first? {to_type('similar', what, options=options)}")
-    output.remarks(opened.notes)
+    output.remarks([*_since_indexed(opened, hits), *opened.notes])
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from search.corpus import Skipped, SourceFile, documents, load
 from search.encoding import Encoder
@@ -18,6 +18,7 @@ from search.errors import InputError, OptionalDependency, ReadError
 from search.explaining.addends import AddendFinder, Addends
 from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layer
 from search.indexing.plan import listed
+from search.ranking.freshness import Since, as_of_now, since_indexed
 from search.ranking.fusion import Fusion
 from search.ranking.options import Ranking, Selection
 from search.ranking.question import EncodedQuery, Question, encoded_question, meant, query_fits
@@ -83,25 +84,6 @@ def _unread(file: SourceFile, place: Place, source: Source) -> tuple[str, str]:
     except OptionalDependency as error:
         return "cannot be read", str(error)
     return NOT_THERE, f"the file has {n_records} records with text" if place.record else ""
-
-
-def since_indexed(store: Store, place: Place) -> tuple[Literal["changed", "gone"] | None, str]:
-    """What has happened to an indexed file since it was indexed, None for nothing, and a detail.
-
-    A file whose size, time stamp and inode are as they were is taken to be the same, any other is read.
-    """
-    with store.reading() as snapshot:
-        stored = next(
-            filter(None, map(snapshot.file_of, place.passages)), None
-        )  # None if it has left the index now
-    try:
-        now = os.lstat(place.location)
-        file = SourceFile(place.name or "", place.location, now.st_size, now.st_mtime_ns, now.st_ino)
-        return (None if stored and load(file).sha256 == stored.sha256 else "changed"), ""
-    except FileNotFoundError:
-        return "gone", ""
-    except (OSError, ReadError) as error:
-        return "changed", f"it cannot be read now: {error}"
 
 
 class Explainer:
@@ -177,6 +159,7 @@ class Explainer:
         hit = self._best(self._passing(place.passages, among)) or self._best(place.passages)
         with self._store.reading() as snapshot:
             question = (self._query.text, place.document, k, per_document, snapshot.passage_count)
+            file = snapshot.file_of(hit.passage_id) if hit else None
         if hit is None:
             return WhyNot(*question, "not indexed", *why_missing(self._store, place))
         hits = ranked(self._store, self._query, self._ranking, wanted, among)
@@ -192,9 +175,9 @@ class Explainer:
         answer = replace(answer, contrast=contrast_of(last, last_why, hit, why))
         if not passes:
             return replace(answer, cause="filtered")
-        cause, detail = since_indexed(self._store, place)
-        if cause is not None:
-            return replace(answer, cause=cause, detail=detail)
+        since = since_indexed(hit.path, file) if file else Since("changed")  # it has left the index now
+        if since.changed:
+            return replace(answer, cause=since.changed, detail=since.detail)
         above = (-hit.score, hit.passage_id) < (-last.score, last.passage_id)  # as hits are ordered
         if above and (copy := self._copy_of(hit, hits)):
             return replace(answer, cause="copy", detail=copy.document)
@@ -250,7 +233,9 @@ class Explainer:
             rank, item = min(positions.values(), key=lambda position: position[0])
             scale = Scale(snapshot.random_pairs(), self._ranking)
             copied = snapshot.copies([item.passage]).get(item.passage)
-            return as_hit(rank, snapshot.passage(item.passage), item, self._ranking, scale, copied)
+            stored, source = snapshot.passage(item.passage), snapshot.source
+        hit = as_hit(rank, stored, item, self._ranking, scale, copied)
+        return as_of_now([hit], {hit.passage_id: stored}, source)[0]
 
     def _explained(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.rerank, 0.0)

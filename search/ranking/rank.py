@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from search.errors import IndexDamaged
+from search.ranking.freshness import as_of_now
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.options import completed, numbered, selected
 from search.ranking.verdict import SEEN, verdict
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from search.store.calibration import Baseline
     from search.store.protocol import Copied, Ids, Snapshot, Store
 
-_OF_PASSAGE = [field.name for field in fields(StoredPassage) if field.name != "id"]
+_OF_PASSAGE = [field.name for field in fields(StoredPassage) if field.name not in ("id", "file")]
 
 Among: TypeAlias = "Callable[[Snapshot], Ids | None]"
 """Tells the ids of the passages to choose from; None for all."""
@@ -41,7 +42,7 @@ def ranked(
     among: Among = everything,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
-    """The best passages, best first; exact.
+    """The best passages, best first, where they stand now; exact.
 
     Args:
         wanted: which part of the ranking.
@@ -50,6 +51,7 @@ def ranked(
             best come back; of one document at most `wanted.per_document`. No model runs while the index is read.
     """
     with store.reading() as snapshot:
+        source = snapshot.source
         fusion = Fusion(snapshot, query, ranking, among(snapshot))
         groups: list[list[Scored]] = []
         for pool in wanted.pools() if reranker else (wanted,):
@@ -60,21 +62,24 @@ def ranked(
                 head = selected(best, whole, pool, snapshot.documents, snapshot.copies)
                 depth *= 4
             groups += head
-        if reranker is None:
+        if reranker:
+            best = in_order({item.passage: item for group in groups for item in group}.values())
+            stored = _stored(snapshot, best)
+            copies = snapshot.copies(list(stored))
+            prepared = reranker.prepare(snapshot, list(stored.values()))
+        else:
             said = verdict(snapshot, query, ranking, fusion, best)
-            return _hits(snapshot, fusion, groups, ranking, wanted, said)
-        best = in_order({item.passage: item for group in groups for item in group}.values())
-        stored = _stored(snapshot, best)
-        copies = snapshot.copies(list(stored))
-        prepared = reranker.prepare(snapshot, list(stored.values()))
-    documents = {id_: passage.document for id_, passage in stored.items()}
-    reranked = reranker.rerank(best, list(stored.values()), prepared)
-    groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
-    scale = Scale(None, ranking)
-    return [
-        as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
-        for rank, item in numbered(groups, wanted)
-    ]
+            hits, stored = _hits(snapshot, fusion, groups, ranking, wanted, said)
+    if reranker:
+        documents = {id_: passage.document for id_, passage in stored.items()}
+        reranked = reranker.rerank(best, list(stored.values()), prepared)
+        groups = selected(reranked, True, wanted, lambda _: documents, lambda _: copies) or []
+        scale = Scale(None, ranking)
+        hits = [
+            as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
+            for rank, item in numbered(groups, wanted)
+        ]
+    return as_of_now(hits, stored, source)
 
 
 def _hits(
@@ -84,18 +89,19 @@ def _hits(
     ranking: Ranking,
     wanted: Selection,
     said: Verdict | None,
-) -> list[Hit]:
-    """What is wanted of the selected passages."""
+) -> tuple[list[Hit], dict[int, StoredPassage]]:
+    """What is wanted of the selected passages, and these as they are stored."""
     if wanted.group:
         groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
     chosen = numbered(groups, wanted)
     stored = _stored(snapshot, [item for _, item in chosen])
     scale = Scale(snapshot.random_pairs(), ranking)
     copies = snapshot.copies(list(stored))
-    return [
+    hits = [
         as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage), said)
         for rank, item in chosen
     ]
+    return hits, stored
 
 
 def _worth(fusion: Fusion, wanted: Selection, passages: Ids) -> list[Scored]:
@@ -126,9 +132,10 @@ def scored(
         copied = snapshot.copies([passage]).get(passage)
         prepared = reranker.prepare(snapshot, [stored]) if reranker else None
         scale = Scale(None if reranker else snapshot.random_pairs(), ranking)
+        source = snapshot.source
     if reranker:
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
-    return as_hit(0, stored, item, ranking, scale, copied)
+    return as_of_now([as_hit(0, stored, item, ranking, scale, copied)], {passage: stored}, source)[0]
 
 
 def others_than(passages: Sequence[int], same_document: bool, among: Among) -> Among:
@@ -196,5 +203,6 @@ def as_hit(
         hub=scale.hub(passage.id),
         copies=copied.documents - 1 if copied else 0,
         verdict=said,
+        kind=passage.kind,
         **as_stored,
     )

@@ -14,6 +14,7 @@ from search.corpus import SourceFile, documents, load
 from search.corpus.files import DOCUMENT_KINDS, kind_of
 from search.corpus.text import decode, line_map
 from search.errors import InputError, ReadError, SearchError
+from search.ranking.freshness import RECORDS, TEXTS
 from search.records.documents import Document
 from search.records.hits import Hit, Surroundings
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from search.corpus import Contents
     from search.store.protocol import Store
 
-_RECORDS = ("csv", "jsonl")  # every span of a record stands where the record does
-_TEXTS = ("markdown", "rst", "code", "text")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -46,10 +45,10 @@ def _lines(hit: Hit, kind: str, sha256: str) -> tuple[list[str], str]:
     """The lines of a hit's file; or none, and why."""
     if kind in DOCUMENT_KINDS:
         return [], f"{hit.document} is no text file, so it has no lines to show"
-    name = hit.document.rpartition("#")[0] if kind in _RECORDS else hit.document
+    name = hit.document.rpartition("#")[0] if kind in RECORDS else hit.document
     try:
         contents = _contents(name, hit.path)[1]
-        if contents.sha256 != sha256:
+        if contents.sha256 != sha256 and hit.changed != "moved":
             return [], f"{hit.document} has changed since it was indexed, so its lines are not shown"
         return _LINE_END.split(decode(name, contents.raw).text), ""
     except FileNotFoundError:
@@ -78,11 +77,11 @@ class SpanLines:
 
     def __call__(self, hit: Hit, start: int, end: int) -> tuple[int, int, int | None, str]:
         name = hit.document.rpartition("#")[0]
-        if name and kind_of(name) in _RECORDS:
+        if name and kind_of(name) in RECORDS:
             return hit.line_start, hit.line_end, hit.page, ""
         lines = line_map(hit.text)
         first, last = lines.span(0, hit.end - hit.start)
-        if kind_of(hit.document) in _TEXTS and last - first == hit.line_end - hit.line_start:
+        if kind_of(hit.document) in TEXTS and last - first == hit.line_end - hit.line_start:
             first, last = lines.span(start - hit.start, end - hit.start)
             return hit.line_start + first - 1, hit.line_start + last - 1, hit.page, ""
         if hit.line_start == hit.line_end and hit.page is None:

@@ -46,9 +46,13 @@ class Hit:
         path: absolute path of the source file.
         document: the document's name within the indexed folder, with forward slashes;
             "table.csv#12" for record 12 of a file.
-        text: the passage; `start`, `end` its span in the document's text.
+        kind: of document, as in `Document`.
+        text: the passage; `start`, `end` its span in the document's text, both as they were indexed.
         line_start, line_end: 1-based lines of the source file, both included; of its extracted text where
             the format has pages.
+        changed: what has become of the file since it was indexed: "" for nothing; "moved", it changed, and the lines
+            are those on which the text stands now; "changed", the text is not found in it any more, or it has no plain
+            lines, so the lines are those of then; "gone", it is not there.
         page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without.
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
             same mode and weight; None for an index that has no sample or is too small for one.
@@ -91,6 +95,8 @@ class Hit:
     hub: float | None = None
     copies: int = 0
     hidden: Spans = ()
+    kind: str = "text"
+    changed: Literal["", "moved", "changed", "gone"] = ""
     verdict: Verdict | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
 

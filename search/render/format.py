@@ -83,9 +83,22 @@ def cut_in_the_middle(name: str, longest: int) -> str:
     return f"{name[:before]}…{name[before + 1 - longest :]}"
 
 
+_SINCE_INDEXED = {
+    "moved": "lines of now; the file changed since it was indexed",
+    "changed": "changed since it was indexed",
+    "gone": "gone",
+}
+
+
+def since_indexed(hit: Hit) -> str:
+    """What has become of a hit's file since it was indexed; "" for nothing."""
+    return _SINCE_INDEXED.get(hit.changed, "")
+
+
 def named(hit: Hit) -> str:
-    """`(rank 1, p12)`, or `(p12)` of a passage that is no hit."""
-    return f"(rank {hit.rank}, p{hit.passage_id})" if hit.rank else f"(p{hit.passage_id})"
+    """`(rank 1, p12)`, or `(p12)` of a passage that is no hit; with what has become of its file."""
+    parts = (f"rank {hit.rank}" if hit.rank else "", f"p{hit.passage_id}", since_indexed(hit))
+    return f"({', '.join(filter(None, parts))})"
 
 
 def headings(hit: Hit) -> str:

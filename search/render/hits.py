@@ -20,6 +20,7 @@ from search.render.format import (
     percentiles_of,
     shortened,
     shown_path,
+    since_indexed,
     snippet,
     where,
 )
@@ -89,6 +90,7 @@ def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:
         (f"  {where(hit)}", "cyan"),
         (f"  p{hit.passage_id}", "dim"),
         ("" if hit.rank_before is None else f"  {_moved(hit.rank, hit.rank_before)}", "dim"),
+        (f"  {since_indexed(hit)}" if hit.changed else "", "yellow"),
         style="bold",
         whole=True,
     )
@@ -126,7 +128,8 @@ def markdown(ranked: Sequence[Hit]) -> str:
             _MARKDOWN.sub(r"\\\1", part) for part in (headings(hit) or escape(hit.document), snippet(hit))
         )
         margin = " " * (len(str(hit.rank)) + 2)
-        entries.append(f"{hit.rank}. [{title}]({path}{anchor}) {hit.score:.3f}\n\n{margin}{text}")
+        since = f" *{since_indexed(hit)}*" if hit.changed else ""
+        entries.append(f"{hit.rank}. [{title}]({path}{anchor}) {hit.score:.3f}{since}\n\n{margin}{text}")
     return "\n\n".join(entries)
 
 
@@ -186,6 +189,7 @@ def _draw_answer(canvas: Canvas, answer: Answer) -> None:
         f"    {answer.score:.3f}",
         (f"  {place_of(answer)}", "cyan"),
         ("" if answer.passage_id is None else f"  p{answer.passage_id}", "dim"),
+        (f"  {since_indexed(answer.hit)}" if answer.hit and answer.hit.changed else "", "yellow"),
         style="bold",
         whole=True,
     )

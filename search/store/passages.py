@@ -31,7 +31,7 @@ from search.store.copies import copied_texts
 from search.store.database import meta_of, one_meta
 from search.store.files import is_being_written
 from search.store.layout import DATABASE
-from search.store.protocol import Place, StoredPassage
+from search.store.protocol import Place, StoredFile, StoredPassage
 from search.store.vectors import read_ann
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
     annotated = values_by_passage(connection, ids)
     rows = connection.execute(
         f"""SELECT {covered("passages")}, passages.checksum, embeddings.content,
-                   {covered("documents")}, documents.checksum, {covered("files")}, files.checksum
+                   {covered("documents")}, documents.checksum, {covered("files")}, files.checksum,
+                   size, mtime_ns, inode, files.sha256
             FROM passages LEFT JOIN embeddings ON passage = passages.id
                  LEFT JOIN documents ON documents.id = document LEFT JOIN files ON files.id = file
             WHERE passages.id IN (SELECT value FROM json_each(?))""",
@@ -165,6 +166,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
             "document": f"{name}#{document['record']}" if document["record"] else name,
             "title": document["title"],
             "metadata": metadata_of(document["metadata"]),
+            "file": StoredFile(document["kind"], *values),
             "annotations": annotated.get(mine["id"], {}),
         })  # fmt: skip
     return found

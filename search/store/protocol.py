@@ -52,8 +52,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class StoredFile:
+    """A file as it was when it was indexed, and what kind of document it holds."""
+
+    kind: str
+    size: int
+    mtime_ns: int
+    inode: int
+    sha256: str
+
+
+@dataclass(frozen=True)
 class StoredPassage:
-    """A passage as it lies in the index, with what is known of its document and what annotators say of it.
+    """A passage as it lies in the index, with what is known of its document and file, and what annotators say of it.
 
     `shown` is its text without the spans that are `hidden`: what is encoded behind the context, and what has words.
     """
@@ -71,8 +82,13 @@ class StoredPassage:
     line_end: int
     metadata: dict[str, Any]
     page: int | None
+    file: StoredFile
     hidden: Spans = ()
     annotations: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return self.file.kind
 
     @property
     def shown(self) -> str:
@@ -85,17 +101,6 @@ class Copied:
 
     text: int
     documents: int
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A file as it was when it was indexed, and what kind of document it holds."""
-
-    kind: str
-    size: int
-    mtime_ns: int
-    inode: int
-    sha256: str
 
 
 @dataclass(frozen=True)

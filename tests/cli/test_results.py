@@ -198,3 +198,55 @@ def test_the_verdict_and_its_exit_code(
     assert run("query", KEY, "--min-score", 5, "--fail-if-nothing")[0] == 1
     exit_code, out, err = run("query", KEY, "--fail-if-nothing", "--mode", "dense")
     assert (exit_code, out, "only the default ranking" in " ".join(err.split())) == (2, "", True)
+
+
+def test_files_that_changed_or_are_gone_are_said_to(run: Run, indexed: Path) -> None:
+    text = (indexed / "keys.md").read_text()
+    (indexed / "keys.md").write_text("new\n" * 5 + text.replace("people", "men"))
+    (indexed / "deep" / "time.txt").unlink()
+    code, out, err = run("query", KEY)
+    assert code == 0
+    assert re.search(
+        r"keys\.md:12-14  p\d  lines of now; the file changed since it was indexed$", out, re.MULTILINE
+    )
+    assert re.search(r"keys\.md:\d-\d  p\d  changed since it was indexed$", out, re.MULTILINE)
+    assert re.search(r"time\.txt:1-2  p\d  gone$", out, re.MULTILINE)
+    said = "of the files of these hits 1 changed and 1 is gone since they were indexed. Bring the index up to date with"
+    assert f"note: {said} --update, or: seewhy index {indexed}\n" in err
+    found = json.loads(run("query", KEY, "--json")[1])
+    assert {hit["changed"] for hit in found} == {"", "moved", "changed", "gone"}
+    rows = csv.DictReader(io.StringIO(run("query", KEY, "-f", "csv")[1]))
+    assert [row["changed"] for row in rows] == [hit["changed"] for hit in found]
+    assert "*gone*" in run("query", KEY, "-f", "md")[1]
+    gone = next(hit["passage_id"] for hit in found if hit["changed"] == "gone")
+    assert f"(p{gone}, gone)" in run("explain", KEY, f"p{gone}")[1]
+
+
+def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (indexed / "deep" / "time.txt").unlink()
+    (indexed / "new.txt").write_text("The key was found.\n")
+    code, out, err = run("query", KEY, "--update")
+    assert (code, "new.txt:1" in out, "time.txt" in out) == (0, True, False)
+    assert "1 file added, 1 removed; 1 passage encoded" in err
+    assert "1 file" not in run("query", KEY, "--update")[2]
+    monkeypatch.setenv("SEEWHY_UPDATE", "1")
+    for command in (("query", KEY), ("similar", "keys.md"), ("explain", KEY)):
+        (indexed / "new.txt").write_text(f"The key was found by {command[0]}.\n")
+        assert "1 file changed" in run(*command)[2]
+    (indexed / "new.txt").write_text("The key was lost.\n")
+    assert "of the files of these hits 1 changed" in run("query", KEY, "--no-update")[2]
+    indexed.rename(indexed.with_name("elsewhere"))
+    code, out, err = run("query", KEY)
+    assert (code, "  gone" in out, "note: the index was not brought up to date: " in err) == (0, True, True)
+
+
+def test_an_index_of_somebody_else_is_not_updated(
+    run: Run, notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "theirs"
+    assert run("index", notes, "--model", tiny_model, "--index", place)[0] == 0
+    (notes / "keys.md").unlink()
+    code, out, err = run("query", KEY, "--mode", "lexical", "--index", place, "--update")
+    assert (code, "keys.md" in out) == (0, True)
+    assert "is none of your own, so --update leaves it alone" in err
+    assert f"seewhy index {notes} --index {place}" in err

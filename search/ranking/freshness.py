@@ -1,0 +1,129 @@
+"""What has become of the files of hits since they were indexed: hits as they stand now.
+
+One look at the size, time stamp and inode of each file, as indexing takes it; only a file that differs is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from search.errors import SearchError
+
+if TYPE_CHECKING:
+    from search.records.documents import Document, LineMap
+    from search.records.hits import Hit
+    from search.store.protocol import StoredFile, StoredPassage
+    from search.store.settings import Source
+
+TEXTS = ("markdown", "rst", "code", "text")  # a document's text is the decoded file
+RECORDS = ("csv", "jsonl")  # every span of a record stands where the record does
+_LARGEST = 8 << 20  # bytes of a changed file in which a text is looked for
+
+
+def as_of_now(hits: Sequence[Hit], stored: Mapping[int, StoredPassage], source: Source) -> list[Hit]:
+    """The hits, each with what has become of its file; where its text stands elsewhere now, with its new lines.
+
+    Args:
+        stored: the passages of the hits, by id.
+        source: how records are read.
+    """
+    seen: dict[str, _File] = {}
+    for hit in hits:
+        if hit.path not in seen:
+            seen[hit.path] = _File(hit, stored[hit.passage_id].file, source)
+    return [seen[hit.path].told(hit) for hit in hits]
+
+
+@dataclass(frozen=True)
+class Since:
+    """What has become of a file since it was indexed.
+
+    Attributes:
+        changed: "" where its content is what was indexed.
+        detail: why it cannot be read, if it cannot.
+        raw: its content, if that changed and is not too large to look for something in it.
+    """
+
+    changed: Literal["", "changed", "gone"]
+    detail: str = ""
+    raw: bytes = b""
+
+
+def since_indexed(path: str | Path, stored: StoredFile) -> Since:
+    """Look at a file."""
+    try:
+        now = os.lstat(path)
+        if (now.st_size, now.st_mtime_ns, now.st_ino) == (stored.size, stored.mtime_ns, stored.inode):
+            return Since("")
+        if now.st_size > _LARGEST and now.st_size != stored.size:
+            return Since("changed")
+        from search.corpus.files import regular_bytes
+
+        raw = regular_bytes(Path(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return Since("gone")
+    except (OSError, ValueError) as error:
+        return Since("changed", f"it cannot be read now: {getattr(error, 'strerror', None) or error}")
+    if hashlib.sha256(raw).hexdigest() == stored.sha256:
+        return Since("")
+    return Since("changed", raw=raw if len(raw) <= _LARGEST else b"")
+
+
+class _File:
+    """A file of some hits, as it is now."""
+
+    def __init__(self, hit: Hit, stored: StoredFile, source: Source) -> None:
+        self._name = hit.document.rpartition("#")[0] if stored.kind in RECORDS else hit.document
+        self._kind, self._source = stored.kind, source
+        self._since = since_indexed(hit.path, stored)
+
+    def told(self, hit: Hit) -> Hit:
+        """A hit of it, as it stands now."""
+        if self._since.changed != "changed":
+            return replace(hit, changed=self._since.changed) if self._since.changed else hit
+        try:
+            lines = self._lines(hit)
+        except (SearchError, OSError, ValueError, RecursionError, MemoryError):
+            lines = None  # what is there now is no such document
+        if lines is None:
+            return replace(hit, changed="changed")
+        return replace(hit, changed="moved", line_start=lines[0], line_end=lines[1])
+
+    def _lines(self, hit: Hit) -> tuple[int, int] | None:
+        """Where the text of a hit stands now, nearest to where it stood; None for nowhere."""
+        if not self._since.raw or not hit.text.strip():
+            return None
+        if self._kind in RECORDS:
+            spans = [
+                (item.lines.lines[0], item.lines.lines[-1]) for item in self._records if hit.text in item.text
+            ]
+            return min(spans, key=lambda span: abs(span[0] - hit.line_start), default=None)
+        if self._kind not in TEXTS:
+            return None
+        text, lines = self._text
+        places = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)
+        found = [lines.span(place, place + len(hit.text)) for place in places if place >= 0]
+        return min(found, key=lambda span: abs(span[0] - hit.line_start), default=None)
+
+    @cached_property
+    def _text(self) -> tuple[str, LineMap]:
+        from search.corpus.text import decode, line_map
+
+        text = decode(self._name, self._since.raw).text
+        return text, line_map(text)
+
+    @cached_property
+    def _records(self) -> list[Document]:
+        from search.corpus.table import documents
+        from search.corpus.text import decode
+        from search.records.documents import Document
+
+        decoded, source = decode(self._name, self._since.raw), self._source
+        items = documents(self._name, self._kind, decoded, source.text_field, source.title_field)
+        return [item for item in items if isinstance(item, Document)]
