@@ -16,8 +16,9 @@ from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Surroundings
 from search.records.options import RankingOptions, RerankOptions, SimilarOptions, parts_of
 from search.store.database import read_meta
-from search.store.layout import DATABASE, confirmed_root, find_index, is_own, place_for
-from search.store.settings import PassageSettings
+from search.store.folders import Folders, Named, require_folder
+from search.store.layout import DATABASE, confirmed, find_index, is_own, place_for
+from search.store.settings import PassageSettings, Source
 from search.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Index:
     @classmethod
     def build(
         cls,
-        folder: str | Path,
+        folder: Named | Folders,
         *,
         index: str | None = None,
         rebuild: bool = False,
@@ -83,7 +84,8 @@ class Index:
         """Index a folder, or bring its index up to date; only what changed is encoded.
 
         Args:
-            folder: what to index; its subfolders are included.
+            folder: what to index; its subfolders are included. Or several, which make one index: names of documents
+                then begin with what the folders have in common. None of them may lie within another.
             index: a name or path for the index; None keeps it under the user's data folder.
             rebuild: encode everything anew, with what the index was made with where nothing else is said, cut
                 as is the default now. The old index answers until the new one is whole.
@@ -107,17 +109,16 @@ class Index:
         """
         from search.indexing.update import (
             asked_for,
-            existing_folder,
-            update,  # with all that writing needs, which a query does not
-        )
+            update,
+        )  # with all that writing needs, which a query does not
 
-        root = existing_folder(folder)
-        path = place_for(root, index)
+        folders = Folders.of(folder)
+        path = place_for(folders, index)
         encoder, source, settings = asked_for(
-            root, path, options, rebuild=rebuild, offline=offline, engine=engine
+            folders, path, options, rebuild=rebuild, offline=offline, engine=engine
         )
         report = update(
-            root,
+            folders.root,
             path,
             encoder,
             settings=settings,
@@ -162,7 +163,7 @@ class Index:
     @classmethod
     def preview(
         cls,
-        folder: str | Path,
+        folder: Named | Folders,
         *,
         index: str | None = None,
         verify: bool = False,
@@ -177,43 +178,48 @@ class Index:
             IndexDamaged: there is an index, and it cannot be read.
         """
         from search.indexing.batches import preview
-        from search.indexing.update import earlier, existing_folder, source_of
+        from search.indexing.update import earlier, source_of
 
-        root = existing_folder(folder)
-        path = place_for(root, index)
+        folders = Folders.of(folder)
+        path = place_for(folders, index)
         meta, _ = earlier(path, False) or (None, None)
-        return preview(root, path, source_of(meta, root).changed(**options), verify=verify)
+        return preview(folders.root, path, source_of(meta, folders).changed(**options), verify=verify)
 
     def update(
         self,
         *,
-        folder: str | Path | None = None,
+        folder: Named | None = None,
         verify: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Report:
         """Bring the index up to date with its folder, with the settings that it was made with.
 
         Args:
-            folder: the same folder, which has to be named for an index outside of the user's own that was opened:
-                somebody else may have made it.
+            folder: the same folder, or all of several, which has to be named for an index outside of the user's own
+                that was opened: somebody else may have made it.
             verify, progress: as for `build`.
 
         Raises:
             InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
             IndexLocked: another process is writing to the index.
         """
-        from search.indexing.update import existing_folder, source_of, update
+        from search.indexing.update import update
 
         meta = read_meta(self.path / DATABASE)
-        root = existing_folder(confirmed_root(self.path, meta["root"], folder or self._folder))
-        settings = PassageSettings.from_json(meta["fingerprint"]["passages"])
-        source = source_of(meta, root)
+        folders = confirmed(self.path, Folders.from_meta(meta), folder or self._named)
+        require_folder(folders.root)
         return update(
-            root, self.path, self.encoder, settings=settings, source=source, verify=verify, progress=progress
+            folders.root,
+            self.path,
+            self.encoder,
+            settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
+            source=Source.from_dict(meta["source"]),
+            verify=verify,
+            progress=progress,
         )
 
     def watch(
-        self, stop: threading.Event | None = None, folder: str | Path | None = None
+        self, stop: threading.Event | None = None, folder: Named | None = None
     ) -> Iterator[Report | SearchError]:
         """Keep the index up to date with its folder, as files change.
 
@@ -227,10 +233,9 @@ class Index:
         """
         from search.indexing.update import changes
 
-        named = folder or self._folder
-        for _ in changes(
-            confirmed_root(self.path, read_meta(self.path / DATABASE)["root"], named), self.path, stop
-        ):
+        named = folder or self._named
+        held = Folders.from_meta(read_meta(self.path / DATABASE))
+        for _ in changes(confirmed(self.path, held, named), self.path, stop):
             try:
                 report = self.update(folder=named)
             except SearchError as error:
@@ -240,14 +245,14 @@ class Index:
                     yield report
 
     @property
-    def folder(self) -> Path:
-        """The folder that was indexed."""
-        return Path(read_meta(self.path / DATABASE)["root"])
+    def folders(self) -> Folders:
+        """What was indexed."""
+        return Folders.from_meta(read_meta(self.path / DATABASE))
 
     @property
-    def _folder(self) -> str | None:
-        """The folder, where it was named to build the index."""
-        return self.report.folder if self.report else None
+    def _named(self) -> Named | None:
+        """The folders, where they were named to build the index."""
+        return (self.report.folders or self.report.folder) if self.report else None
 
     @property
     def encoder(self) -> Encoder:
@@ -608,7 +613,7 @@ class Index:
     def repair(
         self,
         *,
-        folder: str | Path | None = None,
+        folder: Named | None = None,
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> RepairReport:
@@ -622,7 +627,7 @@ class Index:
 
         done = repair(
             self.path,
-            folder=folder or self._folder,
+            folder=folder or self._named,
             offline=self._offline,
             engine=self._engine,
             dry_run=dry_run,

@@ -15,6 +15,7 @@ from search.errors import InputError, SearchError
 
 if TYPE_CHECKING:
     from search.index import Index
+    from search.store.folders import Folders, Named
 
 files_option = panel("Files")
 
@@ -75,12 +76,16 @@ class VectorOptions(EncoderOptions):
 
 
 def index(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="The folder to index, with its subfolders.")
-    ],
     files: FileOptions,
     vectors: VectorOptions,
     output: Output,
+    folder: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FOLDER",
+            help="What to index, with its subfolders; several make one index. Left out: what --index is of.",
+        ),
+    ] = None,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Encode everything anew, in place of the old index.")
     ] = False,
@@ -91,7 +96,7 @@ def index(
         bool, typer.Option("--watch", help="Go on and keep the index up to date until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Index a folder of text, or bring its index up to date.
+    """Index folders of text, or bring their index up to date.
 
     Only what is new or changed is encoded. A run that is stopped keeps what it has done; the next one goes
     on from there.
@@ -99,13 +104,14 @@ def index(
     from search.index import Index
     from search.render import json, reports
 
+    named: Named | Folders = folder or folders_of_index(files.index)
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
-        output.show(Index.preview(folder, **vars(files)), reports.changes)
+        output.show(Index.preview(named, **vars(files)), reports.changes)
         return
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        built = Index.build(folder, rebuild=rebuild, progress=progress, **vars(files), **vars(vectors))
+        built = Index.build(named, rebuild=rebuild, progress=progress, **vars(files), **vars(vectors))
     report = built.report
     assert report is not None
     output.remarks(report.notes)
@@ -115,6 +121,25 @@ def index(
         echo(reports.report(report, **output.style))
     if watch:
         watch_on(built, output)
+
+
+def folders_of_index(named: str | None) -> Folders:
+    """What an index in the user's own data folder is of.
+
+    Raises:
+        typer.BadParameter: no index is named.
+        InputError: it lies elsewhere, and may come from somebody else.
+    """
+    from search.store.database import read_meta
+    from search.store.folders import Folders
+    from search.store.layout import DATABASE, confirmed, named_place
+
+    if not named:
+        raise typer.BadParameter(
+            "name a folder to index (. for the one you are in), or with --index an index to bring up to date."
+        )
+    place = named_place(named)
+    return confirmed(place, Folders.from_meta(read_meta(place / DATABASE)), None)
 
 
 def watch_on(built: Index, output: Output) -> None:

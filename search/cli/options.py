@@ -315,10 +315,9 @@ def to_update(opened: Index) -> str:
     from search.render.format import shown_path
     from search.store.layout import place_for
 
-    usual = place_for(opened.folder, None).resolve() == opened.path.resolve()
-    return to_type(
-        "index", shown_path(str(opened.folder)), options="" if usual else f" --index {quoted(opened.path)}"
-    )
+    usual = place_for(opened.folders, None).resolve() == opened.path.resolve()
+    shown = (shown_path(str(folder)) for folder in opened.folders.paths)
+    return to_type("index", *shown, options="" if usual else f" --index {quoted(opened.path)}")
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class Reason:
     SYMBOLIC_LINK = "symbolic link"
     PERMISSION_DENIED = "permission denied"
     UNREADABLE_FOLDER = "unreadable folder"
+    NOTHING_THERE = "folder gone or without text"  # one of several that were named
     EXCLUDED = "excluded"
     TOO_LARGE = "too large"
     VANISHED = "vanished"

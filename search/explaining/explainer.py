@@ -28,6 +28,7 @@ from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.tokens import TokenVectors
+from search.store.folders import Folders
 from search.store.protocol import Place
 from search.store.settings import Source
 
@@ -51,9 +52,10 @@ def why_missing(store: Store, place: Place) -> tuple[str, str]:
     """
     with store.reading() as snapshot:
         root, source = snapshot.root, snapshot.source
-    if place.name is None:
+    folders = Folders(root, source.folders)
+    if place.name is None or not any(map(place.location.is_relative_to, folders.paths)):
         if os.path.lexists(place.location):
-            return OUTSIDE, f"the index is of {root}"
+            return OUTSIDE, f"the index is of {folders}"
         return NOT_THERE, meant(place)
     files, skipped = listed(root, store.path, source)
     for file in files:

@@ -19,6 +19,7 @@ from search.errors import ReadError
 from search.indexing.plan import KEPT_UNTIL_SEEN, Plan, compare, listed
 from search.records.reports import Changes
 from search.store.database import connect_to_read, reading
+from search.store.folders import Folders
 from search.store.layout import DATABASE, is_index
 from search.store.passages import grouped, skipped_when_read, stored_documents, stored_files
 from search.store.settings import Source
@@ -86,7 +87,8 @@ def preview(folder: Path, index: Path, source: Source, *, verify: bool = False) 
     moved = {old for old, _ in renamed}
     outcomes = [(work.outcome, work.file.path) for work in works]
     return Changes(
-        folder=str(folder.resolve()),
+        folder=str(folder),
+        folders=Folders(folder, source.folders).several,
         index=str(index),
         added=tuple(path for outcome, path in outcomes if outcome == "added"),
         changed=tuple(path for outcome, path in outcomes if outcome == "changed"),

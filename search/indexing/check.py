@@ -13,9 +13,10 @@ For these, build the index again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from search.errors import FingerprintMismatch, InputError, ModelError, ReadError
 from search.indexing.plan import compare, listed
 from search.records.reports import CheckReport, Progress
 from search.store.database import connect_to_read
+from search.store.folders import Folders
 from search.store.health import CHECKS, Examination, sample
 from search.store.layout import DATABASE, home, is_own, place_for
 from search.store.passages import stored_files
@@ -79,12 +81,13 @@ def encode_again(found: Examination) -> None:
 
 def reported(found: Examination, started: float, verify: bool = False, encode: bool = False) -> CheckReport:
     """What an examination found, with the commands that help."""
-    folder = found.meta.get("root", "")
-    findings = tuple(found.findings(ways_out(found.index, folder, verify)))
+    folders = told(found.meta)
+    findings = tuple(found.findings(ways_out(found.index, folders, verify)))
     there = {finding.check for finding in findings}
     return CheckReport(
         index=str(found.index),
-        folder=folder,
+        folder=str(folders.root) if folders else "",
+        folders=folders.several if folders else (),
         ok=all(finding.severity != "damaged" for finding in findings),
         findings=findings,
         unchecked=tuple(name for name in CHECKS if name not in there and (encode or name != "sample")),
@@ -118,6 +121,8 @@ def _changed(found: Examination, verify: bool) -> Iterator[str]:
             yield f"{file.path} (changed)"
     for name in plan.gone:
         yield f"{name} (gone)"
+    for name in plan.away:
+        yield f"{name} (the whole folder: gone, or without text)"
 
 
 def _encoded_otherwise(found: Examination, encoder: Encoder) -> Iterator[str]:
@@ -139,18 +144,24 @@ def _sha256(file: SourceFile) -> str:
         return ""
 
 
-def ways_out(index: Path, folder: str, verify: bool = False) -> dict[str, str]:
-    """The commands that help, as they are to be typed; "" where the folder is not there."""
+def told(meta: Mapping[str, Any]) -> Folders | None:
+    """The folders of an index, as far as its settings can be read."""
+    return Folders.from_meta(meta) if {"root", "source"} <= meta.keys() else None
+
+
+def ways_out(index: Path, folders: Folders | None, verify: bool = False) -> dict[str, str]:
+    """The commands that help, as they are to be typed; "" where the folders are not there."""
     kept = index.parent == home() / "indexes"
     place = f" --index {index.name if kept else quoted(index)}"
-    there = bool(folder) and Path(folder).is_dir()
+    there = folders is not None and folders.root.is_dir()
     try:
-        usual = there and place_for(Path(folder), None) == index
+        usual = folders is not None and there and place_for(folders, None) == index
     except (SearchError, OSError):
         usual = False
-    update = f"seewhy index {quoted(folder or 'FOLDER')}{'' if usual else place}"
+    update = f"seewhy index {folders.typed if folders else 'FOLDER'}{'' if usual else place}"
+    named = "".join(f" --folder {quoted(path)}" for path in folders.paths) if folders and not kept else ""
     return {
-        "repair": f"seewhy repair{place}{'' if kept or not folder else f' --folder {quoted(folder)}'}",
-        "index": update + " --verify" * verify if there or not folder else "",
+        "repair": f"seewhy repair{place}{named}",
+        "index": update + " --verify" * verify if there or not folders else "",
         "rebuild": f"{update} --rebuild",
     }

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from search.corpus import Skipped, SourceFile, walk
 from search.corpus.files import Reason
+from search.store.folders import Folders, as_text
 from search.store.layout import own_part
 from search.store.passages import FileState
 from search.store.settings import Source
 
 KEPT_WHEN_UNREADABLE = frozenset(
-    {Reason.PERMISSION_DENIED, Reason.UNREADABLE_FOLDER, Reason.UNREADABLE_FILE, Reason.NEEDS_EXTRA}
-)
+    {
+        Reason.PERMISSION_DENIED, Reason.UNREADABLE_FOLDER, Reason.UNREADABLE_FILE, Reason.NEEDS_EXTRA,
+        Reason.NOTHING_THERE,
+    }
+)  # fmt: skip
 
 # Since the walk saw it, a file has become something else, maybe for a moment: what is stored is kept until the
 # next walk has looked.
@@ -32,11 +36,13 @@ class Plan:
         gone: paths to forget, each with the sha256 of its content where that is stored whole: a new file
             with the same content is the old one under another name.
         unchanged: how many files with documents need nothing.
+        away: of several folders those that are gone or without text, though something of them is stored, which stays.
     """
 
     changed: list[tuple[SourceFile, str | None]]
     gone: dict[str, str | None]
     unchanged: int
+    away: tuple[str, ...] = ()
 
 
 def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile], list[Skipped]]:
@@ -44,13 +50,30 @@ def listed(folder: Path, index: Path, source: Source) -> tuple[list[SourceFile],
     inside = own_part(folder, index)
     found = [
         item
-        for item in walk(folder, include=source.include, exclude=source.exclude)
+        for item in _walked(folder, source)
         if inside is None or not f"{item.path}/".startswith(f"{inside}/")
     ]
     return (
         [item for item in found if isinstance(item, SourceFile)],
         [item for item in found if isinstance(item, Skipped)],
     )
+
+
+def _walked(root: Path, source: Source) -> Iterator[SourceFile | Skipped]:
+    """What a walk finds; of several folders one after the other, each with its own ignore files.
+
+    One that is gone, a link now, or yields no file, may be a drive that is not there at the moment. So nothing is
+    known about what lies beneath it.
+    """
+    if not source.folders:
+        yield from walk(root, include=source.include, exclude=source.exclude)
+    for name in source.folders:
+        folder, found = root / name, []
+        if folder.is_dir() and folder.resolve() == folder:
+            found = list(walk(folder, include=source.include, exclude=source.exclude))
+        yield from (replace(item, path=f"{name}/{item.path}") for item in found)
+        if not any(isinstance(item, SourceFile) for item in found):
+            yield Skipped(name, Reason.NOTHING_THERE, is_folder=True)
 
 
 def compare(
@@ -84,14 +107,19 @@ def compare(
         for path, before in stored.items()
         if path not in here and path not in blind and not path.startswith(dark)
     }
-    return Plan(changed, gone, unchanged)
+    away = tuple(
+        skip.path
+        for skip in skipped
+        if skip.reason == Reason.NOTHING_THERE and any(path.startswith(f"{skip.path}/") for path in stored)
+    )
+    return Plan(changed, gone, unchanged, away)
 
 
-def nothing_to_index(folder: Path, reasons: Counter[str], indexed_before: bool) -> str:
-    """What to tell somebody whose folder yields no passage. `reasons` counts what was left out."""
+def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bool) -> str:
+    """What to tell somebody whose folders yield no passage. `reasons` counts what was left out."""
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     why = f"everything was left out ({left_out})" if reasons else "it is empty"
-    message = f"'{folder}' has no text to index: {why}."
+    message = f"there is no text to index in {as_text(folders.paths)}: {why}."
     if indexed_before:
         return f"{message} The index was left as it is. Is a drive not mounted? To drop the index, delete its folder."
     return (

@@ -21,7 +21,7 @@ from pathlib import Path
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError, quoted
-from search.indexing.check import check, encode_again, reported, ways_out
+from search.indexing.check import check, encode_again, reported, told, ways_out
 from search.indexing.plan import listed
 from search.indexing.run import Run, renew_token_vectors, renew_vectors
 from search.records.reports import Progress, RepairReport, RepairStep
@@ -30,8 +30,9 @@ from search.store.calibration import renew_baseline
 from search.store.database import connect_to_write, read_meta, translated
 from search.store.derived import named_file
 from search.store.files import DATABASE, delete_leftovers, writer_lock
+from search.store.folders import Folders, Named
 from search.store.health import Examination, lenient
-from search.store.layout import confirmed_root, is_index, is_own
+from search.store.layout import confirmed, is_index, is_own
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Writer
 
@@ -51,7 +52,7 @@ _STEPS = {
 def repair(
     index: Path,
     *,
-    folder: str | Path | None = None,
+    folder: Named | None = None,
     offline: bool = False,
     engine: str = "auto",
     dry_run: bool = False,
@@ -61,7 +62,7 @@ def repair(
 
     Args:
         index: the folder of the index.
-        folder: that was indexed, to be named where the index lies outside of the user's own.
+        folder: that was indexed, or several, to be named where the index lies outside of the user's own.
         offline, engine: as for `Encoder`; a model is loaded only if something must be encoded.
         dry_run: change nothing, only say what would be done.
         progress: called often with how far the work is.
@@ -105,7 +106,7 @@ class _Repair:
     """One repair, with the lock held."""
 
     found: Examination
-    folder: str | Path | None
+    folder: Named | None
     offline: bool
     engine: str
     progress: Callable[[Progress], None] | None
@@ -127,9 +128,9 @@ class _Repair:
                 read_meta(index / DATABASE)
             raise IndexDamaged(
                 f"the index in '{index}' cannot be repaired: {self.found.names['database'][0]}. "
-                f"Make the index again with: {ways_out(index, meta.get('root', ''))['rebuild']}"
+                f"Make the index again with: {ways_out(index, told(meta))['rebuild']}"
             )
-        self._root = confirmed_root(index, meta["root"], self.folder)
+        self._root = confirmed(index, Folders.from_meta(meta), self.folder).root
         self._source = Source.from_dict(meta["source"])
         self._made = Fingerprint.from_dict(meta["fingerprint"])
 

@@ -23,6 +23,7 @@ from search.store.calibration import renew_baseline
 from search.store.checksums import content_key
 from search.store.database import all_meta, one_meta
 from search.store.faiss_file import is_whole, next_generation, write_file
+from search.store.folders import Folders, as_text
 from search.store.passages import annotators, counts, skipped_groups, stored_files, tokens_beyond, way_on
 from search.store.settings import MOST_BOILERPLATE, PassageSettings, Source
 from search.store.vectors import missing_token_vectors, read_ann
@@ -39,6 +40,7 @@ class Run:
     Attributes:
         database: the file that is written to: another than the index's for a rebuild.
         renamed: paths that are gone because the file has another one now.
+        away: see `Plan`.
     """
 
     folder: Path
@@ -51,16 +53,18 @@ class Run:
     progress: Callable[[Progress], None] | None
     counts: Counter[str] = field(default_factory=Counter)
     renamed: set[str] = field(default_factory=set)
+    away: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.folder, self.connection = self.folder.resolve(), self.writer.connection
+        self.folders = Folders(self.folder, self.source.folders)
         self.max_tokens = room_for(self.encoder)
 
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
         self.writer.renew_lexicon()
         plan = compare(stored_files(self.connection), files, skipped, verify=verify)
-        self.counts["unchanged"] = plan.unchanged
+        self.away, self.counts["unchanged"] = plan.away, plan.unchanged
         self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
         if plan.changed:
             cutter = cutter_for(self.encoder, self.settings, self._boilerplate(plan))
@@ -74,7 +78,7 @@ class Run:
         if not one_meta(self.connection, "passages"):
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
-            raise InputError(nothing_to_index(self.folder, reasons, False))
+            raise InputError(nothing_to_index(self.folders, reasons, False))
         self._tell("saving")
         self.writer.renew_lexicon()
         renew_vectors(self.writer, self.index, self.encoder.dimension)
@@ -95,10 +99,11 @@ class Run:
         meta = all_meta(self.connection)
         if "fingerprint" in meta:
             Fingerprint.from_dict(meta["fingerprint"]).require_equal(fingerprint)
-            if Path(meta["root"]) != self.folder:
+            held = Folders.from_meta(meta)
+            if held != self.folders:
                 raise InputError(
-                    f"the index in '{self.index}' is of the folder '{meta['root']}', not of '{self.folder}'. "
-                    "Give another --index, or --rebuild to put this folder in its place."
+                    f"the index in '{self.index}' is of {held.described}, not of {as_text(self.folders.paths)}. "
+                    "Give another --index, or --rebuild to put what you named in its place."
                 )
             before = Source.from_dict(meta["source"])
             if (before.text_field, before.title_field) != (self.source.text_field, self.source.title_field):
@@ -168,6 +173,7 @@ class Run:
         n_documents, n_passages, n_tokens = counts(self.connection)
         return Report(
             folder=str(self.folder),
+            folders=self.folders.several,
             index=str(self.index),
             documents=n_documents,
             passages=n_passages,
@@ -175,9 +181,13 @@ class Run:
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
-            notes=(*self.encoder.notes, *self._annotations_that_lack()),
+            notes=(*self.encoder.notes, *self._about_away(), *self._annotations_that_lack()),
             **{name: self.counts[name] for name in _REPORTED},
         )
+
+    def _about_away(self) -> Iterator[str]:
+        for name in self.away:
+            yield f"'{self.folder / name}' is gone or has no text; what the index holds of it stays as it was"
 
     def _annotations_that_lack(self) -> Iterator[str]:
         """What is to be said of passages that are new to annotators, once for a run that stored some."""

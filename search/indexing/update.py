@@ -33,6 +33,7 @@ from search.store.annotating import annotators_of
 from search.store.choices import kept_choice
 from search.store.database import last_passage_id, read_meta, reading, settle
 from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work, writer_lock
+from search.store.folders import Folders, as_text
 from search.store.layout import check_place, is_index, is_own
 from search.store.passages import way_on
 from search.store.settings import PassageSettings, Source
@@ -54,7 +55,7 @@ def update(
     """Make or bring up to date the index of a folder.
 
     Args:
-        folder: what is indexed.
+        folder: what is indexed, or what `source.folders` have in common; resolved.
         index: the folder the index is kept in; made if need be.
         verify: read every file, also those that look unchanged.
         rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
@@ -69,7 +70,7 @@ def update(
     files, skipped = listed(folder, index, source)
     if not files:
         reasons = Counter(item.reason for item in skipped)
-        raise InputError(nothing_to_index(folder, reasons, is_index(index)))
+        raise InputError(nothing_to_index(Folders(folder, source.folders), reasons, is_index(index)))
     existed = index.exists()
     lost = _annotated(index) if rebuild else ()
     make_private(index)
@@ -119,20 +120,20 @@ _LOOK_UP_MS = 1000
 _LOOK_ANYWAY_SECONDS = 60.0  # because a network drive tells nothing
 
 
-def changes(folder: Path, index: Path, stop: threading.Event | None = None) -> Iterator[None]:
-    """Yield when something in the folder may have changed, once at the beginning, and every minute anyway.
+def changes(folders: Folders, index: Path, stop: threading.Event | None = None) -> Iterator[None]:
+    """Yield when something in the folders may have changed, once at the beginning, and every minute anyway.
 
     Args:
-        index: if it lies inside the folder, what changes there does not count.
+        index: if it lies inside a folder, what changes there does not count.
         stop: ends the iteration, within a second.
 
     Raises:
-        SearchError: the system cannot watch the folder.
+        SearchError: the system cannot watch the folders.
     """
     from watchfiles import DefaultFilter, watch
 
     watched = watch(
-        folder,
+        *filter(Path.is_dir, folders.paths),
         watch_filter=DefaultFilter(ignore_paths=[index]),
         debounce=_TOGETHER_MS,
         rust_timeout=_LOOK_UP_MS,
@@ -148,20 +149,20 @@ def changes(folder: Path, index: Path, stop: threading.Event | None = None) -> I
                 looked = time.monotonic()
     except OSError as error:
         raise SearchError(
-            f"'{folder}' cannot be watched ({error}). Run `seewhy index` now and then instead, or allow more "
-            "watches (on Linux: sysctl fs.inotify.max_user_watches)."
+            f"{as_text(folders.paths)} cannot be watched ({error}). Run `seewhy index` now and then instead, or allow "
+            "more watches (on Linux: sysctl fs.inotify.max_user_watches)."
         ) from error
 
 
 def asked_for(
-    root: Path, place: Path, options: BuildOptions, *, rebuild: bool, offline: bool, engine: str
+    folders: Folders, place: Path, options: BuildOptions, *, rebuild: bool, offline: bool, engine: str
 ) -> tuple[Encoder, Source, PassageSettings]:
     """The encoder and the source of an index, and how it is cut; see `Index.build`.
 
     An index that is there goes on being cut as it was made, whatever the defaults are by now, until it is rebuilt.
 
     Args:
-        root: the folder.
+        folders: what is indexed.
         place: where the index is, or will be.
         options: what is asked for; None, or left out, is as the index was made, else as the model says.
 
@@ -182,31 +183,16 @@ def asked_for(
             "max_tokens": int(made.max_tokens),
             "precision": made.precision,
         } | chosen
-    source = source_of(meta, root).changed(**selected)
+    source = source_of(meta, folders).changed(**selected)
     encoder = Encoder(files, offline=offline, engine=engine, **chosen)
     passages = PassageSettings.from_json(made.passages) if made and not rebuild else PassageSettings()
     return encoder, source, passages
 
 
-def existing_folder(folder: str | Path) -> Path:
-    """
-    Raises:
-        InputError: it is a file, or is not there.
-    """
-    root = Path(folder).expanduser()
-    if root.is_dir():
-        return root
-    what = (
-        "is a file, not a folder. Name the folder it is in"
-        if root.is_file()
-        else "does not exist. Check the spelling"
-    )
-    raise InputError(f"the folder '{folder}' {what}.")
-
-
-def source_of(meta: dict[str, Any] | None, root: Path) -> Source:
-    """What an index was made with, for the same folder; the defaults for a new one."""
-    return Source.from_dict(meta["source"]) if meta and Path(meta["root"]) == root.resolve() else Source()
+def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:
+    """What an index was made with, for the same folders; the defaults for a new one."""
+    same = meta and Folders.from_meta(meta) == folders
+    return Source.from_dict(meta["source"]) if meta and same else Source(folders=folders.names)
 
 
 def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:

@@ -41,6 +41,7 @@ class Changes:
     """What a run of indexing would do with each file, by path relative to the folder.
 
     Attributes:
+        folder, folders: as in a `Report`.
         renamed: pairs of the old and the new path.
         unchanged: how many files with documents would be left as they are.
         skipped: what would be left out, by reason.
@@ -54,6 +55,7 @@ class Changes:
     removed: tuple[str, ...]
     unchanged: int
     skipped: tuple[SkippedGroup, ...]
+    folders: tuple[str, ...] = ()
 
     @property
     def nothing_would_change(self) -> bool:
@@ -65,6 +67,8 @@ class Report:
     """What one run of indexing changed, and what the index holds afterwards.
 
     Attributes:
+        folder: what names of documents are relative to: what was indexed, or what `folders` have in common.
+        folders: what was indexed, where that is several folders.
         added, changed, renamed, removed, unchanged: files that give documents, by what happened to them;
             the others are counted as skipped. A renamed file keeps its
             embeddings, and its passages their ids unless its name is its title.
@@ -92,6 +96,7 @@ class Report:
     skipped: tuple[SkippedGroup, ...]
     seconds: float
     notes: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
     @property
     def nothing_changed(self) -> bool:
@@ -120,6 +125,7 @@ class Status:
     """What an index is and holds.
 
     Attributes:
+        folder, folders: as in a `Report`.
         engine: what encoded it last.
         bytes: its size on disk.
         complete: the last run came to its end.
@@ -151,6 +157,7 @@ class Status:
     copied_texts: int = 0
     random_pairs: RandomPairs | None = None
     annotations: tuple[Annotator, ...] = ()
+    folders: tuple[str, ...] = ()
 
 
 Severity = Literal["ok", "stale", "damaged"]
@@ -184,7 +191,7 @@ class CheckReport:
 
     Attributes:
         ok: nothing is damaged; something may be stale.
-        folder: the indexed folder, "" where it cannot be told.
+        folder: the indexed folder, "" where it cannot be told; `folders` as in a `Report`.
         findings: of all checks that could be made, in a fixed order.
         unchecked: names of the checks that were left out, or could not be made because of damage.
         documents, passages: in the index, as far as it can be read.
@@ -198,6 +205,7 @@ class CheckReport:
     documents: int
     passages: int
     seconds: float
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

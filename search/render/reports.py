@@ -35,7 +35,7 @@ _WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[doc
 @as_text
 def report(canvas: Canvas, done: Report) -> None:
     """What a run of indexing did."""
-    folder = escape(shown_path(done.folder))
+    folder = folders_line(done)
     head = (
         f"Nothing changed in {folder}" if done.nothing_changed else f"Indexed {folder}: {_file_counts(done)}"
     )
@@ -52,6 +52,15 @@ def report(canvas: Canvas, done: Report) -> None:
         )
     )
     _draw_skipped(canvas, done.skipped)
+
+
+def folders_line(about: Report | Changes | Status) -> str:
+    """What an index is of, for one line."""
+    return ", ".join(escape(shown_path(folder)) for folder in about.folders or (about.folder,))
+
+
+def _with_presence(folder: str) -> str:
+    return escape(folder) + ("" if Path(folder).is_dir() else "  (not there now)")
 
 
 def update_line(done: Report) -> str:
@@ -73,7 +82,7 @@ def changes(canvas: Canvas, planned: Changes) -> None:
             canvas.line(f"{mark} {escape(path)}", whole=True)
         if paths:
             counts.append(f"{len(paths):,} {word}")
-    folder = escape(shown_path(planned.folder))
+    folder = folders_line(planned)
     would = f"Would index {folder}: {', '.join(counts)}"
     if planned.nothing_would_change:
         would = (
@@ -105,7 +114,7 @@ def status(canvas: Canvas, held: Status) -> None:
     """What one index is and holds."""
     facts = (
         ("index", escape(held.index)),
-        ("folder", escape(held.folder) + ("" if Path(held.folder).is_dir() else "  (not there now)")),
+        *(("folder", _with_presence(folder)) for folder in held.folders or (held.folder,)),
         ("model", escape(held.model)),
         ("embeddings", f"{held.pooling} pooling, {held.dimension} dimensions, unit length"),
         ("model reads", f"at most {held.max_tokens} tokens at a time"),
@@ -141,7 +150,7 @@ def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
         *(Column(name, no_wrap=True) for name in ("name", "folder", "model")),
         *map(number, ("documents", "passages", "size")),
     )
-    names = [(item.name, shown_path(item.folder), f"{item.model}, {item.pooling}") for item in indexes]
+    names = [(item.name, folders_line(item), f"{item.model}, {item.pooling}") for item in indexes]
     numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in indexes]
     fitted = _fitted(names, canvas.width - _NUMBERS_OF_INDEX)
     canvas.table(table, (row + more for row, more in zip(fitted, numbers, strict=True)))

@@ -28,6 +28,7 @@ from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
 from search.files import create, open_file
 from search.store.checksums import require, row_checksum
 from search.store.files import require_no_link
+from search.store.folders import Folders
 from search.store.schema import strange
 from search.store.settings import LONGEST_VALUE, SETTINGS
 
@@ -216,9 +217,7 @@ def require_format(connection: sqlite3.Connection, database: Path) -> None:
         raise _lacks("schema_version")
     if found == str(SCHEMA_VERSION):
         return
-    row = connection.execute("SELECT value FROM meta WHERE key = 'root'" + _SHORT).fetchone()
-    folder = quoted(_of_its_kind("root", row[0])) if row else "FOLDER"
-    again = f"seewhy index {folder} --index {quoted(database.parent)} --rebuild"
+    again = f"seewhy index {_folders_typed(connection)} --index {quoted(database.parent)} --rebuild"
     if found.isdigit() and int(found) < SCHEMA_VERSION:
         raise IndexOutdated(
             f"the index in '{database.parent}' has format {found}, of an earlier version of seewhy; this one "
@@ -228,6 +227,15 @@ def require_format(connection: sqlite3.Connection, database: Path) -> None:
         f"the index in '{database.parent}' has format {found:.20} and this version of seewhy reads "
         f"{SCHEMA_VERSION}. Update seewhy, or make the index anew with: {again}"
     )
+
+
+def _folders_typed(connection: sqlite3.Connection) -> str:
+    """What an index of whatever format is of, as arguments of a command."""
+    rows = connection.execute("SELECT key, value FROM meta WHERE key IN ('root', 'source')" + _SHORT)
+    try:
+        return Folders.from_meta({key: _of_its_kind(key, value) for key, value in rows}).typed
+    except (IndexDamaged, KeyError):
+        return "FOLDER"
 
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:

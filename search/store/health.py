@@ -41,7 +41,7 @@ from search.store.database import (
 )
 from search.store.derived import snapshot
 from search.store.files import DATABASE
-from search.store.passages import stays_inside
+from search.store.folders import stays_inside
 from search.store.schema import strange
 from search.store.settings import Source
 

@@ -17,6 +17,9 @@ from search.errors import IndexNotFound, InputError, SearchError, quoted
 from search.store.database import read_meta
 from search.store.files import DATABASE as DATABASE
 from search.store.files import OWN_NAMES
+from search.store.folders import Folders, Named, absolute, as_text
+
+_LONGEST_NAME = 100  # of an index; a file system takes 255 bytes
 
 
 def home() -> Path:
@@ -38,24 +41,25 @@ def is_own(index: Path) -> bool:
     return index.resolve().parent == (home() / "indexes").resolve()
 
 
-def confirmed_root(index: Path, root: str, folder: str | Path | None) -> Path:
-    """The folder that an index says it is of, where it may be read: the index is one's own, or `folder` is the same.
+def confirmed(index: Path, folders: Folders, named: Named | None) -> Folders:
+    """The folders that an index says it is of, where they may be read: the index is one's own, or `named` are the same.
 
     Raises:
-        InputError: naming the folder, and how to say that it is right.
+        InputError: naming the folders, and how to say that they are right.
     """
-    if folder is None and is_own(index):
-        return Path(root)
-    if folder is None:
+    if named is None and is_own(index):
+        return folders
+    if named is None:
+        options = " ".join(f"--folder {quoted(path)}" for path in folders.paths)
         raise InputError(
-            f"the index in '{index}' is of the folder '{root}', or says so: it is none of the indexes in {home()}, and "
-            f"may come from somebody else. If that folder may be read, name it: --folder {quoted(root)}"
+            f"the index in '{index}' is of {folders.described}, or says so: it is none of the indexes in {home()}, and "
+            f"may come from somebody else. If that may be read, name it: {options}"
         )
-    if Path(folder).expanduser().resolve() != Path(root):
+    if absolute(named) != sorted(folders.paths):
         raise InputError(
-            f"the index in '{index}' is of the folder '{root}', not of '{folder}'. Name that one."
+            f"the index in '{index}' is of {folders.described}, not of {as_text(absolute(named))}. Name what it is of."
         )
-    return Path(root)
+    return folders
 
 
 def all_indexes() -> list[Path]:
@@ -64,19 +68,19 @@ def all_indexes() -> list[Path]:
     return sorted(path for path in folder.iterdir() if is_index(path)) if folder.is_dir() else []
 
 
-def root_of(index: Path) -> Path | None:
-    """The folder that was indexed, None where the index cannot be read."""
+def folders_of(index: Path) -> Folders | None:
+    """What was indexed, None where the index cannot be read."""
     try:
-        return Path(read_meta(index / DATABASE)["root"])
+        return Folders.from_meta(read_meta(index / DATABASE))
     except (SearchError, KeyError):
         return None
 
 
-def place_for(folder: Path, named: str | None) -> Path:
-    """Where the index of `folder` is, or is to be made."""
+def place_for(folders: Folders, named: str | None) -> Path:
+    """Where the index of some folders is, or is to be made."""
     if named:
         return named_place(named)
-    return next(_known_places(folder))
+    return next(_known_places(folders))
 
 
 def check_place(index: Path) -> None:
@@ -133,7 +137,9 @@ def find_index(what: str | Path | None = None) -> Path:
         return place
     folder = Path(what).expanduser()
     if folder.is_dir():
-        for place in _known_places(folder):
+        alone = Folders(folder.resolve())
+        with_others = (index for index, held in _readable() if alone.root in held.paths)
+        for place in (*_known_places(alone), *with_others):
             if is_index(place):
                 return place
         raise IndexNotFound(
@@ -152,9 +158,14 @@ def _implied() -> Path:
         here = Path.cwd().resolve()
     except OSError:  # it was deleted
         here = Path()
-    inside = [(root, index) for index in known if (root := root_of(index)) and here.is_relative_to(root)]
+    inside = [
+        (len(folder.parts), -len(held.paths), index)  # the innermost, and of equals what has fewer beside it
+        for index, held in _readable()
+        for folder in held.paths
+        if here.is_relative_to(folder)
+    ]
     if inside:
-        return max(inside, key=lambda pair: len(pair[0].parts))[1]
+        return max(inside, key=lambda found: found[:2])[2]
     if len(known) == 1:
         return known[0]
     raise IndexNotFound(
@@ -164,22 +175,27 @@ def _implied() -> Path:
     )
 
 
-def _known_places(folder: Path) -> Iterator[Path]:
-    """The places where the index of a folder may be: under its name, or its name and a hash.
+def _readable() -> Iterator[tuple[Path, Folders]]:
+    """Every index under `home()` that can be read, with its folders."""
+    return ((index, held) for index in all_indexes() if (held := folders_of(index)))
 
-    The hash comes in when another folder of the same name is already indexed.
+
+def _known_places(folders: Folders) -> Iterator[Path]:
+    """The places where the index of some folders may be: under their names, or these and a hash.
+
+    The hash comes in when other folders of the same names are already indexed.
     """
-    root = folder.expanduser().resolve()
-    name = re.sub(r"[^\w.+-]+", "-", root.name).strip("-.") or "root"
+    names = [re.sub(r"[^\w.+-]+", "-", path.name).strip("-.") or "root" for path in folders.paths]
+    name = "+".join(names)[:_LONGEST_NAME]
     plain = home() / "indexes" / name
-    if not is_index(plain) or root_of(plain) in (root, None):  # one that cannot be read may be this folder's
+    if not is_index(plain) or folders_of(plain) in (folders, None):  # one that cannot be read may be theirs
         yield plain
-    digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
+    digest = hashlib.sha256(b"\0".join(map(os.fsencode, folders.paths))).hexdigest()[:8]
     yield home() / "indexes" / f"{name}-{digest}"
 
 
 def _what_there_is() -> str:
-    known = [f"{index.name} ({root_of(index) or 'unreadable'})" for index in all_indexes()]
+    known = [f"{index.name} ({folders_of(index) or 'unreadable'})" for index in all_indexes()]
     if not known:
         return "No index has been made yet. Make one with: seewhy index FOLDER"
     return f"Choose with --index one of: {', '.join(known)}."

@@ -16,7 +16,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from search.encoding.fingerprint import Fingerprint
@@ -30,6 +30,7 @@ from search.store.checksums import COVERED, content_key, covered, hidden_of, req
 from search.store.copies import copied_texts
 from search.store.database import meta_of, one_meta
 from search.store.files import is_being_written
+from search.store.folders import Folders, stays_inside
 from search.store.layout import DATABASE
 from search.store.protocol import Place, StoredFile, StoredPassage
 from search.store.vectors import read_ann
@@ -75,6 +76,7 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
         name=index.name,
         index=str(index),
         folder=meta["root"],
+        folders=Folders.from_meta(meta).several,
         model=fingerprint.model,
         pooling=fingerprint.pooling,
         dimension=int(fingerprint.dimension),
@@ -191,13 +193,6 @@ def _no_sense(text: Any) -> IndexDamaged:
     return IndexDamaged(
         f"a row of the index holds '{text!s:.40}', which makes no sense. Mend it with: seewhy repair"
     )
-
-
-def stays_inside(name: str) -> bool:
-    """Whether a stored path is relative and leads nowhere out of the folder."""
-    if os.name == "nt" and (PureWindowsPath(name).drive or "\\" in name):
-        return False
-    return name != "" and not name.startswith("/") and ".." not in name.split("/") and "\0" not in name
 
 
 def metadata_of(written: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from search.errors import IndexDamaged
+from search.store.folders import stays_inside
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -71,10 +72,12 @@ class Source:
     text_field: str | None = None
     title_field: str | None = None
     token_vectors: bool = False
+    folders: tuple[str, ...] = ()  # of several, their names beneath the root
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Source:
-        read: dict[str, Any] = values | {name: tuple(values[name]) for name in ("include", "exclude")}
+        lists = ("include", "exclude", "folders")
+        read: dict[str, Any] = values | {name: tuple(values.get(name, ())) for name in lists}
         return cls(**read)
 
     def changed(self, **options: Unpack[SourceOptions]) -> Source:
@@ -106,12 +109,14 @@ def _is_root(value: Any) -> bool:
 
 def _is_source(value: Any) -> bool:
     """Whether it is what `Source.from_dict` takes."""
-    if not isinstance(value, dict) or value.keys() != Source.__dataclass_fields__.keys():
+    if not isinstance(value, dict) or value.keys() | {"folders"} != Source.__dataclass_fields__.keys():
         return False
     patterns, fields = value["include"], (value["text_field"], value["title_field"])
+    folders = value.get("folders", [])
     return (
-        all(isinstance(those, list) for those in (patterns, value["exclude"]))
-        and all(isinstance(pattern, str) for pattern in (*patterns, *value["exclude"]))
+        all(isinstance(those, list) for those in (patterns, value["exclude"], folders))
+        and all(isinstance(text, str) for text in (*patterns, *value["exclude"], *folders))
+        and all(map(stays_inside, folders))
         and all(field is None or isinstance(field, str) for field in fields)
         and isinstance(value["token_vectors"], bool)
     )

@@ -9,6 +9,7 @@ import pytest
 
 from search import Index, IndexLocked, Report, SearchError
 from search.store.files import writer_lock
+from search.store.folders import Folders
 
 LONG = 60  # seconds to wait for what should take less than one
 
@@ -66,7 +67,7 @@ def test_what_changes_in_the_index_itself_is_no_change(notes: Path, tiny_model: 
 
     inside = Index.build(notes, model=str(tiny_model), index=str(notes / "my-index"))
     stop = threading.Event()
-    seen = changes(notes, inside.path, stop)
+    seen = changes(Folders.of(notes), inside.path, stop)
     next(seen)
     (inside.path / "tmp").mkdir()
     (inside.path / "tmp" / "x").write_text("x")

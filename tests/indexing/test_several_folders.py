@@ -1,0 +1,207 @@
+"""One index of several folders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from search import Index, IndexOutdated, InputError
+from search.store.database import read_meta
+from search.store.layout import find_index
+from search.store.settings import SETTINGS
+from tests.conftest import Run
+
+
+def folder(path: Path, **texts: str) -> Path:
+    path.mkdir(parents=True)
+    for name, text in texts.items():
+        (path / f"{name}.md").write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    folder(tmp_path / "between", other="what nobody named")
+    return (
+        folder(tmp_path / "notes", keys="turn the key", doors="open the door"),
+        folder(tmp_path / "deep" / "papers", time="time is long"),
+    )
+
+
+@pytest.fixture
+def built(two: tuple[Path, Path], tiny_model: Path) -> Index:
+    return Index.build(two, model=str(tiny_model))
+
+
+def documents(index: Index) -> set[str]:
+    return {hit.document for hit in index.query("the", k=50)}
+
+
+def test_documents_are_named_from_what_the_folders_have_in_common(
+    built: Index, two: tuple[Path, Path], own_home: Path
+) -> None:
+    assert documents(built) == {"notes/keys.md", "notes/doors.md", "deep/papers/time.md"}
+    assert {hit.path for hit in built.query("time", k=50)} >= {str(two[1] / "time.md")}
+    assert built.path == own_home / "indexes" / "papers+notes"  # in the order of their paths
+    held = built.status()
+    assert (held.folder, set(held.folders)) == (str(two[0].parent), set(map(str, two)))
+    assert built.report is not None
+    assert built.report.folders == held.folders
+
+
+def test_each_is_its_own_root_for_ignore_files_and_patterns(two: tuple[Path, Path], tiny_model: Path) -> None:
+    notes, papers = two
+    (notes / ".gitignore").write_text("time.md\n/doors.md\n")
+    folder(papers / "more", doors="a door")
+    index = Index.build(two, model=str(tiny_model), exclude=["/keys.md"])
+    assert documents(index) == {"deep/papers/time.md", "deep/papers/more/doors.md"}
+
+
+def test_a_second_run_updates_and_watches(built: Index, two: tuple[Path, Path], tiny_model: Path) -> None:
+    notes, papers = two
+    (notes / "keys.md").unlink()
+    (papers / "new.md").write_text("new words")
+    planned = Index.preview([papers, notes])
+    assert (planned.added, planned.removed, planned.folders) == (
+        ("deep/papers/new.md",), ("notes/keys.md",), (str(papers), str(notes)),
+    )  # fmt: skip
+    again = Index.build([papers, notes]).report  # in whatever order
+    assert again is not None
+    assert (again.added, again.removed, again.unchanged) == (1, 1, 2)
+    (papers / "newer.md").write_text("newer words")
+    stop = threading.Event()
+    report = next(Index.open(built.path).watch(stop))
+    stop.set()
+    assert getattr(report, "added", report) == 1
+    assert Index.open(built.path).update().nothing_changed
+    assert Index.open(built.path).check().ok
+
+
+def test_a_folder_that_is_gone_or_empty_loses_nothing(built: Index, two: tuple[Path, Path]) -> None:
+    notes, papers = two
+    papers.rename(papers.parent / "away")
+    for times in (2, 3):
+        (notes / "keys.md").write_text(f"turn the key {times} times")
+        report = built.update()
+        assert (report.changed, report.removed) == (1, 0)
+        assert f"'{papers}' is gone or has no text" in report.notes[0]
+        assert "deep/papers/time.md" in documents(built)
+        (sources,) = (finding for finding in built.check().findings if finding.check == "sources")
+        assert sources.examples == ("deep/papers (the whole folder: gone, or without text)",)
+        papers.mkdir(exist_ok=True)  # as of a drive that is not mounted
+    papers.rmdir()
+    papers.symlink_to(notes.parent / "between")
+    assert Index.open(built.path).update().removed == 0
+    assert "deep/papers/other.md" not in documents(built)
+    papers.unlink()
+    shutil.rmtree(notes)
+    with pytest.raises(
+        InputError, match="there is no text to index in .*notes'.*The index was left as it is"
+    ):
+        built.update()
+
+
+def test_what_cannot_be_one_index(built: Index, two: tuple[Path, Path], tmp_path: Path) -> None:
+    notes, _ = two
+    for wrong, said in (
+        ([notes, tmp_path], f"'{notes}' lies in '{tmp_path}'"),
+        ([notes, notes], "or is the same"),
+        ([notes, tmp_path / "nope"], "nope' does not exist"),
+    ):
+        with pytest.raises(InputError, match=said):
+            Index.build(wrong)
+    with pytest.raises(InputError, match=r"of the folders '.*papers' and '.*notes', not of '.*notes'\. Give"):
+        Index.build(notes, index=built.path.name)
+
+
+def test_drives_that_have_nothing_in_common(two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_paths: object) -> str:
+        raise ValueError("Paths don't have the same drive")  # as on Windows
+
+    monkeypatch.setattr("os.path.commonpath", none)
+    with pytest.raises(InputError, match="lie on different drives.*--index NAME --index NAME"):
+        Index.build(two)
+
+
+def test_which_index_a_folder_means(
+    built: Index, two: tuple[Path, Path], tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes, papers = two
+    other = Index.build(tmp_path / "between", model=str(tiny_model)).path
+    monkeypatch.chdir(papers)
+    assert find_index() == find_index(papers) == built.path
+    monkeypatch.chdir(tmp_path / "between")
+    assert find_index() == other
+    alone = Index.build(notes, model=str(tiny_model)).path
+    monkeypatch.chdir(notes)
+    assert find_index() == find_index(notes) == alone  # rather than what has others, too
+
+
+def test_an_index_elsewhere_has_all_its_folders_confirmed(
+    two: tuple[Path, Path], tiny_model: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "index"
+    assert Index.build(two, index=str(place), model=str(tiny_model)).update().nothing_changed
+    opened = Index.open(place)
+    with pytest.raises(InputError, match=f"--folder {two[1]} --folder {two[0]}"):
+        opened.update()
+    with pytest.raises(InputError, match="Name what it is of"):
+        opened.update(folder=tmp_path)
+    assert opened.update(folder=two).nothing_changed
+
+
+def test_names_that_lead_out_of_the_root_are_refused(built: Index) -> None:
+    source = read_meta(built.path / "index.db")["source"]
+    assert SETTINGS["source"](source)
+    assert SETTINGS["source"]({name: value for name, value in source.items() if name != "folders"})
+    for names in (["../x"], ["/etc"], [""], [1], "notes"):
+        assert not SETTINGS["source"](source | {"folders": names})
+
+
+def test_the_command(
+    run: Run, two: tuple[Path, Path], tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes, papers = two
+    monkeypatch.chdir(notes.parent)
+    code, out, _ = run("index", "notes", "deep/papers", "--model", tiny_model)
+    assert code == 0
+    assert "Indexed deep/papers, notes: 3 files added." in out
+    assert "folder        " + str(papers) in (status := run("status")[1])
+    assert "folder        " + str(notes) in status
+    assert json.loads(run("status", "--json")[1])["folders"] == [str(papers), str(notes)]
+    (papers / "time.md").write_text("time is short")
+    assert "1 file changed" in run("index", "-i", "papers+notes")[1]
+    assert "1 file changed" not in run("index", "-i", "papers+notes", "--dry-run")[1]
+    code, _, err = run("why-not", "time", "between/other.md")
+    assert (code, err) == (0, "")
+    assert "outside the folder" in run("why-not", "time", "between/other.md")[1]
+
+
+def test_without_a_folder_an_index_of_ones_own_has_to_be_named(
+    run: Run, two: tuple[Path, Path], tiny_model: Path, tmp_path: Path
+) -> None:
+    code, _, err = run("index")
+    assert code == 2
+    assert "name a folder to index" in err
+    assert run("index", *two, "-i", tmp_path / "place", "--model", tiny_model)[0] == 0
+    code, _, err = run("index", "-i", tmp_path / "place")
+    assert code == 1
+    assert "may come from somebody else" in err
+    code, _, err = run("index", "-i", "nope")
+    assert (code, "no index" in err) == (1, True)
+
+
+def test_commands_that_help_name_all_folders(built: Index, two: tuple[Path, Path], run: Run) -> None:
+    both = f"seewhy index {two[1]} {two[0]}"
+    (two[0] / "new.md").write_text("new")
+    assert f"see to it with: {both}\n" in run("check")[1]
+    with closing(sqlite3.connect(built.path / "index.db")) as connection, connection:
+        connection.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")
+    with pytest.raises(IndexOutdated, match=f"Make it anew with: {both} --index"):
+        Index.open(built.path)
