@@ -219,7 +219,10 @@ def hubs(nearest: NDArray[np.int64], passages: int) -> dict[int, int]:
 
 def _pseudo_query(connection: sqlite3.Connection, passage: int, random: np.random.Generator) -> str:
     """A sentence of a passage, as much of it as a person might type; "" where it has none."""
-    text, hidden = connection.execute("SELECT text, hidden FROM passages WHERE id = ?", (passage,)).fetchone()
+    row = connection.execute("SELECT text, hidden FROM passages WHERE id = ?", (passage,)).fetchone()
+    if row is None:
+        raise IndexDamaged(f"passage {passage} cannot be found. Mend the index with: seewhy repair")
+    text, hidden = row
     sentences = _SENTENCE_END.split(shown(text, hidden_of(hidden, text)))
     shuffled = (sentences[place] for place in random.permutation(len(sentences)))
     return next(filter(None, map(_beginning, shuffled)), "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Sequence
 from itertools import chain, pairwise
@@ -55,6 +56,17 @@ def row_checksum(*values: Value) -> int:
 def is_blob(value: object, checksum: object) -> TypeGuard[bytes]:
     """Whether a value is a blob with this checksum; a page in the wrong place gives values of any kind."""
     return isinstance(value, bytes) and zlib.crc32(value) == checksum
+
+
+def name_of(path: object, record: int | None = 0) -> str:
+    """`path` or `path#record` of a document, given its path as it is stored.
+
+    Raises:
+        IndexDamaged: this is none, as in a page in the wrong place.
+    """
+    if not isinstance(path, bytes):
+        raise IndexDamaged(f"the index holds '{path!s:.80}' in place of a path. Mend it with: seewhy repair")
+    return os.fsdecode(path) + (f"#{record}" if record else "")
 
 
 def with_checksum(table: str, *values: Value) -> dict[str, Value]:

@@ -5,9 +5,8 @@ Each function yields the names of what is wrong.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import zip_longest
 from pathlib import Path
@@ -18,12 +17,18 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.store import lexicon
 from search.store.calibration import read_baseline
+from search.store.checksums import name_of
 from search.store.database import one_meta
 from search.store.faiss_file import LoadedVectors
 from search.store.files import is_being_written, leftovers
 from search.store.vectors import read_ann
 
 _ROWS_AT_ONCE = 2048
+_HELD = (
+    "SELECT block FROM lexicon_data WHERE id = 1",
+    "SELECT * FROM lexicon_docsize ORDER BY id",
+    "SELECT term, doc, offset FROM places",
+)
 
 
 @contextmanager
@@ -83,7 +88,10 @@ def vectors(connection: sqlite3.Connection, index: Path, dimension: int) -> Iter
 
 
 def words(connection: sqlite3.Connection) -> Iterator[str]:
-    """The table, compared with one that is made anew: every token's places, every passage's length."""
+    """The table, compared with one that is made anew: every token's places, every passage's length.
+
+    As FTS5 goes through it, as FTS5 looks single words up in it, and as it would be after the next merge.
+    """
     with snapshot(connection):
         if not lexicon.is_sealed(connection):
             yield "it was not finished, or made by other rules"
@@ -98,7 +106,7 @@ def words(connection: sqlite3.Connection) -> Iterator[str]:
             except sqlite3.DatabaseError as error:
                 yield str(error)
                 return
-            if not _same(anew, copy):
+            if not (_same(anew, copy, _HELD) and _is_found(connection) and _stays(anew, copy)):
                 yield "it does not hold the words of the passages"
 
 
@@ -121,19 +129,34 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     target.execute("INSERT INTO lexicon (lexicon) VALUES ('integrity-check')")
 
 
-def _same(one: sqlite3.Connection, other: sqlite3.Connection) -> bool:
-    """Whether two tables hold the same words at the same places, and passages of the same lengths."""
-    for query in (
-        "SELECT block FROM lexicon_data WHERE id = 1",
-        "SELECT * FROM lexicon_docsize ORDER BY id",
-        "SELECT term, doc, offset FROM places",
-    ):
+def _same(one: sqlite3.Connection, other: sqlite3.Connection, queries: Iterable[str]) -> bool:
+    """Whether two tables of words give the same answers."""
+    for query in queries:
         try:
             if any(a != b for a, b in zip_longest(one.execute(query), other.execute(query))):
                 return False
         except (sqlite3.DatabaseError, UnicodeDecodeError):
             return False
     return True
+
+
+def _is_found(connection: sqlite3.Connection) -> bool:
+    """Whether each word, looked up as a query does, has as many passages as where all words are gone through."""
+    lost = """SELECT 1 FROM lexicon_terms AS each WHERE
+              (SELECT doc FROM lexicon_terms AS one WHERE one.term = each.term) IS NOT each.doc"""
+    try:
+        return connection.execute(lost).fetchone() is None
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _stays(anew: sqlite3.Connection, copy: sqlite3.Connection) -> bool:
+    """Whether a copy keeps its words where FTS5 merges its parts, as it does while an index is written."""
+    try:
+        copy.execute("INSERT INTO lexicon (lexicon) VALUES ('optimize')")
+    except sqlite3.DatabaseError:
+        return False
+    return _same(anew, copy, ["SELECT term, doc, cnt FROM lexicon_terms"])
 
 
 def baseline(connection: sqlite3.Connection) -> Iterator[str]:
@@ -169,7 +192,7 @@ def unfinished(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
 def _undone(connection: sqlite3.Connection) -> Iterator[str]:
     with snapshot(connection):
         rows = connection.execute("SELECT path FROM files WHERE status = 'partial' ORDER BY path").fetchall()
-        yield from (os.fsdecode(path) for (path,) in rows)
+        yield from (name_of(path) for (path,) in rows)
         if not named_file(connection):
             yield "no FAISS file was written"
         try:

@@ -13,7 +13,6 @@ document's values and the passage's count alike.
 from __future__ import annotations
 
 import difflib
-import os
 import sqlite3
 import threading
 import unicodedata
@@ -26,6 +25,7 @@ import numpy as np
 
 from search.corpus.patterns import Patterns
 from search.records.documents import BUILT_IN_FIELDS, Annotator
+from search.store.checksums import name_of
 from search.store.conditions import (
     ORDERS,
     Comparison,
@@ -160,7 +160,7 @@ def _test_of(condition: Comparison) -> Test:
     if field.column == "metadata":
         return lambda stored: any(map(test, _values_under(_loaded(stored), field.parts)))
     if field.column == "path":
-        return lambda stored: test(os.fsdecode(stored))
+        return lambda stored: test(name_of(stored))
     return test
 
 

@@ -8,7 +8,6 @@ between tables is compared within one piece or one short statement, so a commit 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import zlib
 from collections import Counter, defaultdict
@@ -28,7 +27,7 @@ from search.errors import IndexDamaged, SearchError
 from search.records.reports import Finding, Progress, Severity
 from search.records.shown import shown
 from search.store import derived
-from search.store.checksums import COVERED, content_key, covered, hidden_of, row_checksum
+from search.store.checksums import COVERED, content_key, covered, hidden_of, name_of, row_checksum
 from search.store.database import (
     SCHEMA_VERSION,
     connect_to_read,
@@ -254,7 +253,7 @@ class Examination:
                 (above, upto),
             )
             for id_, path, checksum, status, has_documents in rows:
-                name = os.fsdecode(path)
+                name = name_of(path)
                 if row_checksum(id_, path) != checksum or not stays_inside(name):
                     yield "files", id_, f"{name} (its row)"
                 elif status == "indexed" and not has_documents:
@@ -409,7 +408,7 @@ def _is_bare(connection: sqlite3.Connection) -> bool:
 
 def _name(path: bytes | None, record: int | None) -> str:
     """`path` or `path#record` of a document."""
-    return (os.fsdecode(path) if path else "a file that is missing") + (f"#{record}" if record else "")
+    return name_of(path or b"a file that is missing", record)
 
 
 def _is(kind: type, text: str) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterable
 
 from search.errors import IndexDamaged
 from search.store import lexicon
+from search.store.checksums import name_of
 from search.store.database import count_anew, one_meta, put_meta
 from search.store.health import Examination
 from search.store.passages import command_of
@@ -103,7 +103,7 @@ def names_of(connection: sqlite3.Connection, documents: set[int] | None = None) 
             WHERE ? OR documents.id {_THOSE}""",
         (documents is None, _json(documents or ())),
     )
-    return {os.fsdecode(path) + (f"#{record}" if record else "") for path, record in rows}
+    return {name_of(path, record) for path, record in rows}
 
 
 def has_marks(connection: sqlite3.Connection) -> bool:

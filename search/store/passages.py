@@ -26,7 +26,7 @@ from search.records.documents import DEEPEST, Annotation, Annotator, Mention
 from search.records.reports import SkippedGroup, Status
 from search.records.shown import shown
 from search.store.calibration import trusted_baseline
-from search.store.checksums import COVERED, content_key, covered, hidden_of, require
+from search.store.checksums import COVERED, content_key, covered, hidden_of, name_of, require
 from search.store.copies import copied_texts
 from search.store.database import meta_of, one_meta
 from search.store.files import is_being_written
@@ -111,10 +111,7 @@ def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:
 def skipped_groups(connection: sqlite3.Connection) -> tuple[SkippedGroup, ...]:
     """What was left out, by reason, the most frequent first."""
     rows = connection.execute("SELECT path, record, reason, detail FROM skipped ORDER BY path, record")
-    return grouped(
-        (os.fsdecode(path) + (f"#{record}" if record else ""), reason, detail)
-        for path, record, reason, detail in rows
-    )
+    return grouped((name_of(path, record), reason, detail) for path, record, reason, detail in rows)
 
 
 def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]:
@@ -156,7 +153,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
             raise IndexDamaged(
                 f"the embedding of passage {mine['id']} belongs to another text. Mend it with: seewhy repair"
             )
-        name = os.fsdecode(file["path"])
+        name = name_of(file["path"])
         if not stays_inside(name):
             raise IndexDamaged(
                 f"passage {mine['id']} is said to be of '{name}', which is no file of the indexed folder. Mend "
@@ -165,7 +162,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
         del mine["n_tokens"]
         found[mine["id"]] = StoredPassage(**mine | {
             "path": os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
-            "document": f"{name}#{document['record']}" if document["record"] else name,
+            "document": name_of(file["path"], document["record"]),
             "title": document["title"],
             "metadata": metadata_of(document["metadata"]),
             "file": StoredFile(document["kind"], *values),
@@ -227,7 +224,7 @@ def _checked(table: str, values: Iterator[Any]) -> dict[str, Any]:
 def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
     """What is known of every file that was opened, by its path, in the order of the bytes of paths."""
     rows = connection.execute("SELECT path, size, mtime_ns, inode, sha256, status FROM files ORDER BY path")
-    return {os.fsdecode(path): FileState(*facts) for path, *facts in rows}
+    return {name_of(path): FileState(*facts) for path, *facts in rows}
 
 
 def stored_documents(connection: sqlite3.Connection, path: str) -> dict[int, str]:
@@ -245,8 +242,7 @@ def skipped_when_read(connection: sqlite3.Connection) -> Iterator[tuple[str, Ski
 
     rows = connection.execute("SELECT path, record, reason, detail FROM skipped WHERE stage = 'read'")
     for path, record, reason, detail in rows:
-        name = os.fsdecode(path)
-        yield name, Skipped(f"{name}#{record}" if record else name, reason, detail)
+        yield name_of(path), Skipped(name_of(path, record), reason, detail)
 
 
 def tokens_beyond(connection: sqlite3.Connection, most: int) -> int:

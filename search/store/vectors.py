@@ -204,13 +204,19 @@ def embeddings(
         among: only those of these passages, given by increasing ids, that are there.
 
     Raises:
-        IndexDamaged: a vector is not the one that was written.
+        IndexDamaged: a vector is not the one that was written, or belongs elsewhere.
     """
     for rows in _blocks(connection, after, among):
         for id_, vector, checksum in rows:
             if not is_blob(vector, checksum) or len(vector) != 4 * dimension:
                 raise IndexDamaged(f"the embedding of passage {id_} is damaged. Mend it with: seewhy repair")
         ids = np.array([row[0] for row in rows], dtype=np.int64)
+        if (np.diff(ids, prepend=after) <= 0).any():  # a page of the table that is a copy of another
+            raise IndexDamaged(
+                "embeddings of the index stand where others belong. Make the index again with: seewhy index FOLDER "
+                "--rebuild"
+            )
+        after = int(ids[-1])
         yield ids, np.frombuffer(b"".join(row[1] or b"" for row in rows), dtype="<f4").reshape(-1, dimension)
 
 

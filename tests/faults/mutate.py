@@ -27,7 +27,7 @@ from tests.faults import models, oracle, tamper
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import ANYTHING, INPUTS, TEXT, damaged
 from tests.faults.defects import defect
-from tests.faults.outcome import ENOUGH, Outcome
+from tests.faults.outcome import ENOUGH, WRONG_WORDS, Outcome
 from tests.faults.packages import damaged_package, packages
 from tests.faults.processes import Child
 
@@ -184,7 +184,7 @@ def _answers(place: Path, *, another_sample: bool = False) -> Finding:
     if found in (right, _without_sample(right)):
         return "right", ""
     if _is_said_of_the_words(place):
-        return "wrong words, found by a check", ""
+        return WRONG_WORDS, ""
     return "wrong", f"a wrong answer: {_first_difference(right, found)}"
 
 

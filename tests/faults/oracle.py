@@ -25,7 +25,7 @@ from search.corpus import Contents, Cutter, SourceFile, documents
 from search.encoding.encoder import with_context
 from search.indexing.repair import repair
 from search.indexing.update import update
-from search.ranking.options import WEIGHT
+from search.ranking.options import WEIGHT, Mode
 from search.records.documents import Document, Passage
 from search.records.reports import Report
 from search.records.shown import shown
@@ -145,7 +145,7 @@ def problems(index: Path, *, notes: bool = True) -> list[str]:
     return found + _damage(index) + _checked(reader, notes)
 
 
-def wrong_answer(reader: Index, index: Path, query: str, k: int) -> str:
+def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "hybrid") -> str:
     """How the answer to a query differs from brute force over what is stored; "" if it does not."""
     vector = ENCODER.encode([query])[0]
     with closing(_connected(index)) as connection:
@@ -154,13 +154,13 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int) -> str:
         id_: with_context(context, shown(text, json.loads(hidden))) for id_, context, text, hidden in rows
     }
     cosines = ENCODER.encode(list(texts.values())) @ vector
-    words = _word_parts(texts, query)
+    words, weight = _word_parts(texts, query), WEIGHT if mode == "hybrid" else 1.0
     scores = {
-        id_: WEIGHT * float(cosine) + (1 - WEIGHT) * words.get(id_, 0.0)
+        id_: weight * float(cosine) + (1 - weight) * words.get(id_, 0.0)
         for id_, cosine in zip(texts, cosines, strict=True)
     }
     best = sorted(scores.values(), reverse=True)[:k]
-    hits = reader.query(query, k, all_copies=True)
+    hits = reader.query(query, k, mode=mode, all_copies=True)
     if len(hits) != len(best):
         return f"'{query}' found {len(hits)} passages and should find {len(best)}"
     for hit, score in zip(hits, best, strict=True):

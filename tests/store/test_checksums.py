@@ -3,10 +3,13 @@
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from search import Index, IndexDamaged
-from search.store.checksums import COVERED, row_checksum
+from search.store.calibration import _pseudo_query
+from search.store.checksums import COVERED, name_of, row_checksum
+from search.store.database import reading
 from tests.store.crowd import crowd
 
 CHANGES = {int: lambda value: value ^ 4, str: lambda value: value + "x", bytes: lambda value: value + b"x"}
@@ -85,3 +88,16 @@ def test_a_lost_row_is_noticed(notes: Path, tiny_model: Path, table: str) -> Non
     connection.close()
     with pytest.raises(IndexDamaged, match="seewhy repair"):
         Index.open(index.path).query("the key is in the water", k=50)
+
+
+def test_a_page_in_the_wrong_place_is_an_error_that_is_ours(notes: Path, tiny_model: Path) -> None:
+    """Numbers stand where paths should, and ids that no row has."""
+    assert name_of(b"a.md", 2) == "a.md#2"
+    with pytest.raises(IndexDamaged, match="'7' in place of a path.*seewhy repair"):
+        name_of(7)
+    index = Index.build(notes, model=str(tiny_model))
+    with (
+        reading(index.path / "index.db") as connection,
+        pytest.raises(IndexDamaged, match="passage 99 cannot"),
+    ):
+        _pseudo_query(connection, 99, np.random.default_rng(0))

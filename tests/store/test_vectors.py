@@ -3,6 +3,7 @@
 import re
 import sqlite3
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,23 @@ def test_what_cannot_be_found_is_an_error_and_not_a_shorter_answer(
     connection.execute("UPDATE embeddings SET checksum = checksum + 1 WHERE passage = 299")
     with pytest.raises(IndexDamaged, match="embedding of passage 299 is damaged.*seewhy repair"):
         nearest(connection, store, vectors[3], 1)
+
+
+def test_embeddings_that_stand_where_others_belong_are_noticed(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray],
+) -> None:
+    """A page of the table is a copy of another: every row is sound, and their number is right."""
+    folder, connection, vectors = filled
+    data = bytearray((folder / "index.db").read_bytes())
+    size = connection.execute("PRAGMA page_size").fetchone()[0]
+    one, other = (data.index(vectors[row].tobytes()) // size * size for row in (150, 250))
+    assert one != other
+    data[other : other + size] = data[one : one + size]
+    (folder / "index.db").write_bytes(data)
+    with closing(sqlite3.connect(folder / "index.db")) as again:
+        assert again.execute("SELECT count(*) FROM (SELECT vector FROM embeddings)").fetchone() == (300,)
+        with pytest.raises(IndexDamaged, match="stand where others belong.*--rebuild"):
+            nearest(again, SQLiteStore(folder), vectors[250], 1)
 
 
 def test_a_vector_that_was_changed_in_the_file_is_noticed_where_it_is_found(
