@@ -16,7 +16,7 @@ from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Surroundings
 from search.records.options import RankingOptions, RerankOptions, SimilarOptions, parts_of
 from search.store.database import read_meta
-from search.store.folders import Folders, Named, require_folder
+from search.store.folders import Folders, Named
 from search.store.layout import DATABASE, confirmed, find_index, is_own, place_for
 from search.store.settings import PassageSettings, Source
 from search.store.sqlite import SQLiteStore
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         TagOptions,
     )
     from search.records.predictions import Answers, LabelledIndex, TagReport
-    from search.records.reports import Changes, CheckReport, Progress, RepairReport, Report, Status
+    from search.records.reports import Changes, CheckReport, Moved, Progress, RepairReport, Report, Status
 
 
 class Index:
@@ -206,8 +206,7 @@ class Index:
         from search.indexing.update import update
 
         meta = read_meta(self.path / DATABASE)
-        folders = confirmed(self.path, Folders.from_meta(meta), folder or self._named)
-        require_folder(folders.root)
+        folders = Folders.of(confirmed(self.path, Folders.from_meta(meta), folder or self._named))
         return update(
             folders.root,
             self.path,
@@ -635,6 +634,31 @@ class Index:
         )
         self._store = SQLiteStore(self.path)  # a file with the old name and hash may be whole again
         return done
+
+    def move(self, folder: Named) -> Moved:
+        """Let the index be of a folder that was renamed or moved; see `search.indexing.move`.
+
+        Raises:
+            InputError: less than half of the files are there as they were indexed.
+            IndexLocked: another process is writing to the index.
+        """
+        from search.indexing.move import move
+
+        moved = move(self.path, folder)
+        self.path, self.report = Path(moved.index), None
+        self._store = SQLiteStore(self.path)
+        return moved
+
+    def remove(self) -> None:
+        """Delete the index; the folder that was indexed stays as it is.
+
+        Raises:
+            IndexLocked: another process is writing to it.
+            IndexDamaged: a name in it is a link.
+        """
+        from search.store.files import remove_index
+
+        remove_index(self.path)
 
     def _among(self, where: str | None) -> Among:
         """What tells which passages pass a filter."""

@@ -23,6 +23,7 @@ from search.cli.inspect import fill, follows, inspect
 from search.cli.label import label_apply, label_explain, label_remove, label_train, tag
 from search.cli.options import Command, Group, Usage, spelled_out
 from search.cli.output import flushed, make_streams_usable, note
+from search.cli.places import move, remove
 from search.cli.query import query, similar
 from search.cli.similarity import duplicates, similarity
 from search.cli.train import train
@@ -58,7 +59,15 @@ label = _group("Label passages or texts by a checkpoint or a trained head.")
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Search": {"index": index, "query": query, "similar": similar, "duplicates": duplicates, "ask": ask},
     "Why": {"explain": explain, "contrast": contrast, "why-not": why_not},
-    "Indexes": {"status": status, "check": check, "repair": repair, "list": list_indexes, "models": models},
+    "Indexes": {
+        "status": status,
+        "check": check,
+        "repair": repair,
+        "list": list_indexes,
+        "move": move,
+        "remove": remove,
+        "models": models,
+    },
     "Laboratory": {
         "similarity": similarity,
         "inspect": inspect,

@@ -102,6 +102,7 @@ def index(
     on from there.
     """
     from search.index import Index
+    from search.indexing.move import moved_here
     from search.render import json, reports
 
     named: Named | Folders = folder or folders_of_index(files.index)
@@ -110,6 +111,8 @@ def index(
             raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
         output.show(Index.preview(named, **vars(files)), reports.changes)
         return
+    if not files.index:
+        output.remarks(moved_here(named))
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         built = Index.build(named, rebuild=rebuild, progress=progress, **vars(files), **vars(vectors))
     report = built.report

@@ -202,6 +202,7 @@ IndexOption = Annotated[
         help="Which index. Default: $SEEWHY_INDEX, the index of the folder you are in, or the only one.",
     ),
 ]
+IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Its name, as listed, or its path.")]
 ModelOption = Annotated[
     str | None,
     model_option(

@@ -121,7 +121,10 @@ def nothing_to_index(folders: Folders, reasons: Counter[str], indexed_before: bo
     why = f"everything was left out ({left_out})" if reasons else "it is empty"
     message = f"there is no text to index in {as_text(folders.paths)}: {why}."
     if indexed_before:
-        return f"{message} The index was left as it is. Is a drive not mounted? To drop the index, delete its folder."
+        return (
+            f"{message} The index was left as it is. Is a drive not mounted? Was it moved: seewhy move INDEX FOLDER. "
+            "To drop the index: seewhy remove INDEX"
+        )
     return (
         f"{message} Name a folder with text, Markdown, reStructuredText, HTML, CSV or JSONL files, or, with "
         "seewhy[documents], PDF and Office files."

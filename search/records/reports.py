@@ -104,6 +104,23 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """An index that was moved.
+
+    Attributes:
+        index: the folder of the index; it has another name where it was called after its folder.
+        folder, folders: as in a `Report`.
+        same, files: how many of its files are in the folder as they were indexed.
+    """
+
+    index: str
+    folder: str
+    same: int
+    files: int
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RandomPairs:
     """What random pairs of a query and a passage score in an index, for comparison.
 

@@ -8,7 +8,16 @@ from pathlib import Path
 from rich.table import Column
 from rich.text import Text
 
-from search.records.reports import Changes, CheckReport, Finding, RepairReport, Report, SkippedGroup, Status
+from search.records.reports import (
+    Changes,
+    CheckReport,
+    Finding,
+    Moved,
+    RepairReport,
+    Report,
+    SkippedGroup,
+    Status,
+)
 from search.records.tokens import ConvertedModel
 from search.render.format import (
     copied_texts,
@@ -54,7 +63,17 @@ def report(canvas: Canvas, done: Report) -> None:
     _draw_skipped(canvas, done.skipped)
 
 
-def folders_line(about: Report | Changes | Status) -> str:
+@as_text
+def moved(canvas: Canvas, done: Moved) -> None:
+    """What an index is of now, and how that was told."""
+    canvas.line(
+        f"The index {escape(shown_path(done.index))} is of {folders_line(done)} now, where {done.same:,} of its "
+        f"{counted(done.files, 'file')} are as they were indexed.",
+        whole=True,
+    )
+
+
+def folders_line(about: Report | Changes | Moved | Status) -> str:
     """What an index is of, for one line."""
     return ", ".join(escape(shown_path(folder)) for folder in about.folders or (about.folder,))
 

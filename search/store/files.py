@@ -115,10 +115,31 @@ def delete_work(index: Path) -> None:
 
 def delete_index(index: Path) -> None:
     """Delete what was made of an index that never came to be; what is of others stays."""
+    _delete_content(index)
+    _delete(index.resolve(), (LOCK,))
+    _remove_if_empty(index)
+
+
+def remove_index(index: Path) -> None:
+    """Delete an index while nobody writes to it; what is of others stays.
+
+    Raises:
+        IndexLocked: another process is writing to it.
+        IndexDamaged: a name in it is a link.
+    """
+    with writer_lock(index):
+        _delete_content(index)
+        if _CAN_HOLD:
+            _delete(index.resolve(), (LOCK,))
+    if not _CAN_HOLD:  # Windows, where a file that is open cannot be deleted
+        _delete(index.resolve(), (LOCK,))
+    _remove_if_empty(index)
+
+
+def _delete_content(index: Path) -> None:
     delete_leftovers(index, "")
     _remove_if_empty(index / VECTORS)
-    _delete(index.resolve(), (DATABASE, JOURNAL, LOCK))
-    _remove_if_empty(index)
+    _delete(index.resolve(), (DATABASE, JOURNAL))
 
 
 def _faiss_files(index: Path) -> list[Path]:

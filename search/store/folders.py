@@ -35,10 +35,14 @@ class Folders:
             InputError: one is a file, is not there or lies within another; or they have nothing in common.
         """
         if isinstance(named, Folders):
-            require_folder(named.root)
+            if not named.root.is_dir():
+                raise InputError(
+                    f"{named.described} {'are' if named.names else 'is'} gone. Is a drive not mounted? Was it moved: "
+                    "seewhy move INDEX FOLDER"
+                )
             return named
         for folder in [named] if isinstance(named, str | os.PathLike) else named:
-            require_folder(folder)
+            _require_folder(folder)
         paths = absolute(named)
         if len(paths) == 1:
             return cls(paths[0])
@@ -94,11 +98,7 @@ def as_text(paths: Sequence[Path]) -> str:
     return " and ".join(f"'{path}'" for path in paths)
 
 
-def require_folder(typed: str | Path) -> None:
-    """
-    Raises:
-        InputError: it is a file, or is not there.
-    """
+def _require_folder(typed: str | Path) -> None:
     path = Path(typed).expanduser()
     if path.is_dir():
         return

@@ -119,6 +119,19 @@ def named_place(named: str) -> Path:
     return home() / "indexes" / named
 
 
+def existing_place(named: str) -> Path:
+    """An index that is named itself, by its name or path, not by its folder.
+
+    Raises:
+        IndexNotFound: there is no such index; the message lists what there is.
+    """
+    place = named_place(named)
+    if is_index(place):
+        return place
+    no = "is a folder and no index" if place.is_dir() else "there is no such index"
+    raise IndexNotFound(f"'{named}': {no}. {_what_there_is()}")
+
+
 def find_index(what: str | Path | None = None) -> Path:
     """The index that is meant by an index path, a name, or an indexed folder.
 

@@ -31,6 +31,7 @@ from search.store.files import (
     VECTORS,
     WORK,
     is_being_written,
+    remove_index,
     writer_lock,
 )
 from tests.store import damage
@@ -126,7 +127,13 @@ def commands(notes: Path, index: Path) -> dict[str, Callable[[], object]]:
         "update": lambda: Index.open(index).update(folder=notes),
         "preview": lambda: Index.preview(notes, index=str(index)),
         "rebuild": lambda: Index.build(notes, index=str(index), rebuild=True),
+        "move": lambda: Index.open(index).move(notes),
     }
+
+
+def all_commands(notes: Path, index: Path) -> dict[str, Callable[[], object]]:
+    """Also that behind which there is no index any more."""
+    return {**commands(notes, index), "remove": lambda: remove_index(index)}
 
 
 @pytest.fixture
@@ -148,14 +155,14 @@ def test_no_command_follows_a_link(
     path = at(index, place)
     target = link(path, decoy, outside(index))
     before = tree(target)
-    for name, command in commands(notes, index).items():
+    for name, command in all_commands(notes, index).items():
         with suppress(SearchError):
             command()
         assert tree(target) == before, name
         if place in OWN_NAMES:
             assert path.is_symlink(), name
         elif not os.path.lexists(path):  # the link itself was deleted: it is put back for the next command
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(exist_ok=True, parents=True)
             path.symlink_to(target)
     path.unlink()
     Index.build(notes, index=str(index), model=str(tiny_model), rebuild=True)
@@ -167,9 +174,9 @@ def test_no_command_follows_a_link(
 def test_who_would_write_is_told_which_name_is_a_link(own: tuple[Path, Path], place: str) -> None:
     notes, index = own
     link(index / place, decoy_folder if place in (VECTORS, WORK) else decoy_file, outside(index))
-    for name in ("lock", "index", "repair", "update", "rebuild"):
+    for name in ("lock", "index", "repair", "update", "rebuild", "move", "remove"):
         with pytest.raises(IndexDamaged, match=rf"{place}' is a link"):
-            commands(notes, index)[name]()
+            all_commands(notes, index)[name]()
 
 
 @pytest.mark.parametrize("linked", [True, False])

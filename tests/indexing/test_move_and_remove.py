@@ -1,0 +1,136 @@
+"""A renamed folder keeps its index, and an index is deleted by exactly the names that the program writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from search import Index, IndexLocked, InputError
+from search.store.files import writer_lock
+from tests.conftest import Run
+
+
+def everything(top: Path) -> set[str]:
+    return {path.relative_to(top).as_posix() for path in top.rglob("*")}
+
+
+def test_a_renamed_folder_keeps_its_index(indexed: Path, run: Run, own_home: Path) -> None:
+    new = indexed.rename(indexed.parent / "renamed")
+    code, out, _ = run("move", "notes", new)
+    assert code == 0
+    assert "indexes/renamed is of" in out
+    assert "3 of its 3 files are as they were indexed" in out
+    assert not (own_home / "indexes" / "notes").exists()
+    code, out, err = run("index", new)
+    assert (code, err) == (0, "")
+    assert "Nothing changed" in out
+    assert run("query", "door", "-f", "paths")[1].startswith(str(new))
+
+
+def test_an_index_of_another_name_keeps_it(notes: Path, tiny_model: Path, own_home: Path) -> None:
+    index = Index.build(notes, index="mine", model=str(tiny_model))
+    new = notes.rename(notes.parent / "renamed")
+    for name in new.rglob("*"):
+        os.utime(name, (1, 1))  # by content, not by time stamp
+    moved = index.move(new)
+    assert (index.path, moved.same, moved.files) == (own_home / "indexes" / "mine", 3, 3)
+    assert {Path(hit.path).parents[0] for hit in index.query("door", k=1)} == {new}
+    assert index.update().encoded == 0
+
+
+def test_another_folder_is_refused(indexed: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(indexed, other)
+    (other / "keys.md").write_text("x" * (indexed / "keys.md").stat().st_size)  # the same size
+    (other / "table.csv").unlink()
+    with pytest.raises(
+        InputError, match="1 of 3 files .* that is another folder. Index it with: seewhy index"
+    ):
+        Index.open(indexed).move(other)
+    assert Index.open(indexed).folders.root == indexed
+
+
+def test_several_folders_move_together(tmp_path: Path, tiny_model: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "old" / name).mkdir(parents=True)
+        (tmp_path / "old" / name / "text.txt").write_text(f"the door {name}")
+    index = Index.build([tmp_path / "old" / "a", tmp_path / "old" / "b"], model=str(tiny_model))
+    new = (tmp_path / "old").rename(tmp_path / "new")
+    with pytest.raises(InputError, match="under it each keeps its name"):
+        index.move(new)
+    with pytest.raises(InputError, match="are gone.*seewhy move INDEX FOLDER"):
+        Index.open(index.path).update()
+    assert index.move([new / "b", new / "a"]).folders == (str(new / "a"), str(new / "b"))
+
+
+def test_indexing_a_renamed_folder_names_the_command(indexed: Path, run: Run, tiny_model: Path) -> None:
+    there = f"To go on with that index, and encode nothing again: seewhy move notes {indexed.parent}"
+    copy = indexed.parent / "copy"
+    shutil.copytree(indexed, copy)
+    assert there not in run("index", copy, "--model", tiny_model)[2]  # the other one is there
+    new = indexed.rename(indexed.parent / "renamed")
+    (new / "keys.md").write_text("changed")
+    err = run("index", new, "--model", tiny_model)[2]
+    assert (
+        f"2 of 3 files of the index 'notes', whose folder '{indexed}' is gone, are here. {there}/renamed"
+        in err
+    )
+    assert there not in run("index", new)[2]
+
+
+def test_an_index_is_removed(indexed: Path, run: Run, own_home: Path) -> None:
+    before = everything(indexed)
+    code, _, err = run("remove", "notes")
+    assert code == 1
+    assert f"of {indexed}) is not deleted without a yes: seewhy remove notes --yes" in err
+    code, out, err = run("remove", "notes", "--yes")
+    assert (code, out) == (0, "")
+    assert f"Deleted the index in '{own_home / 'indexes' / 'notes'}'" in err
+    assert everything(own_home) == {"indexes"}
+    assert everything(indexed) == before
+
+
+@pytest.mark.parametrize(("typed", "there"), [("y\n", False), ("n\n", True)])
+def test_on_a_terminal_it_asks(
+    indexed: Path, run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch, typed: str, there: bool
+) -> None:
+    import io
+
+    answers = io.StringIO(typed)
+    monkeypatch.setattr(answers, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", answers)
+    code, _, err = run("remove", "notes")
+    assert (code == 0, (own_home / "indexes" / "notes").exists()) == (not there, there)
+    assert "Delete the index in" in err
+
+
+def test_what_is_of_others_stays(indexed: Path, own_home: Path) -> None:
+    index = Index.open(indexed)
+    (index.path / "thesis.doc").write_text("precious")
+    (index.path / "ann" / "g1-x.faiss").write_text("of another name")
+    (index.path / "tmp").mkdir()
+    (index.path / "tmp" / "index.db").write_text("left by a run that was killed")
+    index.remove()
+    assert everything(index.path) == {"thesis.doc", "ann", "ann/g1-x.faiss"}
+
+
+def test_not_while_a_run_is_under_way(indexed: Path) -> None:
+    index = Index.open(indexed)
+    before = everything(index.path)
+    with writer_lock(index.path):
+        for attempt in (index.remove, lambda: index.move(indexed)):
+            with pytest.raises(IndexLocked):
+                attempt()
+    assert everything(index.path) == before
+
+
+def test_a_folder_is_no_index(indexed: Path, run: Run) -> None:
+    before = everything(indexed)
+    for named in (f"{indexed}/", indexed, "nope"):
+        code, _, err = run("remove", named, "--yes")
+        assert code == 1
+        assert "Choose with --index one of: notes" in err
+    assert everything(indexed) == before
