@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from search.corpus.boilerplate import WORD, paragraphs
+from search.corpus.boilerplate import FEWEST_APART, WORD, repeatable
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document, Section
 
@@ -35,8 +36,6 @@ _ENDS = tuple(map(re.compile, (r"\n[^\S\n]*\n\s*", r"[\n\r]\s*", r"[.!?â€¦][\"'â
 _LONGEST_TOKEN = 20
 
 _LONGEST_SCRAP = 16  # characters; each is a token at most, and the model has room for them
-
-_FEWEST_APART = 24  # words of boilerplate
 
 # Joining stops here, so that an outline of nothing but headings does not become one block.
 _MOST_BARE_HEADINGS = 8
@@ -54,7 +53,7 @@ class Block:
         trail: the headings above the block's text, outermost first: its last section's.
         shown: the headings between `start` and `body`.
         above: how many headings of the trail do not stand in the block, but above it.
-        apart: it is boilerplate.
+        apart: 0 for a document's own text. What is set apart has a number of its own, boilerplate has -1.
     """
 
     start: int
@@ -63,39 +62,54 @@ class Block:
     trail: tuple[str, ...]
     shown: tuple[str, ...]
     above: int
-    apart: bool = False
+    apart: int = 0
 
 
-def parted(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[Block]:
-    """A block in pieces that are boilerplate, or are not; its headings stay with the first.
+def parted(document: Document, block: Block, boilerplate: frozenset[int]) -> Iterator[Block]:
+    """A block in pieces that are set apart, are boilerplate, or neither; its headings stay with the first.
 
-    Boilerplate of a few words is left where it stands: a passage of its own would say next to nothing.
+    What has a few words is left where it stands: a passage of its own would say next to nothing.
     """
-    at = block.start
-    for start, end in _runs(text, block, boilerplate) if boilerplate else ():
+    text, at = document.text, block.start
+    for start, end, apart in sorted(_apart(document, block)) or _common(text, block, boilerplate):
+        end = end if WORD.search(text, end, block.end) else block.end
         if WORD.search(text, max(at, block.body), start):
-            yield _piece(block, at, start, False)
+            yield _piece(block, at, start, 0)
             at = start
-        yield _piece(block, at, end, True)
+        yield _piece(block, at, end, apart)
         at = end
     if at < block.end:
-        yield _piece(block, at, block.end, False)
+        yield _piece(block, at, block.end, 0)
 
 
-def _runs(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[tuple[int, int]]:
-    """The stretches of a block that are boilerplate, long enough, each up to what follows it."""
+def _apart(document: Document, block: Block) -> Iterator[tuple[int, int, int]]:
+    """What the document sets apart in a block."""
+    first = bisect_right(document.apart, block.start) // 2 * 2
+    for number in range(first, bisect_left(document.apart, block.end), 2):
+        start, end = document.apart[number : number + 2]
+        if _is_enough(document.text, start, end):
+            yield max(start, block.start), min(end, block.end), number + 1
+
+
+def _common(text: str, block: Block, boilerplate: frozenset[int]) -> Iterator[tuple[int, int, int]]:
+    """The stretches of a block that are boilerplate."""
     runs: list[tuple[int, int]] = []
-    for start, end, key in paragraphs(text, block.body, block.end):
+    for start, end, key in sorted(repeatable(text, block.body, block.end)) if boilerplate else ():
         if key in boilerplate:
             if runs and not WORD.search(text, runs[-1][1], start):
-                start, _ = runs.pop()
+                start, before = runs.pop()
+                end = max(end, before)
             runs.append((start, end))
     for start, end in runs:
-        if len(WORD.findall(text, start, end)) >= _FEWEST_APART:
-            yield start, end if WORD.search(text, end, block.end) else block.end
+        if _is_enough(text, start, end):
+            yield start, end, -1
 
 
-def _piece(block: Block, start: int, end: int, apart: bool) -> Block:
+def _is_enough(text: str, start: int, end: int) -> bool:
+    return len(list(islice(WORD.finditer(text, start, end), FEWEST_APART))) == FEWEST_APART
+
+
+def _piece(block: Block, start: int, end: int, apart: int) -> Block:
     if start == block.start:
         return replace(block, end=end, apart=apart)
     return Block(start, start, end, block.trail, (), len(block.trail), apart)

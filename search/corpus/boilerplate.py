@@ -1,16 +1,19 @@
-"""Paragraphs that stand in many files: licences, signatures, notes on rights.
+"""Paragraphs and lines that stand in many files: licences, signatures, notes on rights.
 
 They are cut apart from what stands around them, so that a passage is either such a text or a file's own, and a
 ranking can show the text once for all of its files (`search.store.copies`). To be known before the first file is cut,
 they are looked for in the files as they are, without a parser. A paragraph is a run of lines that have a letter or
-digit; two are equal if they differ in case, punctuation, white space or the number of a year alone.
+digit. Where no blank line sets a text off from the rest, its lines are known: from each line on, and up to each, the
+fewest that have 24 words. Two texts are equal if they differ in case, punctuation, white space or the number of a year
+alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -22,6 +25,7 @@ from search.corpus.text import KEPT_LINE
 _KINDS = ("text", "code", "markdown", "rst")  # of which the text is the file itself
 _FEWEST_FILES, _FEWEST_SHARE = 5, 0.02
 _FEWEST_WORDS = 5
+FEWEST_APART = 24  # words of what is cut apart: a passage of fewer would say next to nothing
 _LARGEST = 2 << 20  # bytes of a file that is looked at
 WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -29,23 +33,60 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 def text_key(text: str) -> int:
     """A number that two texts share if they have the same words, but for years; 0 for none."""
-    said = " ".join(word for word in WORD.findall(text.casefold()) if not _YEAR.fullmatch(word))
+    return _key([word for word in WORD.findall(text.casefold()) if not _YEAR.fullmatch(word)])
+
+
+def _key(words: Iterable[str]) -> int:
+    said = " ".join(words)
     digest = hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True) if said else 0
 
 
-def paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The spans of the paragraphs in [start, end) of a text that are long enough to be told apart, with their keys."""
-    lines = KEPT_LINE.finditer(text, start, end)
-    for has_words, run in groupby(lines, lambda line: WORD.search(line[0]) is not None):
-        spans = [line.span() for line in run] if has_words else []
-        first, last = (spans[0][0], spans[-1][1]) if spans else (0, 0)
-        if len(WORD.findall(text, first, last)) >= _FEWEST_WORDS:
-            yield first, last, text_key(text[first:last])
+@dataclass(slots=True)
+class _Line:
+    start: int
+    end: int
+    n: int  # words
+    said: str  # by which it is told from others
+
+
+def repeatable(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """The spans in [start, end) of a text that may be the same in other files, with their keys.
+
+    Paragraphs, and runs of lines wherever they begin and end; both of no fewer words than count.
+    """
+    lines = [_line(found) for found in KEPT_LINE.finditer(text, start, end)]
+    for n, run in groupby(lines, lambda line: line.n > 0):
+        paragraph = list(run) if n else []
+        if sum(line.n for line in paragraph) >= _FEWEST_WORDS:
+            yield _together(paragraph)
+    yield from _runs([line for line in lines if line.n])
+
+
+def _line(found: re.Match[str]) -> _Line:
+    words = WORD.findall(found[0].casefold())
+    return _Line(*found.span(), len(words), " ".join(word for word in words if not _YEAR.fullmatch(word)))
+
+
+def _runs(lines: Sequence[_Line]) -> Iterator[tuple[int, int, int]]:
+    """From each line on, and up to each line, the fewest that have enough words."""
+    first = n = 0
+    for last, line in enumerate(lines):
+        n += line.n
+        if n < FEWEST_APART and first:
+            yield _together(lines[first - 1 : last + 1])
+        while n >= FEWEST_APART:
+            yield _together(lines[first : last + 1])
+            n -= lines[first].n
+            first += 1
+
+
+def _together(lines: Sequence[_Line]) -> tuple[int, int, int]:
+    return lines[0].start, lines[-1].end, _key(filter(None, (line.said for line in lines)))
 
 
 def common(files: Iterable[SourceFile]) -> frozenset[int]:
-    """The keys of the paragraphs that stand in many of some files: in five at least, and in two of a hundred."""
+    """The keys of what stands in many of some files: in five at least, and in two of a hundred."""
     number, held = 0, [np.empty(0, dtype=np.int64)]
     for file in files:
         if kind_of(file.path) in _KINDS and file.size <= _LARGEST:
@@ -60,4 +101,4 @@ def _keys(file: SourceFile) -> NDArray[np.int64]:
         text = regular_bytes(file.absolute).decode("utf-8", "replace")
     except OSError:  # which is told when it is read
         text = ""
-    return np.unique(np.fromiter((key for *_, key in paragraphs(text, 0, len(text))), dtype=np.int64))
+    return np.unique(np.fromiter((key for *_, key in repeatable(text, 0, len(text))), dtype=np.int64))

@@ -70,7 +70,7 @@ class Cutter:
         passage_tokens: the most tokens of a passage's own text.
         context_tokens: the most tokens of its context: the title and headings that are encoded with it.
         overlap: the most tokens that a passage shares with the one before it, within a section.
-        boilerplate: keys of paragraphs that are cut apart from others; see `search.corpus.boilerplate`.
+        boilerplate: keys of what is cut apart from the rest; see `search.corpus.boilerplate`.
         heading_context: whether the context is title and headings. Without it only a record (a CSV row, a
             line of JSONL) has a context, its title, which is part of what the record says.
 
@@ -172,7 +172,7 @@ class Cutter:
         """The blocks, those that are too long for one passage cut."""
         text = document.text
         document_blocks = [
-            piece for block in blocks(document) for piece in parted(text, block, self._boilerplate)
+            piece for block in blocks(document) for piece in parted(document, block, self._boilerplate)
         ]
         # Most blocks are short enough to be a passage as they are, which is quickly told.
         short = [block for block in document_blocks if block.end - block.start <= self._window]
@@ -278,7 +278,7 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def as_read(document: Document) -> tuple[Document, Shown]:
-    """A document without its markup, and the way back; its text, its sections and its pages are changed."""
+    """A document without its markup, and the way back; its text and all offsets in it are changed."""
     source = Shown(document.text, markup(document))
     if not source.text.strip():  # nothing but marks: better found by these than never
         source = Shown(document.text, ())
@@ -286,8 +286,8 @@ def as_read(document: Document) -> tuple[Document, Shown]:
         replace(section, start=source.offset(section.start), end=source.offset(section.end))
         for section in document.sections
     )
-    pages = tuple(map(source.offset, document.pages))
-    return replace(document, text=source.text, sections=sections, pages=pages), source
+    pages, apart = (tuple(map(source.offset, places)) for places in (document.pages, document.apart))
+    return replace(document, text=source.text, sections=sections, pages=pages, apart=apart), source
 
 
 def _passage(document: Document, source: Shown, piece: _Piece, n_tokens: int, after: int) -> Passage:

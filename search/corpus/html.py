@@ -1,4 +1,8 @@
-"""HTML: the text that a reader sees, in paragraphs, with each piece's line in the source."""
+"""HTML: the text that a reader sees, in paragraphs, with each piece's line in the source.
+
+What surrounds a page's own text is set apart from it: navigation, head, foot and asides, and lists of nothing but
+links. Where these are the same in many pages, a ranking can show them once for all.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +40,14 @@ _LINE_ENDS = dict.fromkeys(_SPACED, 2) | dict.fromkeys(_STACKED, 1)
 _CELLS = _names("td th")
 _VERBATIM = _names("pre listing textarea xmp plaintext")
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
+_LANDMARKS = _names("nav header footer aside")
+_ROLES = _names("navigation banner contentinfo complementary")
 _METADATA = _names("description author keywords")
 
 # HTML collapses these; a no-break space stays one.
 _VERBATIM_PIECE = re.compile(r"[^\n]+|\n")
 _WORD = re.compile(r"[^ \t\n\f\r]+")
+_LETTER = re.compile(r"[^\W_]")
 _NOT_LINE_END = re.compile(r"[^\n]")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
@@ -67,6 +74,7 @@ def document(path: str, decoded: Decoded) -> Document:
         lines=LineMap(page.offsets, page.lines),
         sections=sections(headings, 0, len(text)),
         metadata=page.metadata,
+        apart=tuple(offset for span in page.apart for offset in span),
         encoding=decoded.encoding,
     )
 
@@ -92,6 +100,9 @@ class _Page:
         self.metadata: dict[str, Any] = {}
         self.headings: list[Heading] = []
         self.pieces: list[str] = []
+        self.apart: list[tuple[int, int]] = []
+        self.in_links = 0  # how many links are open
+        self.unlinked = 0  # pieces with a letter or digit that stand in no link
         self._length = 0
         # What is to stand before the next piece: this many line ends, or if none, this space or tab.
         self._line_ends, self._space = 0, ""
@@ -125,6 +136,7 @@ class _Page:
             self.offsets.append(start)
             self.lines.append(line)
         self.pieces += (separator, piece)
+        self.unlinked += not self.in_links and _LETTER.search(piece) is not None
         self._length = start + len(piece)
 
     def mark(self) -> tuple[int, int]:
@@ -138,6 +150,17 @@ class _Page:
         if words:
             self.headings.append(Heading(start, level, words))
         self.line_ends(2)
+
+    def end_link(self) -> None:
+        self.in_links -= 1
+
+    def end_apart(self, mark: tuple[int, int], unlinked: int | None) -> None:
+        """What has been added since `mark` is set apart, if nothing was `unlinked` since so many pieces were."""
+        start, _ = mark
+        if start < self._length and unlinked in (None, self.unlinked):
+            while self.apart and self.apart[-1][0] >= start:
+                self.apart.pop()
+            self.apart.append((start, self._length))
 
     def _separator(self) -> str:
         return ("\n" * self._line_ends or self._space) if self._length else ""
@@ -162,6 +185,8 @@ def _visit(root: Node, page: _Page) -> None:
             leave = _enter(node, page)
             if leave is not None:
                 todo.append(leave)
+            if (is_landmark := _is_landmark(node)) or node.name in _SPACED:
+                todo.append(partial(page.end_apart, page.mark(), None if is_landmark else page.unlinked))
             inside = verbatim or node.name in _VERBATIM
             todo += [(child, inside) for child in reversed(node.children or ())]
 
@@ -176,11 +201,19 @@ def _is_seen(node: Node) -> bool:
     return not _HIDDEN_STYLE.search(attributes.get("style") or "")
 
 
+def _is_landmark(node: Node) -> bool:
+    """Whether an element holds what surrounds a page's own text."""
+    return node.name in _LANDMARKS or (node.attrs or {}).get("role") in _ROLES
+
+
 def _enter(node: Node, page: _Page) -> Callable[[], None] | None:
     """Ask for what stands before an element's contents; what is to be done after them, if anything."""
     name = node.name
     if name == "br":
         page.line_break()
+    elif name == "a":
+        page.in_links += 1
+        return page.end_link
     elif name in _CELLS:
         page.space("\t")
         return partial(page.space, "\t")

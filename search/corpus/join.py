@@ -27,7 +27,7 @@ class Part:
         shown: headings that stand in its text.
         shared: how many headings of the trail all of it stands under.
         names: of what it was joined of, the headings below those that are shared.
-        apart: it is boilerplate, and not joined with what is none.
+        apart: of what is set apart from the rest, what it belongs to; only such parts are joined. 0 for the rest.
     """
 
     start: int
@@ -38,7 +38,7 @@ class Part:
     shown: tuple[str, ...]
     shared: int
     names: tuple[str, ...] = ()
-    apart: bool = False
+    apart: int = 0
 
     @property
     def heading(self) -> str:

@@ -284,6 +284,7 @@ def parsed(path: str, kind: str, decoded: Decoded) -> Document:
         sections=tuple(Section(start, end, trails[trail]) for start, end, trail in answer["sections"]),
         metadata=answer["metadata"],
         marks=array("I", answer["marks"]) or (),
+        apart=tuple(answer["apart"]),
         encoding=decoded.encoding,
     )
 
@@ -300,6 +301,7 @@ def _told(document: Document) -> dict[str, Any]:
         "trails": list(trails),
         "metadata": document.metadata,
         "marks": list(document.marks),
+        "apart": document.apart,
     }
 
 

@@ -113,7 +113,7 @@ class Run:
         )  # fmt: skip
 
     def _boilerplate(self, plan: Plan) -> frozenset[int]:
-        """The paragraphs that stand in many files, of those that are to be read or that earlier runs read."""
+        """What stands in many files, of those that are to be read or that earlier runs read."""
         known = frozenset(all_meta(self.connection).get("boilerplate", ()))
         found = common(file for file, _ in plan.changed)
         if not found <= known:

@@ -70,6 +70,8 @@ class Document:
         marks: the offsets in the text where its markup begins and ends, in turn, as far as its parser knows them; what
             else a reader does not read as words `search.corpus.markup` finds.
         pages: for a format with pages, the offset in the text where each of them begins, the first one 0.
+        apart: the offsets in the text where what is set apart from it begins and ends, in turn: navigation, a page's
+            head and foot. It shares no passage with the rest.
         encoding: the character encoding the file was decoded from.
     """
 
@@ -84,6 +86,7 @@ class Document:
     encoding: str = "utf-8"
     pages: tuple[int, ...] = ()
     marks: Sequence[int] = ()
+    apart: Sequence[int] = ()
 
     @property
     def name(self) -> str:

@@ -112,3 +112,25 @@ def test_instructions_for_programs_are_no_text(tmp_path: Path) -> None:
 
 def test_an_instruction_without_end_is_left_to_the_parser() -> None:
     assert html._without_instructions("a<?b\n>c<?d") == "a   \n c<?d"
+
+
+MENU = "".join(f"<li><a href={n}.html>{word} page of this site</a></li>" for n, word in enumerate("abcdef"))
+SURROUNDINGS = [
+    "<nav><h2>Menu</h2><ul>{}</ul></nav>",
+    "<header><p>{}</header>",
+    "<div role=contentinfo>words of no link {}</div>",
+    "<div class=menu><ul>{}</ul></div>",
+]
+
+
+@pytest.mark.parametrize("around", SURROUNDINGS)
+def test_what_surrounds_the_text_is_set_apart(tmp_path: Path, around: str) -> None:
+    page = f"<p>one</p>{around.format(MENU)}<main><p>two <a>three</a></p><ul><li>x<li><a>y</a></ul></main>"
+    document = parsed(tmp_path, "a.html", page)
+    part = document.text[slice(*document.apart)]
+    assert part.split() == parsed(tmp_path, "b.html", around.format(MENU)).text.split()
+
+
+def test_lists_with_other_words_are_not_set_apart(tmp_path: Path) -> None:
+    document = parsed(tmp_path, "a.html", f"<ul>{MENU}<li>and one word</ul><p>see <a>this</a></p>")
+    assert document.apart == ()

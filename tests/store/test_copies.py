@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from search import Index
-from search.corpus.boilerplate import paragraphs, text_key
+from search.corpus.boilerplate import repeatable, text_key
 from search.indexing.check import check
 from search.indexing.repair import repair
 
@@ -39,10 +39,25 @@ def test_texts_are_the_same_but_for_what_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("unit", ["<", "_", "# ", "a", "a b\n", " \r", "-\n"])
-def test_paragraphs_are_found_in_linear_time(unit: str) -> None:
+def test_what_repeats_is_looked_for_in_linear_time(unit: str) -> None:
     """A million characters; in the square of them it would not end."""
     text = unit * (1_000_000 // len(unit))
-    assert len(list(paragraphs(text, 0, len(text)))) == (unit == "a b\n")
+    keys = {key for *_, key in repeatable(text, 0, len(text))}
+    assert len(keys) == 2 * (unit == "a b\n")
+
+
+def test_the_shortest_runs_of_lines_cover_what_repeats() -> None:
+    """Whatever stands before and behind, the first line and the last one are in a run that is always there."""
+    repeated = ["one", "two " * 30, "three " * 12, "four " * 12, "five"]
+
+    def keys(before: str, behind: str) -> dict[int, tuple[int, int]]:
+        text = "\n".join((before, *repeated, behind))
+        shift = len(before)
+        return {key: (start - shift, end - shift) for start, end, key in repeatable(text, 0, len(text))}
+
+    here, there = keys("a b c", "d e f"), keys("something else that is longer", "g")
+    common = [here[key] for key in here.keys() & there.keys()]
+    assert (min(common)[0], max(end for _, end in common)) == (1, len("\n".join(("", *repeated, ""))))
 
 
 @pytest.mark.parametrize(
@@ -107,16 +122,17 @@ def test_damage_is_found_and_repaired(licensed: Index, harm: str) -> None:
     assert Index.open(licensed.path).status().copies == 40
 
 
-def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:
+@pytest.mark.parametrize("between", ["\n\n", "\n"])
+def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model: Path, between: str) -> None:
     """500 files with the same head and foot, which would share passages with each file's own text."""
     folder = tmp_path / "notes"
     folder.mkdir()
     head = "".join(f"# {line}\n" for line in LICENCE.split(" and "))
-    foot = "write to the people of the other side if you look for more of this, " * 2
+    foot = "write to the people of the other side if you look for more of this,\n" * 2
     for number in range(500):
         own = f"{OWN.format(number)}, it is part {number + 10_000} of the whole"
         year = 2000 + number % 10
-        text = f"{head}\n{own}\n\n{foot} ({year})\n"
+        text = f"{head}{between}{own}{between}{foot}in ({year})\n"
         (folder / f"{number}.txt").write_text(text, encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
     assert index.status().copied_texts == index.status().copies / 500
@@ -128,9 +144,36 @@ def test_boilerplate_is_cut_apart_and_takes_one_place(tmp_path: Path, tiny_model
         assert not any("water" in hit.text for hit in copied)
     own = index.query(OWN.format(77), k=1, mode="lexical")[0]
     assert (own.document, own.copies) == ("77.txt", 0)
-    assert foot not in own.text
+    assert "other side" not in own.text
     assert "door" not in own.text
     # What is known stays known: a file that comes later is cut in the same way.
-    (folder / "new.txt").write_text(f"{head}\nanother text of its own\n\n{foot}\n", encoding="utf-8")
+    (folder / "new.txt").write_text(
+        f"{head}{between}another text of its own{between}{foot}in", encoding="utf-8"
+    )
     index = Index.build(folder, index=str(index.path))
     assert index.query(foot, k=1, mode="lexical")[0].copies == 500
+
+
+def test_what_surrounds_the_text_of_pages_takes_one_place(tmp_path: Path, tiny_model: Path) -> None:
+    """40 pages with the same head, navigation, list of links and foot, and with links and a text of their own."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+
+    def links(numbers: range) -> str:
+        return "".join(f"<li><a href={n}>open the door of house {n}</a>" for n in numbers)
+
+    for number in range(40):
+        head = f"<header>{LICENCE}</header><nav><h2>The doors</h2>{links(range(6))}</nav><ul>{links(range(6, 12))}</ul>"
+        own = f"<ul>{links(range(number, number + 9))}</ul><p>{OWN.format(number + 10_000)}</p>"
+        page = f"<title>{number}</title>{head}{own}<footer>{LICENCE} again</footer>"
+        (folder / f"{number}.html").write_text(page, encoding="utf-8")
+    index = Index.build(folder, model=str(tiny_model), index=str(tmp_path / "index"))
+    hits = index.query("the door", k=400, mode="dense")
+    copied = [hit.text.replace("\n", " ") for hit in hits if hit.copies == 39]
+    together = " ".join(sorted(copied))
+    assert len(copied) == len(set(copied))
+    assert all(f"house {number}" in together for number in range(12))
+    assert together.count("many people") == 2
+    (mine,) = [hit for hit in hits if OWN.format(10_007) in hit.text]
+    assert (mine.document, mine.copies, "people" in mine.text) == ("7.html", 0, False)
+    assert len(index.query("the door", k=400, mode="dense", all_copies=True)) == index.status().passages
