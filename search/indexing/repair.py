@@ -29,7 +29,7 @@ from search.store import mend
 from search.store.calibration import renew_baseline
 from search.store.database import connect_to_write, read_meta, translated
 from search.store.derived import named_file
-from search.store.files import DATABASE, delete_leftovers, writer_lock
+from search.store.files import DATABASE, delete_leftovers, leftovers, writer_lock
 from search.store.folders import Folders, Named
 from search.store.health import Examination, lenient
 from search.store.layout import confirmed, is_index, is_own
@@ -135,20 +135,25 @@ class _Repair:
         self._made = Fingerprint.from_dict(meta["fingerprint"])
 
     def run(self) -> None:
-        found, database = self.found, self._index / DATABASE
+        found, index = self.found, self._index
+        database = index / DATABASE
         with closing(lenient(connect_to_write(database))) as connection, translated(database):
             writer = self._writer = Writer(connection)
             if found.counts["settings"]:
                 mend.restore_settings(writer)
-            commands = mend.commands_of(connection, found)
+            commands, lay_about = (
+                mend.commands_of(connection, found),
+                leftovers(index, named_file(connection)),
+            )
             self.lost, misnamed = mend.discard(writer, found, folder=self._root.is_dir())
             if (found.counts["documents"] or mend.has_marks(connection)) and self._read_again():
                 self.lost -= misnamed  # all files were compared with the folder
             self.lost -= mend.names_of(connection)
             self._renew()
-            for path in delete_leftovers(self._index, named_file(connection)):
-                found.add("leftovers", path.relative_to(self._index).as_posix())
-        ways = " and ".join(f"{command} --index {quoted(self._index)}" for command in commands)
+            for path in delete_leftovers(index, named_file(connection)):
+                if path in lay_about:  # and was not left by this repair
+                    found.add("leftovers", path.relative_to(index).as_posix())
+        ways = " and ".join(f"{command} --index {quoted(index)}" for command in commands)
         for name in _STEPS:
             self.did(name, after=f": {ways}" if ways and name == "annotations" else "")
 

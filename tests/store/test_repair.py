@@ -198,6 +198,7 @@ def test_damage_is_named_and_healed(name: str, index: Path, clean: tuple[Path, P
     assert found - expected <= {"vectors", "words"}
     report = repair(index)
     assert report.steps
+    assert any("lie about" in step.message for step in report.steps) == ("leftovers" in found)
     assert report.lost == ()
     bad = [finding for finding in report.check.findings if finding.severity != "ok"]
     assert bad == [] or {finding.check for finding in bad} == {"run"}
