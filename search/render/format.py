@@ -44,6 +44,7 @@ def _code(match: re.Match[str]) -> str:
 
 _HIGH = 95.0  # percentile from which on a score is worth a look
 _SNIPPET = 320
+_LONGEST_NAME = 200
 
 # What a page is called, by how the file's suffix begins: .pptx, .potx, .xlsm and so on.
 _PAGES = {".pp": "slide", ".po": "slide", ".xl": "sheet", ".ip": "cell"}
@@ -81,6 +82,11 @@ def cut_in_the_middle(name: str, longest: int) -> str:
         return name
     before = longest // 3
     return f"{name[:before]}…{name[before + 1 - longest :]}"
+
+
+def name_of(text: str) -> str:
+    """A name from an index, which somebody else may have made: on one line, without its middle if it is very long."""
+    return one_line(cut_in_the_middle(text, _LONGEST_NAME))
 
 
 _SINCE_INDEXED = {

@@ -25,7 +25,7 @@ from search.render.format import (
     cut_in_the_middle,
     duration,
     escape,
-    one_line,
+    name_of,
     random_pairs,
     shown_path,
     size,
@@ -34,6 +34,9 @@ from search.render.terminal import Canvas, as_text, grid, number
 
 # Characters of a line that a list needs for its numbers, with the space between columns.
 _NUMBERS_OF_INDEX, _NUMBERS_OF_MODEL = 38, 34
+
+# Names of one kind, of which there may be any number.
+_MOST_LINES = 50
 
 _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 
@@ -209,14 +212,15 @@ def skipped_line(groups: Sequence[SkippedGroup]) -> str:
     total = sum(group.count for group in groups)
     if not total:
         return "nothing"
-    return f"{total:,} ({', '.join(f'{group.count:,} {group.reason}' for group in groups)})"
+    reasons = [f"{group.count:,} {name_of(group.reason)}" for group in groups[:_MOST_LINES]]
+    return f"{total:,} ({', '.join(reasons)})"
 
 
 def _draw_skipped(canvas: Canvas, groups: Sequence[SkippedGroup]) -> None:
-    for group in groups:
-        names = ", ".join(escape(name) for name in group.examples)
+    for group in groups[:_MOST_LINES]:
+        names = ", ".join(map(name_of, group.examples))
         more = f" and {group.count - len(group.examples):,} more" if group.count > len(group.examples) else ""
-        canvas.dim(f"{group.reason}: {names}{more}", indent=2)
+        canvas.dim(f"{name_of(group.reason)}: {names}{more}", indent=2)
         if group.reason in _WAYS_OUT:
             canvas.line(_WAYS_OUT[group.reason], indent=4)
 
@@ -248,8 +252,10 @@ def repair(canvas: Canvas, done: RepairReport) -> None:
             canvas.dim(_examples(step.examples, more), indent=2)
     if done.lost:
         canvas.line(f"Lost from the index: {len(done.lost):,}", style="bold red")
-        for name in done.lost:
-            canvas.line(f"  {one_line(name)}", whole=True)
+        for name in done.lost[:_MOST_LINES]:
+            canvas.line(f"  {name_of(name)}", whole=True)
+        if len(done.lost) > _MOST_LINES:
+            canvas.line(f"  and {len(done.lost) - _MOST_LINES:,} more")
         canvas.line("  They come back with seewhy index, once their files can be read.")
     if done.steps:
         canvas.gap()
@@ -272,7 +278,7 @@ def _draw_findings(canvas: Canvas, findings: Sequence[Finding]) -> None:
 
 
 def _examples(names: Sequence[str], more: int) -> str:
-    return ", ".join(map(one_line, names)) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(map(name_of, names)) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _draw_verdict(canvas: Canvas, checked: CheckReport) -> None:

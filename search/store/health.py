@@ -46,6 +46,7 @@ from search.store.settings import Source
 
 ROWS_AT_ONCE = 2048
 _EXAMPLES = 5
+_LONGEST_NAME = 5000  # characters; no path is longer
 _LENGTH_TOLERANCE = 1e-3  # of an embedding, whose length is 1; float32 arithmetic comes within 1e-6
 _GIVEN = ("schema_version", "root", "fingerprint", "source")  # settings that nothing else tells
 _COUNTED = ("complete", "passages", "last_passage", "lexicon")
@@ -172,7 +173,7 @@ class Examination:
         """Count something that is wrong; its name is kept while there are few."""
         self.counts[check] += 1
         if len(self.names[check]) < _EXAMPLES:
-            self.names[check].append(name)
+            self.names[check].append(name[:_LONGEST_NAME])
 
     def findings(self, ways_out: dict[str, str]) -> Iterator[Finding]:
         """One for each check that was made, in the order of CHECKS; `ways_out` has the command of each `way_out`."""

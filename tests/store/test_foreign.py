@@ -322,6 +322,26 @@ def test_no_control_code_of_an_index_reaches_the_terminal(index: Path, run: Run,
         assert not set(out + err) & {"\x1b", "\x9b", "\u202e"}, command
 
 
+def test_what_an_index_says_is_shown_in_few_lines(index: Path, run: Run) -> None:
+    """Names of a megabyte with control codes and line ends, and many of them."""
+    odd = ESCAPE + "\n" * 50 + "x" * 1_000_000
+    many = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO {} FROM n"
+    )
+    sql(
+        index,
+        many.format(f"skipped SELECT CAST(i AS BLOB), 1, 'read', '{odd[:2000]}' || i, '{odd[:9000]}'"),
+        many.format(f"files SELECT NULL, CAST('{odd[:9000]}' || i AS BLOB), 1, 1, 1, '', 'partial', 0"),
+        f"INSERT INTO files SELECT NULL, CAST('{odd}' AS BLOB), 1, 1, 1, '', 'partial', 0",
+        f"INSERT INTO annotators VALUES ('{odd}', '{{}}', '[]', 0)",
+        f"UPDATE documents SET title = '{odd}', record = abs(record) + id",
+    )
+    for command in ("check", "repair --dry-run", "repair", "check", "status"):
+        _, out, err = run(*command.split(), "-i", "kept")
+        assert not set(out + err) & {"\x1b", "\x9b", "\u202e"}, command
+        assert len(out + err) < 60_000 and (out + err).count("\n") < 1000, command
+
+
 @pytest.mark.skipif(os.name == "nt", reason="what is said to be typed there is no text of a POSIX shell")
 @pytest.mark.parametrize("text", ["/a$(touch x)", "/a`touch x`", "/a;touch x", '/a"b', "/a|b c", "/it's"])
 def test_a_command_that_a_message_tells_to_run_is_one_command(text: str) -> None:
