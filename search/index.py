@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from search.ranking.rerank import Reranker
     from search.records.comparisons import Contrast, Faithfulness, WhyNot
     from search.records.documents import Annotation, Annotator
-    from search.records.explanations import Explanation
+    from search.records.explanations import Explanation, Highlight
     from search.records.options import (
         AnnotateOptions,
         BuildOptions,
@@ -323,6 +323,16 @@ class Index:
         encoded_query = self._encoded(question, ranking)
         reranker = self._reranker(encoded_query, ranking)
         return scored(self._store, encoded_query, ranking, passage_id, reranker)
+
+    def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
+        """Where the words of a query stand in the texts of its hits, each with what it added to the score.
+
+        What a word adds is dealt out to the places where it stands, in equal parts. For the tokens, see `explain`.
+        """
+        from search.ranking.words import highlights
+
+        question = as_question(query)
+        return highlights(self._store, question if isinstance(question, str) else question.words_of, hits)
 
     def explain(self, query: Query, hit: Hit | int, **options: Unpack[RankingOptions]) -> Explanation:
         """Why a passage has its score for a query.

@@ -30,6 +30,8 @@ from search.errors import InputError
 
 if TYPE_CHECKING:
     from search.index import Index
+    from search.ranking.question import Query
+    from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
 
 
@@ -88,7 +90,7 @@ class HitsOutput(Output):
             "-C",
             metavar="N",
             min=0,
-            help="Show N lines of the file before and behind each passage, too, if the file is as it was.",
+            help="Show each passage whole, with N lines of its file before and behind it.",
         ),
     ] = 0
     as_jsonl: Annotated[bool, output_option("--jsonl", help="Print one JSON object a line.")] = False
@@ -115,17 +117,31 @@ class HitsOutput(Output):
         """What stands around each hit; None if it was not asked for."""
         return [opened.surroundings(hit, lines=self.lines) for hit in hits] if self.lines else None
 
+    def marks(
+        self, opened: Index, question: Query, hits: Sequence[Hit]
+    ) -> list[tuple[Highlight, ...]] | None:
+        """What counts in the text of each hit; None where the format has no room for it."""
+        return None if self.format() in ("csv", "md", "paths") else opened.highlights(question, hits)
+
     def print(
-        self, hits: Sequence[Hit], around: Sequence[Surroundings] | None, *, no_hits: str, grouped: bool
+        self,
+        hits: Sequence[Hit],
+        around: Sequence[Surroundings] | None,
+        marks: Sequence[Sequence[Highlight]] | None,
+        *,
+        no_hits: str,
+        grouped: bool,
     ) -> None:
         """Hits in any format; `no_hits` is said in text where there are none."""
         from search.render import csv, json
         from search.render import hits as draw
 
         write: dict[Format, Callable[[], str]] = {
-            "text": lambda: draw.hits(hits, **self.style, no_hits=no_hits, grouped=grouped, around=around),
-            "json": lambda: json.document(json.hits(hits, around)),
-            "jsonl": lambda: json.lines(json.hits(hits, around)),
+            "text": lambda: draw.hits(
+                hits, **self.style, no_hits=no_hits, grouped=grouped, around=around, marks=marks
+            ),
+            "json": lambda: json.document(json.hits(hits, around, marks)),
+            "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
             "csv": lambda: csv.hits(hits),
             "md": lambda: draw.markdown(hits),
             "paths": lambda: draw.paths(hits),
@@ -180,13 +196,16 @@ def query(
         raise typer.BadParameter(
             "--fail-if-nothing goes by the verdict, which only the default ranking with the default model has."
         )
-    around = output.around(opened, hits)
+    around, marks = output.around(opened, hits), output.marks(opened, question, hits)
+    why = opened.explain(question, hits[0]) if explain and hits else None
+    if why and marks:
+        marks[0] = why.strongest()
     clock.lap(f"encode the query, search, {'rerank, ' if ranking.rerank else ''}fetch")
-    output.print(hits, around, no_hits=_why_none(ranking, selection), grouped=selection.group)
-    if explain and hits:
-        from search.render import why
+    output.print(hits, around, marks, no_hits=_why_none(ranking, selection), grouped=selection.group)
+    if why:
+        from search.render.why import explanation
 
-        echo("\n" + why.explanation(opened.explain(question, hits[0]), hits[0], **output.style))
+        echo("\n" + explanation(why, hits[0], **output.style))
     elif form == "text" and hits:
         # A rank means the plain list to other commands; a passage is the same in all of them.
         plain = ("k", "where") if selection.plain else ()
@@ -273,7 +292,9 @@ def similar(
         echo(json.explanation(why, known) if form == "json" else explanation(why, known, **output.style))
     else:
         none = "nothing else is there to compare with, or nothing scores enough."
-        output.print(hits, output.around(opened, hits), no_hits=none, grouped=selection.group)
+        output.print(
+            hits, output.around(opened, hits), [()] * len(hits), no_hits=none, grouped=selection.group
+        )
     if form == "text" and hits and not explain:
         options = f" --explain p{hits[0].passage_id}{retyped(context, 'index')}"
         output.note(f"\nWhy the first? {to_type('similar', what, options=options)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,12 @@ from search.ranking.fusion import Fusion
 from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
 from search.ranking.rerank import LATE_SHARE, LateInteraction
-from search.records.explanations import Occurrence, Term
+from search.ranking.words import occurrences
+from search.records.explanations import Term
 from search.records.hits import Hit
-from search.records.shown import Shown, shown
+from search.records.shown import shown
 from search.records.tokens import TokenVectors
 from search.store.protocol import Snapshot, Store, StoredPassage
-from search.store.terms import Term as QueryTerm
 from search.store.vectors import kept
 
 
@@ -116,39 +116,8 @@ def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: Stored
     """What each word of the query added to the score of a passage; words that it does not have are left out."""
     (addends,) = fusion.matches.addends(np.array([passage.id]))
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
-    places = _places(snapshot, [term for term, _ in here], passage)
+    places = occurrences(snapshot, [term for term, _ in here], passage)
     return tuple(
         Term(term.text, (1 - ranking.weight) * value, term.start, term.end, at)
         for (term, value), at in zip(here, places, strict=True)
     )
-
-
-def _places(
-    snapshot: Snapshot, terms: Sequence[QueryTerm], passage: StoredPassage
-) -> list[tuple[Occurrence, ...]]:
-    """Where each term stands in a passage, in its text first."""
-    places: list[list[Occurrence]] = [[] for _ in terms]
-    read = Shown(passage.text, passage.hidden)
-    parts: tuple[tuple[Literal["text", "context"], Shown], ...] = (
-        ("text", read),
-        ("context", Shown(passage.context, ())),
-    )
-    for part, source in parts:
-        said = snapshot.words(source.text) if terms else []
-        for term, mine in zip(terms, places, strict=True):
-            mine += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, said))
-    return [tuple(mine) for mine in places]
-
-
-def _runs(wanted: tuple[str, ...], said: Sequence[QueryTerm]) -> list[tuple[int, int]]:
-    """The spans of words in a row whose tokens are those that are wanted."""
-    spans = []
-    for first in range(len(said)):
-        run: tuple[str, ...] = ()
-        last = first
-        while last < len(said) and len(run) < len(wanted):
-            run += said[last].stems
-            last += 1
-        if run == wanted:
-            spans.append((said[first].start, said[last - 1].end))
-    return spans

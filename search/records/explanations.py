@@ -264,6 +264,12 @@ class Explanation:
             if word.kind in ("word", "punctuation")
         ]
 
+    def strongest(self, share: float = 0.25) -> tuple[Highlight, ...]:
+        """Those that are words, and added at least this share of what the strongest did."""
+        words = [one for one in self.highlights() if any(map(str.isalnum, self.passage[one.start : one.end]))]
+        least = share * max((word.weight for word in words), default=0.0)
+        return tuple(word for word in words if word.weight > 0 and word.weight >= least)
+
     def passage_added(self, words: WordMatrices) -> Vector:
         """(P,) what each word of the passage added to the score.
 

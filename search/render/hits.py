@@ -24,9 +24,11 @@ from search.render.format import (
     snippet,
     where,
 )
+from search.render.passage import draw_passage
 from search.render.terminal import Canvas, as_text
 
 if TYPE_CHECKING:
+    from search.records.explanations import Highlight
     from search.records.predictions import Answer, Answers
 
 _NO_PASSAGES = "the index holds no passages yet."
@@ -48,13 +50,15 @@ def hits(
     no_hits: str = "",
     grouped: bool = False,
     around: Sequence[Surroundings] | None = None,
+    marks: Sequence[Sequence[Highlight]] | None = None,
 ) -> None:
-    """Ranked hits: score, place, headings, the beginning of the text.
+    """Ranked hits: score, place, headings, the lines that carry the match.
 
     Args:
         no_hits: why there are none.
         grouped: hits of one document stand together, and its name above them.
         around: what stands around each hit.
+        marks: what counts in the text of each.
     """
     if not ranked:
         canvas.line(f"No hits: {no_hits or _NO_PASSAGES}", whole=True)
@@ -66,7 +70,7 @@ def hits(
             canvas.line((escape(hit.document), "bold cyan"), (title, "bold"), whole=True)
             canvas.gap()
         before = hit.document
-        _draw(canvas, hit, around[place] if around else Surroundings())
+        _draw(canvas, hit, around[place] if around else None, marks[place] if marks else ())
     in_order = [hit.rank for hit in ranked] == list(range(1, len(ranked) + 1))
     falling = all(a.score >= b.score for a, b in pairwise(ranked))
     if in_order and falling and (said := percentiles_of(ranked)):
@@ -83,7 +87,7 @@ def verdict_line(found: Verdict) -> str:
     )
 
 
-def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:
+def _draw(canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight]) -> None:
     canvas.line(
         f"{hit.rank:>2}  ",
         (f"{hit.score:.3f}", "green"),
@@ -96,20 +100,13 @@ def _draw(canvas: Canvas, hit: Hit, beside: Surroundings) -> None:
     )
     if title := headings(hit):
         canvas.line(title, style="bold", indent=4)
-    _draw_lines(canvas, beside.lines_before)
-    canvas.line(snippet(hit), indent=4)
-    _draw_lines(canvas, beside.lines_after)
+    draw_passage(canvas, hit, marks, beside)
     if hit.copies:
         canvas.dim(copies_of(hit), indent=4)
-    for warning in (escape(beside.note), hub_warning(hit)):
+    for warning in (escape(beside.note) if beside else "", hub_warning(hit)):
         if warning:
             canvas.line(warning, style="yellow", indent=4)
     canvas.gap()
-
-
-def _draw_lines(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> None:
-    for number, line in lines:
-        canvas.dim(f"{number:>5}- {escape(line)}", indent=4)
 
 
 def _moved(rank: int, before: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from search.records.explanations import Explanation
+from search.records.explanations import Explanation, Highlight
 from search.records.hits import Hit, Surroundings
 from search.render.format import CONTROL
 
@@ -52,11 +52,17 @@ def lines(values: Sequence[Any]) -> str:
     return "\n".join(_dump(plain(value), indent=None) for value in values)
 
 
-def hits(ranked: Sequence[Hit], around: Sequence[Surroundings] | None = None) -> list[dict[str, Any]]:
-    """Hits, with what stands around them if that is given."""
+def hits(
+    ranked: Sequence[Hit],
+    around: Sequence[Surroundings] | None = None,
+    marks: Sequence[Sequence[Highlight]] | None = None,
+) -> list[dict[str, Any]]:
+    """Hits, with what stands around them and what counts in their texts, if that is given."""
     records: list[dict[str, Any]] = [plain(hit) for hit in ranked]
     for record, beside in zip(records, around or (), strict=False):
         record["surroundings"] = plain(beside)
+    for record, marked in zip(records, marks or (), strict=False):
+        record["highlights"] = [[mark.start, mark.end] for mark in marked]
     return records
 
 

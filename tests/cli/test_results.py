@@ -86,7 +86,7 @@ def test_several_parts(run: Run, indexed: Path) -> None:
 
 def test_what_stands_around(run: Run, indexed: Path) -> None:
     out = run("query", KEY, "--context", 2)[1]
-    assert re.search(r"^ +6- $|^ +6-$", out, re.MULTILINE)
+    assert re.search(r"^   6$", out, re.MULTILINE)
     found = hits(run, "query", KEY, "--context", 1)
     assert all(hit["surroundings"]["note"] == "" for hit in found)
     assert "surroundings" not in hits(run, "query", KEY)[0]
@@ -220,6 +220,18 @@ def test_files_that_changed_or_are_gone_are_said_to(run: Run, indexed: Path) -> 
     assert "*gone*" in run("query", KEY, "-f", "md")[1]
     gone = next(hit["passage_id"] for hit in found if hit["changed"] == "gone")
     assert f"(p{gone}, gone)" in run("explain", KEY, f"p{gone}")[1]
+
+
+def test_the_words_that_count_are_told_and_shown(run: Run, indexed: Path) -> None:
+    found = hits(run, "query", "the people of the water")
+    words = {hit["text"][start:end] for hit in found for start, end in hit["highlights"]}
+    assert {"people", "water"} <= words <= {"people", "water", "People", "of", "the"}
+    assert {tuple(hit["highlights"]) for hit in hits(run, "query", KEY, "--mode", "dense")} == {()}
+    assert {tuple(hit["highlights"]) for hit in hits(run, "similar", "p1")} == {()}
+    assert "\x1b[1;32mpeople\x1b[0m" in run("query", "the people", "--color", "always")[1]
+    assert "\x1b" not in run("query", "the people")[1]
+    tokens = run("query", "doors", "--mode", "dense", "--explain", "-k", 1, "--color", "always")[1]
+    assert "\x1b[1;32m" in tokens.partition("residual")[0].partition("\n\n")[0]
 
 
 def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,6 @@ def test_surroundings_stand_in_order_and_are_harmless() -> None:
     beside = Surroundings(((2, "line \x1b two"),), ((6, "line six"),), "and a note")
     shown = hits.hits([HIT], around=[beside])
     assert "\x1b" not in shown
-    marks = ["2- line", "Turn the lock.", "6- line six", "and a note"]
+    marks = ["2  line", "Turn the lock.", "6  line six", "and a note"]
     places = [shown.index(mark) for mark in marks]
     assert places == sorted(places)

@@ -58,7 +58,7 @@ def test_hits() -> None:
     assert hits.hits([HIT], width=60).split("\n") == [
         " 1  0.613  /notes/keys.md:3-5  p12",
         "    Keys > Rotate",
-        "    Turn the lock.",
+        "   5  Turn the lock.",
     ]
     assert "No hits" in hits.hits([])
 

@@ -48,8 +48,8 @@ def test_one_hit() -> None:
 def test_hits_with_a_hub_at_80_columns() -> None:
     drawn = hits.hits([hit(1, 100.0), hit(2, 98.0, hub=14.2)])
     assert drawn == (
-        " 1  0.500  /a.txt:1  p801\n    text\n\n"
-        " 2  0.500  /a.txt:1  p802\n    text\n"
+        " 1  0.500  /a.txt:1  p801\n   1  text\n\n"
+        " 2  0.500  /a.txt:1  p802\n   1  text\n"
         "    p802 comes up for 14 % of random queries: it may be here for its style, not\n"
         "    for your question\n\n"
         "Hit 1 scores above all of 2,000 random pairs, hit 2 above 98 %."
@@ -64,7 +64,7 @@ def test_a_hub_above_all_random_pairs_is_there_for_the_question() -> None:
 
 
 def test_hits_of_an_index_without_a_sample_say_nothing_of_it() -> None:
-    assert hits.hits([hit(1, None)]) == " 1  0.500  /a.txt:1  p801\n    text"
+    assert hits.hits([hit(1, None)]) == " 1  0.500  /a.txt:1  p801\n   1  text"
 
 
 def test_the_spread() -> None:
