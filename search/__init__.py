@@ -15,7 +15,7 @@ The pipeline, one folder a stage; each knows only those before it:
     training/    examples -> a fine-tuned encoder; public as search.bert.train
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     texts.py     the public `similarity` and `explain`, of texts without an index
-    index.py     the public `Index`, built of all these
+    index.py     the public `Index`, built of all these; several.py `Indexes`, that are asked as one
     cli/         the command `seewhy`
 
     import search
@@ -66,12 +66,14 @@ if TYPE_CHECKING:
     from search.records.reports import Status as Status
     from search.records.tokens import Token as Token
     from search.records.tokens import TokenVectors as TokenVectors
+    from search.several import Indexes as Indexes
     from search.texts import explain as explain
     from search.texts import similarity as similarity
 
 _HOLDS = {
     "index": "Index",
     "evaluating.evaluation": "evaluate",
+    "several": "Indexes",
     "texts": "explain similarity",
     "ranking.question": "Question",
     "encoding": "Encoder Fingerprint",

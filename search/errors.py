@@ -2,6 +2,7 @@
 
     SearchError
     ├── InputError            an argument is wrong: an empty query, k < 1, a folder that is no folder
+    │   ├── FieldMissing      a filter asks what no document of the index has
     │   └── TextTooLong       a text does not fit the model and was not allowed to be cut
     ├── ReadError             one file cannot be read as text; carries a short `reason` to count by
     ├── ModelError            a model is missing, damaged, or not an encoder
@@ -10,6 +11,7 @@
     ├── IndexOutdated         an index of an earlier format, which `seewhy index --rebuild` makes anew
     ├── IndexLocked           another process is writing this index
     ├── FingerprintMismatch   two embeddings that cannot be compared
+    │   ├── IndexMismatch     two indexes that are to be asked as one
     │   └── HeadMismatch      a trained head, and embeddings that it was not trained on
     └── OptionalDependency    an extra is not installed; the message holds the line that installs it
 
@@ -74,6 +76,10 @@ class InputError(SearchError, ValueError):
     """An argument that cannot be worked with."""
 
 
+class FieldMissing(InputError):
+    """A filter names a field that an index has not, or orders it by what none of its values is."""
+
+
 class TextTooLong(InputError):
     """A text has more tokens than the model reads, and cutting it was not allowed."""
 
@@ -124,6 +130,20 @@ class FingerprintMismatch(SearchError):
             f"embeddings made in different ways cannot be compared ({listed}). "
             "Leave the option out to use what the index was built with, "
             "or build the index anew with it: seewhy index FOLDER, with the same options and --rebuild"
+        )
+        self.differences = differences
+
+
+class IndexMismatch(FingerprintMismatch):
+    """Two indexes were made in different ways and are to be asked as one."""
+
+    def __init__(self, one: str, other: str, differences: list[tuple[str, str, str]]) -> None:
+        listed = "; ".join(f"{name}: '{mine}' and '{theirs}'" for name, mine, theirs in differences)
+        SearchError.__init__(
+            self,
+            f"the indexes '{one}' and '{other}' were made in different ways, so their scores cannot be compared "
+            f"({listed}). Ask them one at a time with --index, or build one anew as the other is: seewhy index FOLDER, "
+            "with the same options and --rebuild",
         )
         self.differences = differences
 

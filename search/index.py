@@ -254,18 +254,28 @@ class Index:
         return (self.report.folders or self.report.folder) if self.report else None
 
     @property
+    def fingerprint(self) -> Fingerprint:
+        """How its embeddings were made."""
+        return Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
+
+    @property
     def encoder(self) -> Encoder:
         """The encoder that the index was made with, found at first use, and anew when the index was rebuilt."""
         with self._lock:
             seen = _state(self.path / DATABASE)
             if self._encoder is None or seen != self._seen:
-                made = Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
+                made = self.fingerprint
                 if self._encoder is None or self._made not in (None, made):
                     self._encoder = Encoder.of(
                         made, offline=self._offline, engine=self._engine, trusted=is_own(self.path)
                     )
                 self._made, self._seen = made, seen
             return self._encoder
+
+    def share(self, encoder: Encoder) -> None:
+        """Use an encoder that another index, which was made in the same way, has found already."""
+        with self._lock:
+            self._encoder = self._encoder or encoder
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -63,7 +63,8 @@ def test_public_names() -> None:
     assert sorted(search.__all__) == [
         "Audit", "Changes", "CheckReport", "Cluster", "Contrast", "Encoder", "Evaluation", "Explanation", "Finding",
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
-        "IndexOutdated", "InputError", "ModelError", "OptionalDependency", "Progress", "Question", "ReadError",
+        "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
+        "ReadError",
         "RepairReport", "Report", "SearchError", "Status", "Surroundings", "TextTooLong", "Token", "TokenVectors",
         "Verdict", "WhyNot", "evaluate", "explain", "similarity",
     ]  # fmt: skip

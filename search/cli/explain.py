@@ -10,12 +10,13 @@ import typer
 
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
-    FreshIndexOptions,
+    AnyIndexOptions,
     IndexOptions,
     QueryArgument,
     QuestionOptions,
     RankingOptions,
     RerankOptions,
+    index_of,
     passage_id,
     passage_or_path,
     top_k,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.ranking.question import Question
     from search.records.hits import Hit
+    from search.several import Indexes
 
 TopK = Annotated[int, top_k("As the query had it, whose ranks are meant.")]
 
@@ -35,7 +37,7 @@ def explain(
     text: QueryArgument,
     ranking: RerankOptions,
     parts: QuestionOptions,
-    index: FreshIndexOptions,
+    index: AnyIndexOptions,
     output: DrawnOutput,
     which: Annotated[
         str,
@@ -68,13 +70,14 @@ def explain(
     if check and not isinstance(question, str):
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = index.open(quiet=output.quiet)
-    hit = (
-        _ranked(opened, question, [int(which)], k, ranking)[int(which)]
-        if id_ is None
-        else opened.hit(question, id_, **ranking.order)
-    )
-    explanation = opened.explain(question, hit)
-    tested = opened.faithfulness(explanation) if check else None
+    if id_ is None:
+        hit = _ranked(opened, question, [int(which)], k, ranking)[int(which)]
+        of_hit = index_of(opened, hit)
+    else:
+        of_hit = _only(opened, which)
+        hit = of_hit.hit(question, id_, **ranking.order)
+    explanation = of_hit.explain(question, hit)
+    tested = of_hit.faithfulness(explanation) if check else None
     output.result(
         explanation,
         partial(why.explanation, hit=hit, full=full),
@@ -147,8 +150,21 @@ def why_not(
     output.remarks(opened.notes)
 
 
+def _only(opened: Index | Indexes, passage: str) -> Index:
+    """The index that a passage id is of.
+
+    Raises:
+        typer.BadParameter: several were named, each of which may have that passage.
+    """
+    from search.index import Index
+
+    if isinstance(opened, Index):
+        return opened
+    raise typer.BadParameter(f"{passage} may be of each of these indexes. Name one, or give a rank.")
+
+
 def _ranked(
-    opened: Index, question: str | Question, ranks: Sequence[int], k: int, ranking: RerankOptions
+    opened: Index | Indexes, question: str | Question, ranks: Sequence[int], k: int, ranking: RerankOptions
 ) -> dict[int, Hit]:
     """The hits at some ranks of a query, asked for as `seewhy query` asks.
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.ranking.question import Question
     from search.records import options
+    from search.records.hits import Hit
+    from search.several import Indexes
 
 MOST_IN_ONE_LIST = 12  # options and arguments; more are shown in panels
 
@@ -133,6 +135,7 @@ def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {}
+    once: list[str] = []
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if is_dataclass(hints[name]):
@@ -141,8 +144,15 @@ def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
 
+    for place, parameter in enumerate(parameters):
+        if get_args(parameter.annotation)[:1] == (str | None,) and parameter.name == "index":
+            _, *option = get_args(parameter.annotation)
+            parameters[place] = parameter.replace(annotation=Annotated[(list[str] | None, *option)])
+            once.append(parameter.name)
+
     @wraps(function)
     def command(**given: Any) -> None:
+        given |= {name: _only(given[name]) for name in once}
         made = {
             name: group(**{field.name: given.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
@@ -152,6 +162,20 @@ def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _only(named: list[str] | None) -> str | None:
+    """The index that is meant by a command that takes one.
+
+    Raises:
+        typer.BadParameter: several are named; else the last would win, and nobody would know.
+    """
+    if named and len(named) > 1:
+        raise typer.BadParameter(
+            f"this command takes one index, and {' and '.join(named)} are named. Several are for query and explain.",
+            param_hint="--index",
+        )
+    return named[0] if named else None
 
 
 @cache
@@ -268,24 +292,66 @@ class IndexOptions(EngineOptions):
         return Index.open(self.index, model=model, pooling=pooling, offline=self.offline, engine=self.engine)
 
 
+UpdateOption = Annotated[
+    bool,
+    hits_option(
+        "--update/--no-update",
+        envvar="SEEWHY_UPDATE",
+        help="First bring the index up to date with its folder.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class FreshIndexOptions(IndexOptions):
     """Which index, and whether it is brought up to date before it is asked."""
 
-    update: Annotated[
-        bool,
-        hits_option(
-            "--update/--no-update",
-            envvar="SEEWHY_UPDATE",
-            help="First bring the index up to date with its folder.",
-        ),
-    ] = False
+    update: UpdateOption = False
 
     def open(self, model: str | None = None, pooling: str | None = None, quiet: bool = False) -> Index:
         """The index, up to date if that was asked for and can be; else a note says why not, and it answers as it is."""
         opened = super().open(model, pooling)
         if self.update:
             _update(opened, quiet)
+        return opened
+
+
+@dataclass(frozen=True)
+class AnyIndexOptions(EngineOptions):
+    """Which index, or several that are asked as one, and whether they are brought up to date before."""
+
+    index: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--index",
+            "-i",
+            metavar="NAME|PATH",
+            help="Which index; several are asked as one. Default: $SEEWHY_INDEX, that of the folder you are in, or "
+            "the only one.",
+        ),
+    ] = None
+    all_indexes: Annotated[
+        bool, hits_option("--all-indexes", help="Ask all indexes of your data folder as one.")
+    ] = False
+    update: UpdateOption = False
+
+    def open(
+        self, model: str | None = None, pooling: str | None = None, quiet: bool = False
+    ) -> Index | Indexes:
+        """As `FreshIndexOptions.open`; the `Indexes` where several are meant."""
+        named = self.index or []
+        if self.all_indexes and named:
+            raise typer.BadParameter("--all-indexes asks all there are: leave --index out.")
+        if not self.all_indexes and len(named) < 2:
+            one = FreshIndexOptions(self.offline, self.engine, named[0] if named else None, self.update)
+            return one.open(model, pooling, quiet)
+        from search.several import Indexes
+
+        opened = Indexes.open(
+            named or None, model=model, pooling=pooling, offline=self.offline, engine=self.engine
+        )
+        for index in opened.all if self.update else ():
+            _update(index, quiet)
         return opened
 
 
@@ -309,6 +375,13 @@ def _update(opened: Index, quiet: bool) -> None:
     else:
         if not report.nothing_changed:
             note(update_line(report), quiet)
+
+
+def index_of(opened: Index | Indexes, hit: Hit) -> Index:
+    """The index that a hit is of."""
+    from search.index import Index
+
+    return opened if isinstance(opened, Index) else opened.of(hit)
 
 
 def to_update(opened: Index) -> str:

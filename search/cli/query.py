@@ -10,6 +10,7 @@ import typer
 
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
+    AnyIndexOptions,
     FreshIndexOptions,
     ModelOption,
     PoolingOption,
@@ -18,6 +19,7 @@ from search.cli.options import (
     WhereOption,
     WordsArgument,
     hits_option,
+    index_of,
     passage_id,
     passage_or_path,
     retyped,
@@ -26,17 +28,18 @@ from search.cli.options import (
     top_k,
 )
 from search.cli.output import Clock, Output, echo, note, output_option
-from search.errors import InputError
+from search.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from search.index import Index
     from search.ranking.question import Query
     from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
+    from search.several import Indexes
 
 
 # What `seewhy explain` is to be told, too.
-RETYPED = ("index", "mode", "weight", "phrases", "rerank", "also", "like", "unlike", "offline")
+RETYPED = ("mode", "weight", "phrases", "rerank", "also", "like", "unlike", "offline")
 
 Format = Literal["text", "json", "jsonl", "csv", "md", "paths"]
 
@@ -113,7 +116,7 @@ class HitsOutput(Output):
             )
         return form
 
-    def around(self, opened: Index, hits: Sequence[Hit]) -> list[Surroundings] | None:
+    def around(self, opened: Index | Indexes, hits: Sequence[Hit]) -> list[Surroundings] | None:
         """What stands around each hit; None if it was not asked for."""
         return [opened.surroundings(hit, lines=self.lines) for hit in hits] if self.lines else None
 
@@ -155,7 +158,7 @@ def query(
     selection: SelectionOptions,
     ranking: RerankOptions,
     parts: QuestionOptions,
-    index: FreshIndexOptions,
+    index: AnyIndexOptions,
     output: HitsOutput,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say of the best hit why it has its score.")
@@ -207,17 +210,32 @@ def query(
 
         echo("\n" + explanation(why, hits[0], **output.style))
     elif form == "text" and hits:
-        # A rank means the plain list to other commands; a passage is the same in all of them.
-        plain = ("k", "where") if selection.plain else ()
-        which = "1" if plain else f"p{hits[0].passage_id}"
-        command = to_type("explain", text, which, options=retyped(context, *plain, *RETYPED))
+        # A rank means the plain list to other commands; a passage is the same in all of them that ask its index.
+        plain = (
+            ("k", "where", "index", "all_indexes") if selection.plain else () if hits[0].index else ("index",)
+        )
+        which = "1" if selection.plain else f"p{hits[0].passage_id}"
+        options = retyped(context, *plain, *RETYPED)
+        if hits[0].index and not selection.plain:
+            options += f" --index {quoted(hits[0].index)}"
+        command = to_type("explain", text, which, options=options)
         output.note(f"\nWhy the first? {command}")
-    output.remarks([*_since_indexed(opened, hits), *opened.notes])
+    output.remarks([*_about_age(opened, hits), *opened.notes])
     if timing:
         clock.lap("print")
         note("\n" + clock.report())
     if fail_if_nothing and not any(hit.verdict and hit.verdict.says != "nothing" for hit in hits):
         raise typer.Exit(1)
+
+
+def _about_age(opened: Index | Indexes, hits: Sequence[Hit]) -> list[str]:
+    """What `_since_indexed` says of each index."""
+    indexes = {hit.index: index_of(opened, hit) for hit in hits}
+    return [
+        said
+        for name, index in indexes.items()
+        for said in _since_indexed(index, [hit for hit in hits if hit.index == name])
+    ]
 
 
 def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HIT_COLUMNS = (
     "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",
-    "heading", "text", "changed",
+    "heading", "text", "changed", "index",
 )  # fmt: skip
 _PAIR_COLUMNS = ("row", "column", "first", "second", "contribution", "cosine")
 

@@ -103,7 +103,12 @@ def since_indexed(hit: Hit) -> str:
 
 def named(hit: Hit) -> str:
     """`(rank 1, p12)`, or `(p12)` of a passage that is no hit; with what has become of its file."""
-    parts = (f"rank {hit.rank}" if hit.rank else "", f"p{hit.passage_id}", since_indexed(hit))
+    parts = (
+        f"rank {hit.rank}" if hit.rank else "",
+        f"p{hit.passage_id}",
+        escape(hit.index),
+        since_indexed(hit),
+    )
     return f"({', '.join(filter(None, parts))})"
 
 

@@ -93,6 +93,7 @@ def _draw(canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence
         (f"{hit.score:.3f}", "green"),
         (f"  {where(hit)}", "cyan"),
         (f"  p{hit.passage_id}", "dim"),
+        (f"  {escape(hit.index)}" if hit.index else "", "magenta"),
         ("" if hit.rank_before is None else f"  {_moved(hit.rank, hit.rank_before)}", "dim"),
         (f"  {since_indexed(hit)}" if hit.changed else "", "yellow"),
         style="bold",

@@ -147,14 +147,14 @@ def comparisons(condition: Condition) -> Iterator[Comparison]:
             yield from comparisons(part)
 
 
-def wrong(text: str, at: int, problem: str) -> InputError:
+def wrong(text: str, at: int, problem: str, kind: type[InputError] = InputError) -> InputError:
     """The error of a filter in which something is wrong at a character, from 0: in words, and with a caret."""
     start, end = max(0, at - _BEFORE), at + _AFTER
     before = "..." if start else ""
     part = "".join(character if character.isprintable() else " " for character in text[start:end])
     shown = before + part + ("..." if end < len(text) else "")
     caret = " " * (len(before) + at - start) + "^"
-    return InputError(f"in the filter, column {at + 1}: {problem}\n  {shown}\n  {caret}")
+    return kind(f"in the filter, column {at + 1}: {problem}\n  {shown}\n  {caret}")
 
 
 def comparing(operator: str, value: Value) -> Test:

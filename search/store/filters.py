@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.corpus.patterns import Patterns
+from search.errors import FieldMissing
 from search.records.documents import BUILT_IN_FIELDS, Annotator
 from search.store.checksums import name_of
 from search.store.conditions import (
@@ -239,7 +240,7 @@ def _require_sense(connection: sqlite3.Connection, where: Where, annotated: Mapp
         annotator = annotated.get(folded(field.name))
         is_there = next((True for _ in _stored_values(connection, field, annotator)), False)
         if not is_there and annotator is None:
-            raise wrong(where.text, field.at, _unknown(connection, field))
+            raise wrong(where.text, field.at, _unknown(connection, field), FieldMissing)
         if is_there and leaf.operator in ORDERS:
             _require_comparable(connection, where, leaf, annotator)
 
@@ -271,7 +272,8 @@ def _require_comparable(
     wanted = " or ".join(kind for kind, read in kinds.items() if read is not None) or "text"
     is_ = f"it is such as {shown}" if shown else "it holds other fields"
     who = "nothing" if annotator else "no document"
-    raise wrong(where.text, value.at, f"{who} has a {wanted} in the field '{leaf.field.name}'; {is_}")
+    problem = f"{who} has a {wanted} in the field '{leaf.field.name}'; {is_}"
+    raise wrong(where.text, value.at, problem, FieldMissing)
 
 
 def _unknown(connection: sqlite3.Connection, field: Field) -> str:

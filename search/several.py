@@ -1,0 +1,174 @@
+"""`Indexes`: several indexes that are asked as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from search.encoding import Encoder
+from search.errors import FieldMissing, IndexMismatch, IndexNotFound, InputError, SearchError
+from search.index import Index
+from search.ranking.options import Ranking, Selection
+from search.records.hits import Hit, Surroundings
+from search.store.layout import all_indexes, is_own
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from search.ranking.question import Query
+    from search.records.explanations import Explanation
+    from search.records.options import QueryOptions, RankingOptions
+
+
+class Indexes:
+    """Indexes that answer as one: what each finds, in one ranking by score.
+
+    All have to be made in the same way, as else their scores cannot be compared. Words count by how rare they are in
+    their own index. `Hit.index` names the index of a hit.
+
+    Attributes:
+        all: each of them.
+    """
+
+    def __init__(self, indexes: Sequence[Index], notes: Sequence[str] = ()) -> None:
+        self.all = tuple({index.path: index for index in indexes}.values())
+        self._of_opening = tuple(notes)
+        self._of_query: list[str] = []
+        if not self.all:
+            raise IndexNotFound("there is no index to ask. Make one with: seewhy index FOLDER")
+
+    @classmethod
+    def open(
+        cls,
+        what: Sequence[str | Path] | None = None,
+        *,
+        model: str | None = None,
+        pooling: str | None = None,
+        offline: bool = False,
+        engine: str = "auto",
+    ) -> Indexes:
+        """Open indexes for reading.
+
+        Args:
+            what: each as for `Index.open`; None means all in the user's data folder, of which those that cannot be
+                read are left out, with a note.
+            model, pooling, offline, engine: as for `Index.open`.
+
+        Raises:
+            IndexNotFound: there is no such index, or none at all.
+        """
+        opened, notes = [], []
+        for one in what or all_indexes():
+            try:
+                index = Index.open(one, model=model, pooling=pooling, offline=offline, engine=engine)
+                index.status()
+                opened.append(index)
+            except SearchError as error:
+                if what:
+                    raise
+                notes.append(f"an index is left out: {error}")
+        return cls(opened, notes)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that all were made with."""
+        return self.all[0].encoder
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of the indexes, and of the last query."""
+        return (*self._of_opening, *self._of_query, *(note for index in self.all for note in index.notes))
+
+    def of(self, hit: Hit) -> Index:
+        """The index that a hit is of."""
+        return next(index for index in self.all if name_of(index) == hit.index)
+
+    def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> list[Hit]:
+        """The k best passages of all indexes; as `Index.query`, which says what the options mean.
+
+        Each index is asked with the same options, and what it finds ranks by score among what the others find. An index
+        that has not the fields of a filter is left out, with a note, unless all lack them. The verdict is that of the
+        index with the best hit; `rank_before`, which is a rank in one index, is not told.
+
+        Raises:
+            IndexMismatch: two of the indexes were made in different ways.
+            InputError: as for `Index.query`; or the indexes were tuned to other weights or reranks.
+        """
+        self._require_alike()
+        if options.get("mode") != "lexical":
+            for index in self.all[1:]:
+                index.share(self.encoder)
+        offset, options["offset"] = options.get("offset", 0), 0
+        wanted = Selection.of(k, offset=offset)
+        found = list(self._asked(text, wanted.last, options))
+        if len({Ranking.of_hit(hit) for hits in found for hit in hits}) > 1:
+            raise InputError(
+                "the indexes were tuned to different weights or reranks (seewhy eval --tune), so their scores cannot "
+                "be compared. Say with --weight what meaning counts, and --rerank, or ask them one at a time."
+            )
+        if options.get("group"):
+            groups = _by_score([list(group) for hits in found for _, group in groupby(hits, _document)])
+        else:
+            groups = _merged(found, options.get("per_document", 0))
+        first = sum(map(len, groups[:offset])) + 1
+        said = groups[0][0].verdict if groups else None
+        shown = [hit for group in groups[offset : wanted.last] for hit in group]
+        return [replace(hit, rank=rank, verdict=said) for rank, hit in enumerate(shown, first)]
+
+    def explain(self, query: Query, hit: Hit, **options: Unpack[RankingOptions]) -> Explanation:
+        """Why a hit has its score for a query; as `Index.explain`."""
+        return self.of(hit).explain(query, hit, **options)
+
+    def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
+        """The lines of the source file around a hit; as `Index.surroundings`."""
+        return self.of(hit).surroundings(hit, lines=lines)
+
+    def _asked(self, text: Query, k: int, options: QueryOptions) -> Iterator[list[Hit]]:
+        """The hits of each index that has the fields of the filter."""
+        self._of_query, lacking = [], None
+        for index in self.all:
+            name = name_of(index)
+            try:
+                hits = index.query(text, k, **options)
+            except FieldMissing as error:
+                lacking = error
+                self._of_query.append(f"the index '{name}' is left out: {str(error).partition(chr(10))[0]}")
+            else:
+                yield [replace(hit, index=name, rank_before=None) for hit in hits]
+        if lacking and len(self._of_query) == len(self.all):
+            raise lacking
+
+    def _require_alike(self) -> None:
+        """Raise IndexMismatch if one was made otherwise than the first. They may be cut otherwise."""
+        (first, one), *others = ((name_of(index), index.fingerprint) for index in self.all)
+        for name, made in others:
+            if different := one.differences(replace(made, passages=one.passages)):
+                raise IndexMismatch(first, name, different)
+
+
+def name_of(index: Index) -> str:
+    """As `seewhy list` has it; of an index that is kept elsewhere, its path."""
+    return index.path.name if is_own(index.path) else str(index.path)
+
+
+def _document(hit: Hit) -> tuple[str, str]:
+    return hit.index, hit.document
+
+
+def _by_score(groups: list[list[Hit]]) -> list[list[Hit]]:
+    return sorted(groups, key=lambda group: -group[0].score)
+
+
+def _merged(found: Sequence[Sequence[Hit]], per_document: int) -> list[list[Hit]]:
+    """All hits by score, each by itself; those beyond the most of a document stand behind the others."""
+    within: list[list[Hit]] = []
+    beyond: list[list[Hit]] = []
+    seen: Counter[tuple[str, str]] = Counter()
+    for hit in (hit for hits in found for hit in hits):
+        seen[_document(hit)] += 1
+        (beyond if 0 < per_document < seen[_document(hit)] else within).append([hit])
+    return _by_score(within) + _by_score(beyond)

@@ -1,0 +1,125 @@
+"""Several indexes that are asked as one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from search import FingerprintMismatch, Index, Indexes, IndexNotFound, InputError
+from search.store.choices import put_choice
+from tests.conftest import Run
+
+
+@pytest.fixture
+def two(notes: Path, tmp_path: Path, tiny_model: Path) -> Indexes:
+    """Of `notes` and `papers`."""
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    for name, text in (
+        ("door", "open the door of the water"),
+        ("lock", "---\nlang: en\n---\n\nturn the lock"),
+    ):
+        (papers / f"{name}.md").write_text(text)
+    (papers / "long.md").write_text("\n\n".join(f"# Part {n}\n\nthe key of door {n}" for n in range(9)))
+    for folder in (notes, papers):
+        Index.build(folder, model=str(tiny_model))
+    return Indexes.open(["notes", "papers"])
+
+
+def test_what_each_finds_ranks_by_score(two: Indexes) -> None:
+    alone = {name: Index.open(name).query("open the door", k=50) for name in ("notes", "papers")}
+    hits = two.query("open the door", k=50)
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    expected = sorted(
+        ((hit.score, name, hit.passage_id) for name in alone for hit in alone[name]), key=lambda it: -it[0]
+    )
+    assert [(hit.score, hit.index, hit.passage_id) for hit in hits] == expected
+    assert two.query("open the door", k=3, offset=2) == hits[2:5]
+    assert {hit.index for hit in alone["notes"]} == {""}
+    assert two.query("open the door", mode="lexical")[0].mode == "lexical"
+
+
+def test_a_hit_is_explained_by_its_own_index(two: Indexes) -> None:
+    hits = two.query("turn the key", k=6)
+    assert {hit.index for hit in hits} == {"notes", "papers"}
+    for hit in hits:
+        why = two.explain("turn the key", hit)
+        assert why.score == pytest.approx(hit.score)
+        assert two.of(hit).path.name == hit.index
+
+
+def test_hits_of_a_document_are_limited_in_the_list_of_all(two: Indexes) -> None:
+    hits = two.query("the key of door", k=50, per_document=2)
+    names = [(hit.index, hit.document) for hit in hits]
+    beyond = next(place for place, name in enumerate(names) if names[: place + 1].count(name) > 2)
+    assert all(names[:place].count(name) >= 2 for place, name in enumerate(names) if place >= beyond)
+    assert set(names[beyond:]) <= {("papers", "long.md"), ("notes", "keys.md")}
+    grouped = two.query("the key of door", k=2, per_document=2, group=True)
+    assert [hit.rank for hit in grouped] == list(range(1, len(grouped) + 1))
+    assert len({(hit.index, hit.document) for hit in grouped}) == 2
+    assert two.query("the key of door", k=1, offset=1, per_document=2, group=True)[0].rank > 1
+
+
+def test_indexes_have_to_be_made_alike(two: Indexes, tmp_path: Path, other_model: Path) -> None:
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "a.md").write_text("a door")
+    Index.build(tmp_path / "others", model=str(other_model))
+    with pytest.raises(
+        FingerprintMismatch, match="the indexes 'notes' and 'others' were made in different ways"
+    ):
+        Indexes.open(["notes", "others"]).query("door")
+    put_choice(two.all[1].path, {"weight": 0.5})
+    with pytest.raises(InputError, match="tuned to different weights"):
+        two.query("door")
+    assert two.query("door", weight=0.6)
+
+
+def test_an_index_that_has_not_the_field_is_left_out(two: Indexes) -> None:
+    assert {hit.document for hit in two.query("door", where="lang=en")} == {"lock.md"}
+    assert [note for note in two.notes if "'notes' is left out" in note]
+    with pytest.raises(InputError, match="a field 'nope'"):
+        two.query("door", where="nope=1")
+    assert not two.query("door", where="path:nowhere") and not two.notes
+
+
+def test_all_there_are(two: Indexes, own_home: Path) -> None:
+    assert [index.path.name for index in Indexes.open().all] == ["notes", "papers"]
+    (own_home / "indexes" / "papers" / "index.db").write_bytes(b"no database" * 100)
+    opened = Indexes.open()
+    assert [index.path.name for index in opened.all] == ["notes"]
+    assert "an index is left out" in opened.notes[0]
+    with pytest.raises(Exception, match="cannot be read"):
+        Indexes.open(["notes", "papers"]).query("door")
+    with pytest.raises(IndexNotFound):
+        Indexes.open(["notes", "nope"])
+
+
+def test_the_command(two: Indexes, run: Run) -> None:
+    code, out, err = run("query", "open the door", "-i", "notes", "-i", "papers", "-k", "3")
+    assert code == 0
+    assert "  papers\n" in out and "  notes\n" in out
+    assert "seewhy explain 'open the door' 1 -k 3 --index notes --index papers" in err
+    hits = json.loads(run("query", "open the door", "--all-indexes", "--json")[1])
+    assert hits[0]["index"] == two.query("open the door", k=1)[0].index
+    third = json.loads(run("explain", "open the door", "3", "--all-indexes", "--json")[1])
+    assert third["hit"]["passage_id"] == hits[2]["passage_id"]
+    assert third["hit"]["index"] == hits[2]["index"]
+    err = run("query", "open the door", "--all-indexes", "--group")[2]
+    assert f"p{hits[0]['passage_id']} --index {hits[0]['index']}" in err
+    assert run("query", "door", "--all-indexes", "-C", "1")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("status",), ("check",), ("repair",), ("similar", "p1"), ("contrast", "a", "1", "2"), ("why-not", "a", "b.md"),
+        ("duplicates",), ("ask", "who", "--model", "m"), ("tag", "--model", "m"), ("index", "."),
+        ("label", "apply", "--head", "h"), ("explain", "door", "p1"), ("query", "door", "--all-indexes"),
+    ],
+)  # fmt: skip
+def test_where_one_index_is_meant_a_second_is_an_error(run: Run, two: Indexes, args: tuple[str, ...]) -> None:
+    code, _, err = run(*args, "-i", "notes", "--index", "papers")
+    assert code == 2
+    assert "index" in err and "No such" not in err
