@@ -23,7 +23,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from search.corpus.boilerplate import FEWEST_APART, WORD, repeatable
-from search.corpus.text import KEPT_LINE
+from search.corpus.text import KEPT_LINE, one_line
 from search.records.documents import Document, Section
 
 if TYPE_CHECKING:
@@ -176,6 +176,11 @@ class Contexts:
             return ""
         offered = (text for text in choices(self._title, trail, shown) if len(text) <= self._longest)
         return next(text for text in offered if self.cost(text) <= self._most)
+
+    def with_header(self, context: str, header: str) -> str:
+        """A context with the header row of a table below it, if that is short enough."""
+        both = "\n".join(filter(None, (context, one_line(header))))
+        return both if len(header) <= self._longest and self.cost(both) <= self._most else context
 
     def cost(self, context: str) -> int:
         """Tokens that a context takes from the room for text."""

@@ -8,6 +8,7 @@ model's own tokenizer.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -156,9 +157,14 @@ class Cutter:
         room = self._room - self._context_tokens
         most = min(self._passage_tokens, room)
         breaks = frozenset(document.pages if document.kind in _APART else ())
+        header_ends = document.tables[1::3]
         for part in joined(self._parts(document, contexts), most, room, breaks):
-            context = contexts.of(part.trail, part.shown)
             start, end = _stripped(text, part.start, part.end)
+            context = contexts.of(part.trail, part.shown)
+            if table := bisect_right(header_ends, start):
+                header_start, header_end, table_end = document.tables[3 * table - 3 : 3 * table]
+                if start < table_end:
+                    context = contexts.with_header(context, text[header_start:header_end])
             if start < end:
                 yield _Piece(start, end, part.heading, context)
 
@@ -286,8 +292,10 @@ def as_read(document: Document) -> tuple[Document, Shown]:
         replace(section, start=source.offset(section.start), end=source.offset(section.end))
         for section in document.sections
     )
-    pages, apart = (tuple(map(source.offset, places)) for places in (document.pages, document.apart))
-    return replace(document, text=source.text, sections=sections, pages=pages, apart=apart), source
+    places = {
+        name: tuple(map(source.offset, getattr(document, name))) for name in ("pages", "apart", "tables")
+    }
+    return replace(document, text=source.text, sections=sections, **places), source
 
 
 def _passage(document: Document, source: Shown, piece: _Piece, n_tokens: int, after: int) -> Passage:

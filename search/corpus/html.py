@@ -75,6 +75,7 @@ def document(path: str, decoded: Decoded) -> Document:
         sections=sections(headings, 0, len(text)),
         metadata=page.metadata,
         apart=tuple(offset for span in page.apart for offset in span),
+        tables=tuple(offset for _, *table in sorted(page.tables) for offset in table),
         encoding=decoded.encoding,
     )
 
@@ -101,6 +102,8 @@ class _Page:
         self.headings: list[Heading] = []
         self.pieces: list[str] = []
         self.apart: list[tuple[int, int]] = []
+        self.tables: list[tuple[int, int, int, int]] = []
+        self._headers: list[tuple[int, int] | None] = []  # of the tables that are open
         self.in_links = 0  # how many links are open
         self.unlinked = 0  # pieces with a letter or digit that stand in no link
         self._length = 0
@@ -162,6 +165,19 @@ class _Page:
                 self.apart.pop()
             self.apart.append((start, self._length))
 
+    def begin_table(self) -> None:
+        self._headers.append(None)
+
+    def end_header(self, mark: tuple[int, int]) -> None:
+        """What has been added since `mark` is the header of the table that is open, if it is the first."""
+        if self._headers and self._headers[-1] is None and mark[0] < self._length:
+            self._headers[-1] = mark[0], self._length
+
+    def end_table(self) -> None:
+        header = self._headers.pop()
+        if header:
+            self.tables.append((header[1], *header, self._length))
+
     def _separator(self) -> str:
         return ("\n" * self._line_ends or self._space) if self._length else ""
 
@@ -187,6 +203,11 @@ def _visit(root: Node, page: _Page) -> None:
                 todo.append(leave)
             if (is_landmark := _is_landmark(node)) or node.name in _SPACED:
                 todo.append(partial(page.end_apart, page.mark(), None if is_landmark else page.unlinked))
+            if node.name == "table":
+                page.begin_table()
+                todo.append(page.end_table)
+            elif node.name == "tr" and _is_header(node):
+                todo.append(partial(page.end_header, page.mark()))
             inside = verbatim or node.name in _VERBATIM
             todo += [(child, inside) for child in reversed(node.children or ())]
 
@@ -204,6 +225,12 @@ def _is_seen(node: Node) -> bool:
 def _is_landmark(node: Node) -> bool:
     """Whether an element holds what surrounds a page's own text."""
     return node.name in _LANDMARKS or (node.attrs or {}).get("role") in _ROLES
+
+
+def _is_header(row: Node) -> bool:
+    """Whether a row of a table names its columns."""
+    cells = [child.name for child in row.children or () if child.name in _CELLS]
+    return len(cells) > 1 and "td" not in cells
 
 
 def _enter(node: Node, page: _Page) -> Callable[[], None] | None:

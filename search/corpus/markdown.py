@@ -32,13 +32,12 @@ def document(path: str, decoded: Decoded) -> Document:
 
     text = decoded.text
     metadata, start = front_matter(text)
-    headings, marks = parsed(text, start)
+    headings, marks, tables = parsed(text, start)
     title = one_line(whole_characters(str(metadata.get("title") or "")))
     if not title:
         title = next((heading.words for heading in headings if heading.level == 1 and heading.words), "")
-    return decoded.document(
-        path, "markdown", title, sections(headings, start, len(text)), metadata, marks.offsets()
-    )
+    cut = sections(headings, start, len(text))
+    return decoded.document(path, "markdown", title, cut, metadata, marks.offsets(), tables)
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:

@@ -212,18 +212,19 @@ def _entity(text: str, start: int, end: int, base: int = 0) -> Iterator[Span]:
         yield base + kept + 1, base + end, False
 
 
-def parsed(text: str, start: int) -> tuple[list[Heading], Marks]:
-    """The headings at the outermost level of a Markdown text from `start` on, and its marks."""
+def parsed(text: str, start: int) -> tuple[list[Heading], Marks, list[int]]:
+    """The headings at the outermost level of a Markdown text from `start` on, its marks, and its tables."""
     reading = _Reading(text, start)
     for token in reading.tokens:
         reading.read(token)
-    return reading.headings, reading.marks
+    return reading.headings, reading.marks, reading.tables
 
 
 class _Reading:
     def __init__(self, text: str, start: int) -> None:
         self.marks = Marks(text)
         self.headings: list[Heading] = []
+        self.tables: list[int] = []  # as in `Document`
         self._text = text
         source = unix_lines(text[start:])
         self._lines = source.split("\n")
@@ -264,6 +265,7 @@ class _Reading:
                 self.marks.hide(*span)
         elif token.type == "table_open":
             self._hide_line(first + 1)
+            self.tables += (self._starts[first], self._end(first), self._end(after - 1))
         elif token.type == "tr_open":
             self._cells = self._row(first)
         elif token.type == "tr_close":

@@ -259,6 +259,7 @@ def extracted(path: str, kind: str, raw: bytes, reader: Reader | None = None) ->
         metadata=answer["metadata"],
         pages=tuple(answer["pages"]),
         marks=tuple(answer["marks"]),
+        tables=tuple(answer["tables"]),
     )
     reason, detail = answer["left_out"]
     if reason:
@@ -285,6 +286,7 @@ def parsed(path: str, kind: str, decoded: Decoded) -> Document:
         metadata=answer["metadata"],
         marks=array("I", answer["marks"]) or (),
         apart=tuple(answer["apart"]),
+        tables=tuple(answer["tables"]),
         encoding=decoded.encoding,
     )
 
@@ -302,6 +304,7 @@ def _told(document: Document) -> dict[str, Any]:
         "metadata": document.metadata,
         "marks": list(document.marks),
         "apart": document.apart,
+        "tables": document.tables,
     }
 
 

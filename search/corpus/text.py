@@ -172,6 +172,7 @@ class Decoded:
         sections: tuple[Section, ...],
         metadata: Mapping[str, Any] | None = None,
         marks: Sequence[int] = (),
+        tables: Sequence[int] = (),
     ) -> Document:
         """The document of a file whose text this is, line by line; without a `title` the file's stem is it."""
         return Document(
@@ -183,6 +184,7 @@ class Decoded:
             sections=sections,
             metadata=metadata or {},
             marks=marks or (),
+            tables=tuple(tables),
             encoding=self.encoding,
         )
 

@@ -37,7 +37,7 @@ class Extracted:
         title: what the file says about itself; "" for nothing.
         metadata: author, subject, keywords, description, created, modified, as far as they are there.
         sections: as in `Document`.
-        pages, marks: as in `Document`.
+        pages, marks, tables: as in `Document`.
         left_out: reason and detail of what is in the file and not in the text; two empty strings if all is.
     """
 
@@ -47,6 +47,7 @@ class Extracted:
     sections: tuple[Section, ...] = ()
     pages: tuple[int, ...] = ()
     marks: tuple[int, ...] = ()
+    tables: tuple[int, ...] = ()
     left_out: tuple[str, str] = ("", "")
 
 
@@ -66,6 +67,8 @@ class Writing:
         self._pages: list[int] = []
         self._breaks: list[int] = []
         self._marks: list[int] = []
+        self._tables: list[int] = []
+        self._start = 0  # of the last piece
         # What begins with the next piece: pages, a section in any case, and headings as (level, words).
         self._next_pages, self._next_break = 0, False
         self._next_headings: list[tuple[int, str]] = []
@@ -83,7 +86,7 @@ class Writing:
             return False
         if self._length:
             piece = "\n" * line_ends + piece
-        start = self._length + (line_ends if self._length else 0)
+        self._start = start = self._length + (line_ends if self._length else 0)
         self._length += len(piece)
         if self._length > self._most:
             long = f"its text has more than {self._most:,} characters"
@@ -95,6 +98,13 @@ class Writing:
         self._pieces.append(piece)
         self._marks += (start, self._length) if is_mark else ()
         return True
+
+    def row_of_table(self, is_header: bool) -> None:
+        """The last piece is the header of a table, or a row beneath it."""
+        if is_header:
+            self._tables += (self._start, self._length, self._length)
+        else:
+            self._tables[-1] = self._length
 
     def paragraph(self, piece: str) -> bool:
         """A piece with a blank line before it."""
@@ -146,6 +156,7 @@ class Writing:
             sections=tuple(_cut(sections(self._headings, 0, len(text)), self._breaks)),
             pages=pages,
             marks=tuple(self._marks),
+            tables=tuple(self._tables),
             left_out=left_out,
         )
 

@@ -68,14 +68,23 @@ def _check(path: str, raw: bytes) -> None:
 
 
 def _write(sheet: Any, writing: Writing) -> None:
-    apart = True
+    apart, in_table = True, False
     for line in sheet.iter_rows():
         cells = [_shown(cell) for cell in line]
         if any(cells):
-            writing.add(row(cells), 2 if apart else 1)
+            added = writing.add(row(cells), 2 if apart else 1)
+            in_table = added and _is_header(line) if apart else in_table
+            if in_table:
+                writing.row_of_table(is_header=apart)
             apart = False
         else:
             apart = True
+
+
+def _is_header(line: Any) -> bool:
+    """Whether a row that nothing stands above seems to name columns: several texts, and nothing else."""
+    values = [cell.value for cell in line if cell.value is not None]
+    return len(values) > 1 and all(isinstance(value, str) for value in values)
 
 
 def _shown(cell: Any) -> str:

@@ -72,6 +72,8 @@ class Document:
         pages: for a format with pages, the offset in the text where each of them begins, the first one 0.
         apart: the offsets in the text where what is set apart from it begins and ends, in turn: navigation, a page's
             head and foot. It shares no passage with the rest.
+        tables: of each table with a header row the offsets in the text where that row begins and ends and where the
+            table ends, in turn; by where the header ends. Of a table that is cut each passage is encoded with it.
         encoding: the character encoding the file was decoded from.
     """
 
@@ -87,6 +89,7 @@ class Document:
     pages: tuple[int, ...] = ()
     marks: Sequence[int] = ()
     apart: Sequence[int] = ()
+    tables: Sequence[int] = ()
 
     @property
     def name(self) -> str:
@@ -105,7 +108,7 @@ class Passage:
     Attributes:
         heading: the headings above the passage, outermost first, joined with " > "; of several sections the last
             part names each, joined with " · ".
-        context: what is encoded before the text (title and headings); "" for none.
+        context: what is encoded before the text (title, headings, a table's header row); "" for none.
         line_start, line_end: 1-based lines of the source file, both included.
         n_tokens: tokens of context and text together, special tokens included.
         page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without.

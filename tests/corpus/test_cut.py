@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from search.errors import InputError, ReadError
 from search.records.documents import Document, Passage, Section
 
 from .conftest import TOKENIZERS, byte_pairs, parsed, read, shared, source_file
+from .making import xlsx
 
 
 def plain(text: str, kind: str = "text", title: str = "title") -> Document:
@@ -414,3 +416,45 @@ def test_a_document_of_nothing_but_marks_is_not_lost(tmp_path: Path) -> None:
     document = parsed(tmp_path, "a.md", "[one]: https://example.org/one\n")
     (passage,) = Cutter(TOKENIZERS["word_piece"], max_tokens=64).cut(document)
     assert (passage.text, passage.hidden) == ("[one]: https://example.org/one", ())
+
+
+def sheet(book: Any) -> None:
+    for row in ROWS:
+        book.active.append(row)
+    book.active.append([])
+    book.active.append(["after it"])
+
+
+ROWS = [["fruit", "weight in grams"], *(["an apple of the tree", number] for number in range(1000, 1030))]
+AFTER = "This is what comes after it, and it is long enough to be a passage of its own, here."
+TABLES = {
+    "a.md": "# The list\n\n| *fruit* | weight in grams |\n|---|---:|\n"
+    + "".join(f"| an apple of the tree | {number} |\n" for _, number in ROWS[1:])
+    + f"\n{AFTER}\n",
+    "a.html": "<h1>The list</h1><table><tr><th>fruit<th>weight in grams"
+    + "".join(f"<tr><th>an apple of the tree<td>{number}" for _, number in ROWS[1:])
+    + f"</table><p>{AFTER}</p>",
+    "a.xlsx": xlsx(sheet),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_that_is_cut_keeps_its_header(tmp_path: Path, name: str) -> None:
+    raw = TABLES[name]
+    document = parsed(tmp_path, name, raw)
+    uncut = Tokenizer.from_str((tokenizer := TOKENIZERS["word_piece"]).to_str())
+    uncut.no_truncation()
+    uncut.no_padding()
+    passages = Cutter(tokenizer, max_tokens=512, passage_tokens=180, context_tokens=60).cut(document)
+    in_body = [passage for passage in passages[1:] if "apple" in passage.text]
+    assert len(in_body) > 2
+    for passage in in_body:
+        assert passage.context.split("\n")[-1] == "fruit weight in grams"
+        assert "weight" not in passage.text
+    for passage in passages:
+        assert document.text[passage.start : passage.end] == passage.text
+        assert passage.n_tokens == len(uncut.encode(encoded(passage)).ids)
+    assert "weight" not in passages[0].context
+    assert all("weight" not in p.context for p in passages if p.text.startswith(("This", "after")))
+    short = Cutter(tokenizer, max_tokens=512, passage_tokens=180, context_tokens=12).cut(document)
+    assert not any("weight" in passage.context for passage in short)
