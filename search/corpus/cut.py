@@ -292,10 +292,10 @@ def as_read(document: Document) -> tuple[Document, Shown]:
         replace(section, start=source.offset(section.start), end=source.offset(section.end))
         for section in document.sections
     )
-    places = {
-        name: tuple(map(source.offset, getattr(document, name))) for name in ("pages", "apart", "tables")
-    }
-    return replace(document, text=source.text, sections=sections, **places), source
+    places = (document.pages, document.apart, document.tables)
+    pages, apart, tables = (tuple(map(source.offset, offsets)) for offsets in places)
+    read = replace(document, text=source.text, sections=sections, pages=pages, apart=apart, tables=tables)
+    return read, source
 
 
 def _passage(document: Document, source: Shown, piece: _Piece, n_tokens: int, after: int) -> Passage:
