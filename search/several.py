@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from search.ranking.question import Query
-    from search.records.explanations import Explanation
+    from search.records.explanations import Explanation, Highlight
     from search.records.options import QueryOptions, RankingOptions
 
 
@@ -122,6 +122,10 @@ class Indexes:
     def explain(self, query: Query, hit: Hit, **options: Unpack[RankingOptions]) -> Explanation:
         """Why a hit has its score for a query; as `Index.explain`."""
         return self.of(hit).explain(query, hit, **options)
+
+    def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
+        """What counts in the text of each hit; as `Index.highlights`."""
+        return [self.of(hit).highlights(query, [hit])[0] for hit in hits]
 
     def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
         """The lines of the source file around a hit; as `Index.surroundings`."""

@@ -121,7 +121,7 @@ class HitsOutput(Output):
         return [opened.surroundings(hit, lines=self.lines) for hit in hits] if self.lines else None
 
     def marks(
-        self, opened: Index, question: Query, hits: Sequence[Hit]
+        self, opened: Index | Indexes, question: Query, hits: Sequence[Hit]
     ) -> list[tuple[Highlight, ...]] | None:
         """What counts in the text of each hit; None where the format has no room for it."""
         return None if self.format() in ("csv", "md", "paths") else opened.highlights(question, hits)
