@@ -95,7 +95,7 @@ def measured(index: search.Index, queries: list[str], mode: dict[str, Any]) -> F
     if queries:
         index.explain_all(queries[0], index.query(queries[0], k=1, **mode))  # loads what is loaded once
     for text in queries:
-        hits = index.query(text, k=HITS, **mode)
+        hits = index.query(text, k=HITS, per_document=0, **mode)
         passages = [with_context(hit.context, shown(hit.text, hit.hidden)) for hit in hits]
         started = time.perf_counter()
         index.encoder.encode(passages, role="document")

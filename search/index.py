@@ -14,7 +14,7 @@ from search.ranking.options import WEIGHT, Ranking, Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
 from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Surroundings
-from search.records.options import RankingOptions, RerankOptions, SimilarOptions, parts_of
+from search.records.options import HITS_OF_A_DOCUMENT, RankingOptions, RerankOptions, SimilarOptions, parts_of
 from search.store.database import read_meta
 from search.store.folders import Folders, Named
 from search.store.layout import DATABASE, confirmed, find_index, is_own, place_for
@@ -67,6 +67,9 @@ class Index:
         self._seen: tuple[int, ...] = ()  # index.db, as it was when that was read
         self._lock = threading.Lock()
         self._store = SQLiteStore(path)
+
+    def __repr__(self) -> str:
+        return f"<Index {self.path.name!r} in {str(self.path.parent)!r}>"
 
     @classmethod
     def build(
@@ -305,7 +308,7 @@ class Index:
                 the passages that pass it come back, with the scores that they have without it.
             rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
                 cross-encoder; see `search.ranking.rerank`.
-            per_document: most hits of one document, so that one does not fill the list; 0 for no limit.
+            per_document: most hits of one document, 3 by default, so that one does not fill the list; 0 for no limit.
                 Where fewer than k hits would come back, the others stand behind those within it.
             group: the k best documents instead, with up to `per_document` passages each, which stand together; a
                 document is as good as its best passage. With a rerank, passages of those that were looked at again.
@@ -393,7 +396,7 @@ class Index:
         k: int = 10,
         *,
         where: str | None = None,
-        per_document: int = 0,
+        per_document: int = HITS_OF_A_DOCUMENT,
         **options: Unpack[RankingOptions],
     ) -> WhyNot:
         """Where a document stands for a query, and why it is not among the hits.

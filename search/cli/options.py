@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from search.errors import SearchError, quoted
+from search.records.options import HITS_OF_A_DOCUMENT as HITS_OF_A_DOCUMENT
 
 if TYPE_CHECKING:
     from search.encoding import Encoder
@@ -188,8 +189,6 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
         for field in fields(group)
     ]
 
-
-HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
 
 Mode = Literal["hybrid", "dense", "lexical"]
 

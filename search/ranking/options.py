@@ -14,6 +14,7 @@ import numpy as np
 
 from search.errors import InputError
 from search.ranking.fusion import Scored, in_order
+from search.records.options import HITS_OF_A_DOCUMENT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -111,7 +112,7 @@ class Selection:
 
     k: int = 10
     offset: int = 0
-    per_document: int = 0
+    per_document: int = HITS_OF_A_DOCUMENT
     group: bool = False
     min_score: float | None = None
     all_copies: bool = False
@@ -226,15 +227,20 @@ def _within(
     kept: list[Scored] = []
     others: list[Scored] = []
     for item in best:
-        document = document_of[item.passage]
+        document = _document(item, document_of)
         seen[document] += 1
         (kept if seen[document] <= most else others).append(item)
     return kept, others
+
+
+def _document(item: Scored, document_of: Mapping[int, object]) -> object:
+    """That of a passage; a passage whose row is lost, which is said when it is read, is one by itself."""
+    return document_of.get(item.passage, ("of", item.passage))
 
 
 def _by_document(best: Sequence[Scored], document_of: Mapping[int, object]) -> list[list[Scored]]:
     """The passages of each document, best first; documents in the order in which they come up."""
     groups: dict[object, list[Scored]] = {}
     for item in best:
-        groups.setdefault(document_of[item.passage], []).append(item)
+        groups.setdefault(_document(item, document_of), []).append(item)
     return [in_order(items) for items in groups.values()]

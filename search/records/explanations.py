@@ -166,6 +166,10 @@ class Explanation:
     late: Matrix | None = None
     hidden: Spans = ()
 
+    def __repr__(self) -> str:
+        size = f"{len(self.query_tokens)} x {len(self.passage_tokens)} tokens"
+        return f"<Explanation of {self.score:.3f}: {self.query!r}, {size}, residual {self.residual:+.1e}>"
+
     @property
     def audit(self) -> Audit:
         """The score that was returned, beside the one that the index says and the one that the addends say."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from search.records.shown import Spans
@@ -26,7 +27,7 @@ class Verdict:
     found: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hit:
     """One ranked passage.
 
@@ -101,6 +102,16 @@ class Hit:
     index: str = ""
     verdict: Verdict | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        place = f"page {self.page}" if self.page else f"{self.line_start}-{self.line_end}"
+        return f"<Hit {self.rank}: {self.score:.3f} {self.document!r} {place} p{self.passage_id}>"
+
+    @property
+    def uri(self) -> str:
+        """Where it stands: `file:///notes/keys.md#L3-L9`, and `#page=3` in a format with pages (RFC 8118)."""
+        place = f"page={self.page}" if self.page else f"L{self.line_start}-L{self.line_end}"
+        return f"{Path(self.path).as_uri()}#{place}"
 
 
 @dataclass(frozen=True)

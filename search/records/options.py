@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from search.records.reports import Progress
 
 
+HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
+
+
 class RankingOptions(TypedDict, total=False):
     """How scores are made."""
 

@@ -201,7 +201,9 @@ def _places(index: Path) -> list[tuple[str, int, float]]:
     """What is found by meaning alone, and where."""
     reader = oracle.opened(index)
     hits = [
-        hit for query in oracle.QUERIES for hit in reader.query(query, 1000, mode="dense", all_copies=True)
+        hit
+        for query in oracle.QUERIES
+        for hit in reader.query(query, 1000, mode="dense", all_copies=True, per_document=0)
     ]
     return [(hit.document, hit.start, round(hit.score, 5)) for hit in hits]
 
@@ -215,7 +217,10 @@ def answers(index: Path) -> list[Any]:
     reader = oracle.opened(index)
     reader.status()
     hits = [
-        hit for query in oracle.QUERIES for k in (3, 1000) for hit in reader.query(query, k, all_copies=True)
+        hit
+        for query in oracle.QUERIES
+        for k in (3, 1000)
+        for hit in reader.query(query, k, all_copies=True, per_document=0)
     ]
     exact = [{**asdict(hit), "path": "", "passage_id": 0, "cosine": 0.0} for hit in hits]
     return [

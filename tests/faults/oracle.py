@@ -160,7 +160,7 @@ def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "h
         for id_, cosine in zip(texts, cosines, strict=True)
     }
     best = sorted(scores.values(), reverse=True)[:k]
-    hits = reader.query(query, k, mode=mode, all_copies=True)
+    hits = reader.query(query, k, mode=mode, all_copies=True, per_document=0)
     if len(hits) != len(best):
         return f"'{query}' found {len(hits)} passages and should find {len(best)}"
     for hit, score in zip(hits, best, strict=True):

@@ -1,7 +1,9 @@
 """Dense ranking against brute force, through the public `Index`."""
 
+import re
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +118,11 @@ def crowded(tmp_path: Path, tiny_model: Path) -> Index:
 @pytest.mark.parametrize("k", [1, 5, 9, 12, 20, 37, 50])
 @pytest.mark.parametrize("most", [1, 3])
 def test_hits_of_one_document_are_limited_as_far_as_k_allows(crowded: Index, k: int, most: int) -> None:
-    everything = crowded.query("word number", k=100)
+    everything = crowded.query("word number", k=100, per_document=0)
     assert len(everything) == 37
     hits = crowded.query("word number", k=k, per_document=most)
+    if most == 3:
+        assert crowded.query("word number", k=k) == hits  # as the command does
     assert len(hits) == min(k, 37)
     seen: dict[str, int] = {}
     first, others = [], []
@@ -158,5 +162,18 @@ def test_five_functions_lead_from_a_query_to_faiss(
     monkeypatch.setattr("search.ranking.fusion._MORE", 1)
     monkeypatch.setattr("search.ranking.rank.SEEN", 1)
     for mode in ("dense", "hybrid"):
-        index.query("find the key", k=2, mode=mode, all_copies=True)
+        index.query("find the key", k=2, mode=mode, all_copies=True, per_document=0)
     assert ways == [["query", "ranked", "top", "nearest", "nearest_of"]] * 2
+
+
+def test_what_is_shown_of_objects_is_short(notes: Path, tiny_model: Path) -> None:
+    index = Index.build(notes, model=str(tiny_model), index="mine")
+    hit = index.query("find the key")[0]
+    assert re.fullmatch(rf"<Hit 1: \d\.\d{{3}} '{hit.document}' \d+-\d+ p{hit.passage_id}>", repr(hit))
+    assert repr(index).startswith("<Index 'mine' in '")
+    why = repr(index.explain("find the key", hit))
+    shape = r"<Explanation of \d\.\d{3}: 'find the key', \d+ x \d+ tokens, residual [+-]\d\.\de[+-]\d\d>"
+    assert re.fullmatch(shape, why)
+    place = f"#L{hit.line_start}-L{hit.line_end}"
+    assert hit.uri == Path(hit.path).as_uri() + place and hit.uri.startswith("file:///")
+    assert replace(hit, page=3, path="/a b/ü.pdf").uri.endswith("/a%20b/%C3%BC.pdf#page=3")

@@ -22,7 +22,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Index
 
 
 def everything(index: Index, mode: str) -> list[Hit]:
-    hits = index.query(TEXT, k=1000, mode=mode)
+    hits = index.query(TEXT, k=1000, mode=mode, per_document=0)
     assert len(hits) == 104 or mode == "lexical"
     return hits
 
@@ -60,8 +60,8 @@ def test_what_scores_less_is_left_out(crowded: Index, mode: str) -> None:
     least = (hits[0].score + hits[-1].score) / 2
     expected = [hit for hit in hits if hit.score >= least]
     assert 0 < len(expected) < len(hits)
-    assert crowded.query(TEXT, k=1000, mode=mode, min_score=least) == expected
-    assert crowded.query(TEXT, k=4, mode=mode, min_score=least) == expected[:4]
+    assert crowded.query(TEXT, k=1000, mode=mode, min_score=least, per_document=0) == expected
+    assert crowded.query(TEXT, k=4, mode=mode, min_score=least, per_document=0) == expected[:4]
     assert ids(crowded.query(TEXT, k=1000, mode=mode, min_score=least, per_document=1000)) == ids(expected)
     assert crowded.query(TEXT, mode=mode, min_score=hits[0].score + 1e-9) == []
 
@@ -83,9 +83,9 @@ def test_documents_stand_by_their_best_passage(crowded: Index, mode: str, k: int
 
 
 def test_groups_keep_to_the_filter_and_the_least_score(crowded: Index) -> None:
-    hits = crowded.query(TEXT, k=1000, where="path:b.md or path:c.md")
+    hits = crowded.query(TEXT, k=1000, where="path:b.md or path:c.md", per_document=0)
     least = hits[20].score
-    found = crowded.query(TEXT, where="path:b.md or path:c.md", group=True, min_score=least)
+    found = crowded.query(TEXT, where="path:b.md or path:c.md", group=True, min_score=least, per_document=0)
     assert sorted(ids(found)) == sorted(hit.passage_id for hit in hits if hit.score >= least)
 
 
