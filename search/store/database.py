@@ -144,9 +144,14 @@ class Reader:
         return self._kept.connection if same else self._anew(now)
 
     def _anew(self, of: tuple[int, int, int] | None) -> sqlite3.Connection:
-        self._kept.connection, self._kept.of = connect_to_read(self._database), of
-        self._kept.tables = _begin(self._kept.connection)
-        connection: sqlite3.Connection = self._kept.connection
+        kept = self._kept
+        if getattr(kept, "process", None) == os.getpid():
+            # Python closes it only when it next looks for garbage, and in a transaction it would keep a writer waiting.
+            kept.connection.close()
+        kept.of = None
+        kept.connection, kept.process = connect_to_read(self._database), os.getpid()
+        kept.of, kept.tables = of, _begin(kept.connection)
+        connection: sqlite3.Connection = kept.connection
         return connection
 
 

@@ -1,5 +1,6 @@
 """Readers never see an error or two states at once, however the writer works."""
 
+import gc
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +29,24 @@ def test_readers_against_a_writer(place: Path) -> None:
 def test_a_broken_build_is_noticed(place: Path) -> None:
     outcome = against_a_writer(place, seed=SEED, readers=2, seconds=4, name="reader_without_snapshot")
     assert any("two states" in failure or "reader:" in failure for failure in outcome.failures)
+
+
+def test_a_reader_holds_up_no_writer_after_the_tables_changed(place: Path) -> None:
+    """As they do while the first run begins. Python closes a connection that is dropped only with the next garbage."""
+    made = a_scenario("update", place)
+    reader = oracle.opened(made.index)
+    reader.status()
+    with closing(sqlite3.connect(made.index / "index.db", timeout=0.1, isolation_level=None)) as writer:
+        gc.disable()
+        try:
+            writer.execute("CREATE TABLE more (a)")
+            with pytest.raises(SearchError, match="was changed"):
+                reader.status()
+            writer.execute("DROP TABLE more")
+            reader.status()
+            writer.execute("DELETE FROM baseline")  # which waits for readers
+        finally:
+            gc.enable()
 
 
 @pytest.mark.parametrize("name", [*SCENARIOS, "repair"])
