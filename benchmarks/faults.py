@@ -83,6 +83,10 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
         yield lambda p: readers.against_a_writer(
             p, seed=seed, readers=8 if full else 2, seconds=60 if full else 3
         )
+        yield lambda p: readers.against_a_removal(
+            p, seed=seed, readers=4 if full else 2, seconds=60 if full else 3
+        )
+        yield lambda p: readers.beside_an_editor(p, seed=seed, seconds=60 if full else 3)
     elif group == "mutate":
         files = 1000 if full else 60
         yield lambda p: mutate.damaged_indexes(p, seed=seed, files=files)

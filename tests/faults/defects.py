@@ -197,6 +197,28 @@ def change_of_equal_size_forgotten() -> Iterator[None]:
 
 
 @_planted
+def gone_is_kept() -> Iterator[None]:
+    """What is gone from the folder stays in the index."""
+    from search.indexing.plan import compare
+
+    with _everywhere(compare, lambda *args, **options: replace(compare(*args, **options), gone={})):
+        yield
+
+
+@_planted
+def gone_is_no_message() -> Iterator[None]:
+    """That there is no index any more is the system's error."""
+    from search.store.database import connect_to_read
+
+    def straight(database: Path, **options: Any) -> Any:
+        database.stat()
+        return connect_to_read(database, **options)
+
+    with _everywhere(connect_to_read, straight):
+        yield
+
+
+@_planted
 def links_trusted() -> Iterator[None]:
     """No name in an index is looked at before it is opened."""
     from search.store.files import require_no_link, require_own_names

@@ -66,6 +66,14 @@ def repaired_without_faiss_file(folder: Path, index: Path) -> None:
         assert repair(index, folder=folder).check.ok
 
 
+def repaired_with_damaged_rows(folder: Path, index: Path) -> None:
+    """Damage a document's row and let a repair read its file again."""
+    with closing(sqlite3.connect(index / "index.db")) as connection, connection:
+        connection.execute("UPDATE documents SET title = 'other' WHERE id = (SELECT max(id) FROM documents)")
+    with mock.patch("search.indexing.repair.Encoder.of", lambda *_, **__: ENCODER):
+        assert repair(index, folder=folder).check.ok
+
+
 def opened(index: Path) -> Index:
     """An index for reading with the double; raises what `Index.open` raises."""
     return Index(Index.open(index).path, ENCODER, offline=True, engine="auto")

@@ -1,9 +1,10 @@
 """The child that asks, again and again, and checks every answer; it stops when its stdin is closed.
 
-    python -m tests.faults.reader INDEX SEED PAUSE VERSIONS DEFECT
+    python -m tests.faults.reader INDEX SEED PAUSE VERSIONS DEFECT [gone]
 
 PAUSE: seconds between two questions. VERSIONS: how many passages the index always holds, if all of them carry the
-same version of the folder (the word `versionN`); 0 if the folder is edited at random.
+same version of the folder (the word `versionN`); 0 if the folder is edited at random. gone: the index may be removed,
+and a message of this program that says so is an answer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 from random import Random
 
+from search import Index, SearchError
 from tests.faults import oracle
 from tests.faults.defects import defect
 
@@ -23,12 +25,12 @@ _REOPEN = 25  # questions
 
 
 def main() -> None:
-    index, seed, pause, versions, name = sys.argv[1:]
+    index, seed, pause, versions, name, *gone = sys.argv[1:]
     stop = threading.Event()
     threading.Thread(target=_wait_for_the_end, args=[stop], daemon=True).start()
     print(json.dumps({"ready": True}), flush=True)
     with defect(name):
-        found = ask(Path(index), Random(int(seed)), float(pause), int(versions), stop)
+        found = ask(Path(index), Random(int(seed)), float(pause), int(versions), stop, bool(gone))
     print(json.dumps(found), flush=True)
 
 
@@ -37,14 +39,16 @@ def _wait_for_the_end(stop: threading.Event) -> None:
     stop.set()
 
 
-def ask(index: Path, rng: Random, pause: float, versions: int, stop: threading.Event) -> dict[str, object]:
+def ask(
+    index: Path, rng: Random, pause: float, versions: int, stop: threading.Event, gone: bool
+) -> dict[str, object]:
     errors: list[str] = []
-    mixed, notes = 0, 0
+    mixed, notes, refused = 0, 0, 0
     times: list[float] = []
-    reader = oracle.opened(index)
+    reader: Index | None = None
     while not stop.is_set():
         try:
-            if len(times) % _REOPEN == 0:
+            if len(times) % _REOPEN == 0 or reader is None:
                 reader = oracle.opened(index)
             held = reader.status()
             if versions and not (held.complete or held.running):  # where no writer is killed
@@ -57,18 +61,23 @@ def ask(index: Path, rng: Random, pause: float, versions: int, stop: threading.E
             if wrong := oracle.inconsistent(hits, query):
                 errors.append(wrong)
             notes += bool(reader.notes)
-            if versions:
+            if gone and not hits and any("holds no passages" in note for note in reader.notes):
+                refused += 1
+            elif versions:
                 seen = {word for hit in hits for word in re.findall(r"version\w+", hit.text)}
                 mixed += len(seen) != 1 or len(hits) != versions
             elif not hits:
                 errors.append(f"no hit for '{query}'")
         except Exception as error:
-            errors.append(f"{type(error).__name__}: {error}")
+            if gone and isinstance(error, SearchError):
+                refused += 1
+            else:
+                errors.append(f"{type(error).__name__}: {error}")
             time.sleep(0.01)
         if len(errors) > 1000:
             break
         time.sleep(pause)
-    return {"times": times, "errors": errors, "mixed": mixed, "notes": notes}
+    return {"times": times, "errors": errors, "mixed": mixed, "notes": notes, "refused": refused}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from search.render import reports
 from tests.faults import oracle, steps
 from tests.faults.defects import defect
 from tests.faults.kill import SCENARIOS, Scenario, scenario
-from tests.faults.readers import against_a_writer
+from tests.faults.readers import against_a_removal, against_a_writer, beside_an_editor
 
 SEED = 4
 
@@ -47,6 +47,20 @@ def test_a_reader_holds_up_no_writer_after_the_tables_changed(place: Path) -> No
             writer.execute("DELETE FROM baseline")  # which waits for readers
         finally:
             gc.enable()
+
+
+def test_readers_beside_a_removal(place: Path) -> None:
+    outcome = against_a_removal(place, seed=SEED, readers=1, seconds=1)
+    outcome.require_clean()
+    assert outcome.figures["queries"] and outcome.figures["refused"]
+    outcome = against_a_removal(place / "again", seed=SEED, readers=1, seconds=1, name="gone_is_no_message")
+    assert any("FileNotFoundError" in failure for failure in outcome.failures), outcome.failures
+
+
+def test_an_editor_beside_runs_and_repairs(place: Path) -> None:
+    beside_an_editor(place, seed=SEED, seconds=1).require_clean()
+    forgetful = beside_an_editor(place / "again", seed=SEED, seconds=0.5, name="gone_is_kept")
+    assert any("should not be" in failure for failure in forgetful.failures), forgetful.failures
 
 
 @pytest.mark.parametrize("name", [*SCENARIOS, "repair"])
