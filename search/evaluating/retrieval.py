@@ -109,7 +109,7 @@ def evaluate_spans(data: Spans, index: Index, settings: Sequence[Setting], plan:
     """The k best passages of all documents count, several of one document too."""
 
     def find(query: Query, options: Mapping[str, Any]) -> Found:
-        hits = index.query(query.text, k=plan.k, **options)
+        hits = index.query(query.text, k=plan.k, per_document=0, **options)
         spans = [Span(hit.document, hit.start, hit.end) for hit in hits]
         names = tuple(f"{span.document}:{span.start}-{span.end}" for span in spans)
         return Found(span_values(spans, data.gold[query.id], plan.k), names)

@@ -286,6 +286,21 @@ def test_spans(gold: Path, model: str) -> None:
     assert found.metrics["recall@2"].mean > 0
 
 
+def test_spans_of_one_document_count_however_many(gold: Path, model: str) -> None:
+    for name in ("keys.md", "time.md"):
+        path = gold / "corpora" / name
+        more = "".join(f"\n\nopen the door {number} and turn the lock {'again ' * 40}" for number in range(6))
+        path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8", newline="\n")
+    found = search.evaluate(gold, settings=DENSE, model=model, k=7)
+    index = search.Index.open(found.index)
+    (judged,) = [one for one in found.queries if one.id == "0"]
+    hits = index.query(judged.text, k=7, mode="dense", per_document=0)
+    assert judged.found == tuple(f"{hit.document}:{hit.start}-{hit.end}" for hit in hits)
+    assert [hit.passage_id for hit in hits] != [
+        hit.passage_id for hit in index.query(judged.text, k=7, mode="dense", per_document=3)
+    ]
+
+
 def test_squad(squad: Path, model: str) -> None:
     found = search.evaluate(squad, settings=DENSE, model=model)
     assert (found.documents, len(found.queries)) == (3, 5)
