@@ -1,19 +1,23 @@
 """How good are the hits in a folder as people have it, asked as people speak?
 
     python benchmarks/folders.py FOLDER QUESTIONS.json [--index PATH] [--mode hybrid --mode dense ...] [--show]
+        [--tokens 120 180 240] [--sample N]
 
 QUESTIONS: `[{"query": "...", "paths": ["a.md", ...]}, ...]`, the files that answer each, as in benchmarks/spoken/.
 The folder is indexed as `seewhy index` does, at `--index` or in a place that is thrown away; an index that is there
 already is asked as it is. A row for each mode: the share of the first five hits, at most three of a document as in
 `seewhy query`, that have fewer than 15 words of their own; how often the best documents, each once, hold a right one
 among the first 1, 3, 5 and 10; and the mean reciprocal rank of the first right one among ten. With 95 % bootstrap
-intervals over the questions. `--show` lists the first five hits of each question, and which document is right.
+intervals over the questions. `--tokens` cuts passages of these sizes, one after the other, in indexes that are thrown
+away; `--sample` takes the files that answer a question and others by chance, so many in all. `--show` lists the first
+five hits of each question, and which document is right.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -24,13 +28,15 @@ import numpy as np
 from machine import headline
 
 from search import Encoder, Index
-from search.corpus import Cutter, Skipped, documents, load, walk
+from search.corpus import Skipped, documents, load, walk
 from search.evaluating.asking import settings_of
+from search.indexing.cutting import cutter_for
+from search.indexing.update import update
 from search.records.evaluations import Setting
 from search.records.hits import Hit
 from search.records.shown import shown
 from search.statistics import mean_of
-from search.store.settings import PassageSettings
+from search.store.settings import PassageSettings, Source
 
 FEW_WORDS, FIRST, DEPTH = 15, 5, 10
 KEYWORDS = ("mode", "weight", "phrases", "rerank", "where")
@@ -42,45 +48,63 @@ def main() -> None:
     parser.add_argument("questions", type=Path)
     parser.add_argument("--index", type=Path, default=None)
     parser.add_argument("--mode", action="append", default=None, help="as for seewhy eval --compare")
+    parser.add_argument("--tokens", type=int, nargs="+", default=[PassageSettings().passage_tokens])
+    parser.add_argument("--sample", type=int, default=None, help="so many files")
     parser.add_argument("--show", action="store_true", help="the first five hits of each question")
     args = parser.parse_args()
     settings = settings_of(args.mode or ["hybrid", "dense", "lexical"], KEYWORDS)
-    questions = json.loads(args.questions.read_text(encoding="utf-8"))
+    questions = [one for one in json.loads(args.questions.read_text(encoding="utf-8")) if one["paths"]]
     print(headline("openvino", "faiss-cpu", "numpy"))
     with tempfile.TemporaryDirectory() as place:
-        index = opened(args.folder, args.index or Path(place) / "index")
-        print(f"{len(questions)} questions\n")
-        print("| mode | short hits | at 1 | in 3 | in 5 | in 10 | MRR@10 |\n|---|---|---|---|---|---|---|")
-        found = [asked(index, questions, setting) for setting in settings]
-    for setting, (_, figures) in zip(settings, found, strict=True):
-        print(f"| {setting.name} | {' | '.join(with_interval(values) for values in figures)} |")
-    for setting, (hits, _) in zip(settings if args.show else (), found, strict=False):
-        print(f"\n{setting.name}")
+        folder = sampled(args.folder, questions, args.sample, Path(place)) if args.sample else args.folder
+        found = []
+        for tokens in args.tokens:
+            index = opened(folder, args.index or Path(place) / f"index-{tokens}", tokens)
+            found += [
+                (f"{setting.name}, {tokens} tokens", *asked(index, questions, setting))
+                for setting in settings
+            ]
+    print(f"{len(questions)} questions\n")
+    print("| mode | short hits | at 1 | in 3 | in 5 | in 10 | MRR@10 |\n|---|---|---|---|---|---|---|")
+    for name, _, figures in found:
+        print(f"| {name} | {' | '.join(with_interval(values) for values in figures)} |")
+    for name, hits, _ in found if args.show else ():
+        print(f"\n{name}")
         for question, first in zip(questions, hits, strict=True):
             show(question, first)
 
 
-def opened(folder: Path, place: Path) -> Index:
+def sampled(folder: Path, questions: Sequence[Mapping[str, Any]], n: int, place: Path) -> Path:
+    """A copy of some files of a folder: those that answer a question, and others by chance."""
+    right = {path for question in questions for path in question["paths"]}
+    others = sorted({path.name for path in folder.iterdir() if path.is_file()} - right)
+    drawn = np.random.default_rng(0).permutation(others)[: max(0, n - len(right))]
+    copy = place / folder.name
+    copy.mkdir()
+    for name in (*right, *drawn):
+        shutil.copy(folder / name, copy)
+    return copy
+
+
+def opened(folder: Path, place: Path, tokens: int) -> Index:
     """The index of a folder, made where there is none; how much was read and how long it took is printed."""
     if place.exists():
         index = Index.open(place, offline=True)
         print(f"{index.status().documents:,} documents, {index.status().passages:,} passages, indexed before")
         return index
-    reading = seconds_of_reading(folder)
-    index = Index.build(folder, index=str(place), offline=True)
-    assert index.report
+    settings = PassageSettings(passage_tokens=tokens)
+    reading = seconds_of_reading(folder, settings)
+    report = update(folder.resolve(), place, Encoder(offline=True), settings=settings, source=Source())
     print(
-        f"{index.report.documents:,} documents, {index.report.passages:,} passages, {index.report.tokens:,} tokens; "
-        f"indexed in {index.report.seconds:.1f} s; reading and cutting alone {reading:.1f} s"
+        f"{report.documents:,} documents, {report.passages:,} passages, {report.tokens:,} tokens; "
+        f"indexed in {report.seconds:.1f} s; reading and cutting alone {reading:.1f} s"
     )
-    return index
+    return Index.open(place, offline=True)
 
 
-def seconds_of_reading(folder: Path) -> float:
+def seconds_of_reading(folder: Path, settings: PassageSettings) -> float:
     encoder, started = Encoder(offline=True), time.perf_counter()
-    cutter = Cutter(
-        encoder.tokenizer, max_tokens=encoder.max_tokens, passage_tokens=PassageSettings().passage_tokens
-    )
+    cutter = cutter_for(encoder, settings)
     for file in walk(folder):
         for document in () if isinstance(file, Skipped) else documents(file, load(file)):
             if not isinstance(document, Skipped):
