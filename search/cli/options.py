@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from search.records.hits import Hit
     from search.several import Indexes
 
+NUMBER_OR_ONE = "[N]"  # the metavar of an option that means 1 where no number follows
 MOST_IN_ONE_LIST = 12  # options and arguments; more are shown in panels
 
 # What the command line could not make sense of, click's ClickException, of which typer names but one kind.
@@ -109,8 +110,12 @@ class Command(TyperCommand):
         return ""
 
     def _with_many(self, ctx: Any, args: list[str]) -> list[str]:
-        """An option that is listed with `WORD...` takes all words up to the next option."""
+        """An option that is listed with `WORD...` takes all words up to the next option.
+
+        One with `[N]` takes a number, if there is one.
+        """
         many = {name for param in self.params if str(param.metavar).endswith("...") for name in param.opts}
+        maybe = {name for param in self.params if param.metavar == NUMBER_OR_ONE for name in param.opts}
         parsed: list[str] = []
         taking = ""
         for i, arg in enumerate(args):
@@ -123,6 +128,8 @@ class Command(TyperCommand):
             elif arg.startswith("-"):
                 taking = ""
                 parsed.append(arg)
+                if arg in maybe and not "".join(args[i + 1 : i + 2]).isdecimal():
+                    parsed.append("1")
             else:
                 parsed += [taking, arg] if taking else [arg]
         return parsed

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from search.cli.hits import HitsOutput, about_age
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     AnyIndexOptions,
@@ -19,29 +20,21 @@ from search.cli.options import (
     WhereOption,
     WordsArgument,
     hits_option,
-    index_of,
     passage_id,
     passage_or_path,
     retyped,
     to_type,
-    to_update,
     top_k,
 )
-from search.cli.output import Clock, Output, echo, note, output_option
+from search.cli.output import Clock, echo, note, output_option
 from search.errors import InputError, quoted
 
 if TYPE_CHECKING:
-    from search.index import Index
-    from search.ranking.question import Query
-    from search.records.explanations import Highlight
-    from search.records.hits import Hit, Surroundings
-    from search.several import Indexes
+    from search.records.hits import Hit
 
 
 # What `seewhy explain` is to be told, too.
 RETYPED = ("mode", "weight", "phrases", "rerank", "also", "like", "unlike", "offline")
-
-Format = Literal["text", "json", "jsonl", "csv", "md", "paths"]
 
 
 @dataclass(frozen=True)
@@ -72,84 +65,6 @@ class SelectionOptions:
     def plain(self) -> bool:
         """Whether a rank means the same hit to commands that know no such options."""
         return not (self.group or self.offset or self.all_copies) and self.per_document == HITS_OF_A_DOCUMENT
-
-
-@dataclass(frozen=True)
-class HitsOutput(Output):
-    """How hits are printed, and what stands around them."""
-
-    form: Annotated[
-        Format | None,
-        typer.Option(
-            "--format",
-            "-f",
-            help="json and jsonl as --json and --jsonl; csv; md, a list with links; paths, each file once.",
-        ),
-    ] = None
-    lines: Annotated[
-        int,
-        typer.Option(
-            "--context",
-            "-C",
-            metavar="N",
-            min=0,
-            help="Show each passage whole, with N lines of its file before and behind it.",
-        ),
-    ] = 0
-    as_jsonl: Annotated[bool, output_option("--jsonl", help="Print one JSON object a line.")] = False
-
-    def format(self) -> Format:
-        """The one that is meant.
-
-        Raises:
-            typer.BadParameter: several that exclude each other, or one that has no room for what is asked for.
-        """
-        asked: dict[Format, bool] = {"json": self.as_json, "jsonl": self.as_jsonl}
-        meant = {form for form, given in asked.items() if given} | ({self.form} if self.form else set())
-        if len(meant) > 1:
-            names = ", ".join(sorted(meant))
-            raise typer.BadParameter(f"hits are printed in one format, not in several ({names}).")
-        form: Format = meant.pop() if meant else "text"
-        if self.lines and form in ("csv", "md", "paths"):
-            raise typer.BadParameter(
-                f"--context is shown as text, json and jsonl, not as {form}: leave it out."
-            )
-        return form
-
-    def around(self, opened: Index | Indexes, hits: Sequence[Hit]) -> list[Surroundings] | None:
-        """What stands around each hit; None if it was not asked for."""
-        return [opened.surroundings(hit, lines=self.lines) for hit in hits] if self.lines else None
-
-    def marks(
-        self, opened: Index | Indexes, question: Query, hits: Sequence[Hit]
-    ) -> list[tuple[Highlight, ...]] | None:
-        """What counts in the text of each hit; None where the format has no room for it."""
-        return None if self.format() in ("csv", "md", "paths") else opened.highlights(question, hits)
-
-    def print(
-        self,
-        hits: Sequence[Hit],
-        around: Sequence[Surroundings] | None,
-        marks: Sequence[Sequence[Highlight]] | None,
-        *,
-        no_hits: str,
-        grouped: bool,
-    ) -> None:
-        """Hits in any format; `no_hits` is said in text where there are none."""
-        from search.render import csv, json
-        from search.render import hits as draw
-
-        write: dict[Format, Callable[[], str]] = {
-            "text": lambda: draw.hits(
-                hits, **self.style, no_hits=no_hits, grouped=grouped, around=around, marks=marks
-            ),
-            "json": lambda: json.document(json.hits(hits, around, marks)),
-            "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
-            "csv": lambda: csv.hits(hits),
-            "md": lambda: draw.markdown(hits),
-            "paths": lambda: draw.paths(hits),
-        }
-        echo(write[self.format()]())
 
 
 def query(
@@ -220,40 +135,13 @@ def query(
             options += f" --index {quoted(hits[0].index)}"
         command = to_type("explain", text, which, options=options)
         output.note(f"\nWhy the first? {command}")
-    output.remarks([*_about_age(opened, hits), *opened.notes])
+    output.remarks([*about_age(opened, hits), *opened.notes])
+    output.open_in_editor(opened, hits, marks)
     if timing:
         clock.lap("print")
         note("\n" + clock.report())
     if fail_if_nothing and not any(hit.verdict and hit.verdict.says != "nothing" for hit in hits):
         raise typer.Exit(1)
-
-
-def _about_age(opened: Index | Indexes, hits: Sequence[Hit]) -> list[str]:
-    """What `_since_indexed` says of each index."""
-    indexes = {hit.index: index_of(opened, hit) for hit in hits}
-    return [
-        said
-        for name, index in indexes.items()
-        for said in _since_indexed(index, [hit for hit in hits if hit.index == name])
-    ]
-
-
-def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:
-    """How many files of the hits changed or are gone since they were indexed, and what to do."""
-    changed, gone = (
-        len({hit.path for hit in hits if hit.changed in states})
-        for states in (("moved", "changed"), ("gone",))
-    )
-    if not changed + gone:
-        return []
-    said = [
-        f"{changed:,} changed" if changed else "",
-        f"{gone:,} {'is' if gone == 1 else 'are'} gone" if gone else "",
-    ]
-    return [
-        f"of the files of these hits {' and '.join(filter(None, said))} since they were indexed. Bring the index up to "
-        f"date with --update, or: {to_update(opened)}"
-    ]
 
 
 def _why_none(ranking: RerankOptions, selection: SelectionOptions) -> str:
@@ -310,13 +198,13 @@ def similar(
         echo(json.explanation(why, known) if form == "json" else explanation(why, known, **output.style))
     else:
         none = "nothing else is there to compare with, or nothing scores enough."
-        output.print(
-            hits, output.around(opened, hits), [()] * len(hits), no_hits=none, grouped=selection.group
-        )
+        marks = [()] * len(hits)
+        output.print(hits, output.around(opened, hits), marks, no_hits=none, grouped=selection.group)
     if form == "text" and hits and not explain:
         options = f" --explain p{hits[0].passage_id}{retyped(context, 'index')}"
         output.note(f"\nWhy the first? {to_type('similar', what, options=options)}")
-    output.remarks([*_since_indexed(opened, hits), *opened.notes])
+    output.remarks([*about_age(opened, hits), *opened.notes])
+    output.open_in_editor(opened, hits)
 
 
 def _hit_of(typed: str, hits: Sequence[Hit]) -> Hit | int:

@@ -36,8 +36,12 @@ def surroundings(store: Store, hit: Hit, lines: int) -> Surroundings:
     texts, note = _lines(hit, file.kind, file.sha256)
     first, last = hit.line_start, hit.line_end
     numbered = list(enumerate(texts, 1))
+    start, found, _ = "".join(texts[first - 1 : first]).partition(_LINE_END.split(hit.text)[0])
     return Surroundings(
-        tuple(numbered[max(0, first - 1 - lines) : first - 1]), tuple(numbered[last : last + lines]), note
+        tuple(numbered[max(0, first - 1 - lines) : first - 1]),
+        tuple(numbered[last : last + lines]),
+        note,
+        start if found else "",
     )
 
 

@@ -159,9 +159,11 @@ class Surroundings:
 
     Attributes:
         lines_before, lines_after: lines of the source file, as (number, text).
+        start: what stands before the passage on its first line.
         note: why there are no lines; "" where there are.
     """
 
     lines_before: tuple[tuple[int, str], ...] = ()
     lines_after: tuple[tuple[int, str], ...] = ()
     note: str = ""
+    start: str = ""

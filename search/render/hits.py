@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -24,7 +25,7 @@ from search.render.format import (
     snippet,
     where,
 )
-from search.render.passage import draw_passage
+from search.render.passage import draw_passage, pointed, shown_lines
 from search.render.terminal import Canvas, as_text
 
 if TYPE_CHECKING:
@@ -42,6 +43,23 @@ _SHOWN = 160  # characters of a passage that others repeat
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
 
 
+@dataclass(frozen=True)
+class Links:
+    """How a terminal is told which file a place is of (OSC 8), so that a click opens it.
+
+    Attributes:
+        host: of the file, so that no other machine takes it for its own; "" where the terminal takes none.
+        lines: whether the terminal takes a line behind the path, as in `file:///notes/keys.md#12`.
+    """
+
+    host: str
+    lines: bool
+
+    def to(self, hit: Hit) -> str:
+        path = Path(hit.path).as_uri().removeprefix("file://")
+        return f"file://{self.host}{path}" + (f"#{hit.line_start}" if self.lines and hit.page is None else "")
+
+
 @as_text
 def hits(
     canvas: Canvas,
@@ -51,6 +69,7 @@ def hits(
     grouped: bool = False,
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
+    links: Links | None = None,
 ) -> None:
     """Ranked hits: score, place, headings, the lines that carry the match.
 
@@ -59,6 +78,7 @@ def hits(
         grouped: hits of one document stand together, and its name above them.
         around: what stands around each hit.
         marks: what counts in the text of each.
+        links: how places are linked to; None for no links.
     """
     if not ranked:
         canvas.line(f"No hits: {no_hits or _NO_PASSAGES}", whole=True)
@@ -70,7 +90,7 @@ def hits(
             canvas.line((escape(hit.document), "bold cyan"), (title, "bold"), whole=True)
             canvas.gap()
         before = hit.document
-        _draw(canvas, hit, around[place] if around else None, marks[place] if marks else ())
+        _draw(canvas, hit, around[place] if around else None, marks[place] if marks else (), links)
     in_order = [hit.rank for hit in ranked] == list(range(1, len(ranked) + 1))
     falling = all(a.score >= b.score for a, b in pairwise(ranked))
     if in_order and falling and (said := percentiles_of(ranked)):
@@ -87,11 +107,14 @@ def verdict_line(found: Verdict) -> str:
     )
 
 
-def _draw(canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight]) -> None:
+def _draw(
+    canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight], links: Links | None
+) -> None:
     canvas.line(
         f"{hit.rank:>2}  ",
         (f"{hit.score:.3f}", "green"),
-        (f"  {where(hit)}", "cyan"),
+        "  ",
+        (where(hit), f"cyan link {links.to(hit)}" if links else "cyan"),
         (f"  p{hit.passage_id}", "dim"),
         (f"  {escape(hit.index)}" if hit.index else "", "magenta"),
         ("" if hit.rank_before is None else f"  {_moved(hit.rank, hit.rank_before)}", "dim"),
@@ -129,6 +152,27 @@ def markdown(ranked: Sequence[Hit]) -> str:
         since = f" *{since_indexed(hit)}*" if hit.changed else ""
         entries.append(f"{hit.rank}. [{title}]({path}{anchor}) {hit.score:.3f}{since}\n\n{margin}{text}")
     return "\n\n".join(entries)
+
+
+def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]]) -> str:
+    """The lines that are shown of each hit, as `path:line:text`."""
+    return "\n".join(
+        f"{escape(shown_path(hit.path))}:{number}:{text}"
+        for hit, marked in zip(ranked, marks, strict=True)
+        for number, text in shown_lines(hit, marked)
+    )
+
+
+def vimgrep(
+    ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]], around: Sequence[Surroundings]
+) -> str:
+    """`path:line:column:text` of each hit, where its first word that counts stands; columns are bytes, as in Vim."""
+    lines = []
+    for hit, marked, beside in zip(ranked, marks, around, strict=True):
+        number, column, text = pointed(hit, marked, beside)
+        column = len(text[: column - 1].encode("utf-8", "surrogateescape")) + 1
+        lines.append(f"{escape(shown_path(hit.path))}:{number}:{column}:{escape(text)}")
+    return "\n".join(lines)
 
 
 def paths(ranked: Sequence[Hit]) -> str:

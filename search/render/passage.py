@@ -73,25 +73,34 @@ def _cut_before(text: Text) -> Text:
 
 
 def shown_lines(hit: Hit, marks: Sequence[Highlight]) -> list[tuple[int, str]]:
-    """The lines of a passage that are shown, whole, each with its number; the first line of one that has no lines."""
+    """The lines of a passage that are shown, whole, each with its number in the file."""
     lines, heading = _lines(hit, marks, colour=False)
     first, last = window(lines, heading)
     return [
-        (row.number or hit.line_start, row.text.plain) for row in lines[first:last] if row.text.plain.strip()
+        (row.number or _line_of(hit), row.text.plain) for row in lines[first:last] if row.text.plain.strip()
     ]
 
 
-def best_place(hit: Hit, marks: Sequence[Highlight]) -> tuple[int, int]:
-    """Where the first word that counts stands: the line in the passage and the character in that, both from 0.
+def pointed(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> tuple[int, int, str]:
+    """Where an editor is to go: line and column in the file, both from 1, and the text of that line as far as known.
 
-    Of a passage without such a word, where it begins below its own heading.
+    That is the first word that counts below the passage's own heading; where there is none, the line below that.
     """
+    lines, heading = _lines(hit, marks, colour=False)
     spans = _spans(hit.text)
-    start = min((mark.start for mark in marks), default=None)
-    if start is None:
-        start = spans[min(_heading(hit, spans), len(spans) - 1)][0]
-    line = bisect_right(spans, (start, len(hit.text) + 1)) - 1
-    return line, start - spans[line][0]
+    below = spans[heading][0]
+    start = min((mark.start for mark in marks if mark.start >= below), default=below)
+    at = bisect_right(spans, (start, len(hit.text) + 1)) - 1
+    number, text = lines[at].number, hit.text[slice(*spans[at])]
+    if number is None:
+        return _line_of(hit), 1, _readable(text)
+    before = beside.start if at == 0 else ""
+    return number, len(before) + start - spans[at][0] + 1, before + text
+
+
+def _line_of(hit: Hit) -> int:
+    """The line of the file that a passage without numbered lines begins on; 1 where it has none."""
+    return hit.line_start if hit.kind in (*_PLAIN, "html", "csv", "jsonl") else 1
 
 
 def window(rows: Sequence[Row], first: int, most: int = ROWS) -> tuple[int, int]:

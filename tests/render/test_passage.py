@@ -11,7 +11,7 @@ from rich.text import Text
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Surroundings
 from search.render import hits as draw
-from search.render.passage import best_place, shown_lines
+from search.render.passage import pointed, shown_lines
 from tests.render.test_render import HIT
 
 PROSE = "\n".join(f"line {number} says this and that" for number in range(1, 21))
@@ -138,6 +138,10 @@ def test_lines_and_places_for_other_programs() -> None:
     assert shown_lines(shown, [])[0] == (7, "line 1 says this and that")
     marks = marks_of(PROSE, **{"12": 0.2})
     assert (18, "line 12 says this and that") in shown_lines(shown, marks)
-    assert best_place(shown, marks) == (11, 5)
-    assert best_place(hit("## Find\n\nThe key.", heading="Find"), []) == (2, 0)
-    assert best_place(hit(""), []) == (0, 0)
+    assert pointed(shown, marks, Surroundings()) == (18, 6, "line 12 says this and that")
+    assert pointed(hit("## Find\n\nThe key.", heading="Find"), [], Surroundings()) == (9, 1, "The key.")
+    first = marks_of(PROSE, **{"1": 0.2})
+    assert pointed(shown, first, Surroundings(start="More: ")) == (7, 12, "More: line 1 says this and that")
+    assert pointed(hit("a\nb", "csv", line_end=7), [], Surroundings(start="1,")) == (7, 1, "a")
+    assert pointed(hit("a\nb", "docx"), [], Surroundings()) == (1, 1, "a")
+    assert pointed(hit(""), [], Surroundings()) == (7, 1, "")

@@ -1,0 +1,205 @@
+"""How hits are printed, and where they lead: formats, the lines around them, links, the editor."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from search.cli import editor
+from search.cli.options import NUMBER_OR_ONE, index_of, to_update
+from search.cli.output import Output, echo, output_option
+from search.errors import InputError
+
+if TYPE_CHECKING:
+    from search.index import Index
+    from search.ranking.question import Query
+    from search.records.explanations import Highlight
+    from search.records.hits import Hit, Surroundings
+    from search.render.hits import Links
+    from search.several import Indexes
+
+Format = Literal["text", "json", "jsonl", "csv", "md", "paths", "grep", "vimgrep"]
+_WITHOUT_MARKS: tuple[Format, ...] = ("csv", "md", "paths")
+
+
+@dataclass(frozen=True)
+class HitsOutput(Output):
+    """How hits are printed, and what stands around them."""
+
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="json and jsonl as --json and --jsonl; csv; md, a list with links; paths, each file once; grep and "
+            "vimgrep, lines that editors go to.",
+        ),
+    ] = None
+    paths_only: Annotated[bool, output_option("-l", help="Short for --format paths.")] = False
+    hit_to_open: Annotated[
+        int | None,
+        output_option(
+            "--open",
+            metavar=NUMBER_OR_ONE,
+            min=1,
+            help="Then open hit N, or the first, in $VISUAL or $EDITOR, at its line.",
+        ),
+    ] = None
+    lines: Annotated[
+        int,
+        typer.Option(
+            "--context",
+            "-C",
+            metavar="N",
+            min=0,
+            help="Show each passage whole, with N lines of its file before and behind it.",
+        ),
+    ] = 0
+    as_jsonl: Annotated[bool, output_option("--jsonl", help="Print one JSON object a line.")] = False
+
+    def __post_init__(self) -> None:
+        """
+        Raises:
+            InputError: a hit is to be opened, and there is no editor.
+        """
+        if self.hit_to_open:
+            editor.editor()
+
+    def format(self) -> Format:
+        """The one that is meant.
+
+        Raises:
+            typer.BadParameter: several that exclude each other, or one that has no room for what is asked for.
+        """
+        asked: dict[Format, bool] = {"json": self.as_json, "jsonl": self.as_jsonl, "paths": self.paths_only}
+        meant = {form for form, given in asked.items() if given} | ({self.form} if self.form else set())
+        if len(meant) > 1:
+            names = ", ".join(sorted(meant))
+            raise typer.BadParameter(f"hits are printed in one format, not in several ({names}).")
+        form: Format = meant.pop() if meant else "text"
+        if self.lines and form not in ("text", "json", "jsonl"):
+            raise typer.BadParameter(
+                f"--context is shown as text, json and jsonl, not as {form}: leave it out."
+            )
+        return form
+
+    def around(self, opened: Index | Indexes, hits: Sequence[Hit]) -> list[Surroundings] | None:
+        """What stands around each hit; None if it was not asked for, and is not needed to tell a column."""
+        if not self.lines and self.format() != "vimgrep":
+            return None
+        return [opened.surroundings(hit, lines=self.lines) for hit in hits]
+
+    def marks(
+        self, opened: Index | Indexes, question: Query, hits: Sequence[Hit]
+    ) -> list[tuple[Highlight, ...]] | None:
+        """What counts in the text of each hit; None where the format has no room for it."""
+        return None if self.format() in _WITHOUT_MARKS else opened.highlights(question, hits)
+
+    def print(
+        self,
+        hits: Sequence[Hit],
+        around: Sequence[Surroundings] | None,
+        marks: Sequence[Sequence[Highlight]] | None,
+        *,
+        no_hits: str,
+        grouped: bool,
+    ) -> None:
+        """Hits in any format; `no_hits` is said in text where there are none."""
+        marks = marks or [()] * len(hits)
+        from search.render import csv, json
+        from search.render import hits as draw
+
+        write: dict[Format, Callable[[], str]] = {
+            "text": lambda: draw.hits(
+                hits,
+                **self.style,
+                no_hits=no_hits,
+                grouped=grouped,
+                around=around,
+                marks=marks,
+                links=self._links,
+            ),
+            "json": lambda: json.document(json.hits(hits, around, marks)),
+            "jsonl": lambda: json.lines(json.hits(hits, around, marks)),
+            "csv": lambda: csv.hits(hits),
+            "md": lambda: draw.markdown(hits),
+            "paths": lambda: draw.paths(hits),
+            "grep": lambda: draw.grep(hits, marks),
+            "vimgrep": lambda: draw.vimgrep(hits, marks, around or ()),
+        }
+        echo(write[self.format()]())
+
+    def open_in_editor(
+        self,
+        opened: Index | Indexes,
+        hits: Sequence[Hit],
+        marks: Sequence[Sequence[Highlight]] | None = None,
+    ) -> None:
+        """Open the hit that was asked for, if any, at the first word that counts.
+
+        Raises:
+            InputError: there is no such hit, its file is gone, or the editor cannot be started.
+        """
+        if self.hit_to_open is None or not hits:
+            return
+        place = next((at for at, hit in enumerate(hits) if hit.rank == self.hit_to_open), None)
+        if place is None:
+            raise InputError(
+                f"there is no hit {self.hit_to_open} to open; they are {hits[0].rank} to {hits[-1].rank}."
+            )
+        hit = hits[place]
+        if hit.changed == "gone":
+            raise InputError(
+                f"'{hit.path}' is gone, so it is not opened. Bring the index up to date with --update."
+            )
+        from search.render.passage import pointed
+
+        beside = opened.surroundings(hit, lines=0)
+        line, column, _ = pointed(hit, marks[place] if marks else (), beside)
+        sys.stdout.flush()
+        editor.open_at(hit.path, line, column)
+
+    @property
+    def _links(self) -> Links | None:
+        """How places are linked to, on a terminal in colour."""
+        if not (self._in_colour and sys.stdout.isatty()):
+            return None
+        from search.render.hits import Links
+
+        code = os.environ.get("TERM_PROGRAM") == "vscode"
+        kitty = "kitty" in os.environ.get("TERM", "")
+        return Links(host="" if code else socket.gethostname(), lines=code or kitty)
+
+
+def about_age(opened: Index | Indexes, hits: Sequence[Hit]) -> list[str]:
+    """What `_since_indexed` says of each index."""
+    indexes = {hit.index: index_of(opened, hit) for hit in hits}
+    return [
+        said
+        for name, index in indexes.items()
+        for said in _since_indexed(index, [hit for hit in hits if hit.index == name])
+    ]
+
+
+def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:
+    """How many files of the hits changed or are gone since they were indexed, and what to do."""
+    changed, gone = (
+        len({hit.path for hit in hits if hit.changed in states})
+        for states in (("moved", "changed"), ("gone",))
+    )
+    if not changed + gone:
+        return []
+    said = [
+        f"{changed:,} changed" if changed else "",
+        f"{gone:,} {'is' if gone == 1 else 'are'} gone" if gone else "",
+    ]
+    return [
+        f"of the files of these hits {' and '.join(filter(None, said))} since they were indexed. Bring the index up to "
+        f"date with --update, or: {to_update(opened)}"
+    ]

@@ -1,0 +1,142 @@
+"""From a hit to the editor: --open, the lines that editors go to, links."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from search.cli import editor
+from search.cli.hits import HitsOutput
+from search.render import hits as draw
+from tests.conftest import Run
+from tests.render.test_render import HIT
+
+KEY = "find the key"
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What editors are called with; none is started."""
+    called: list[list[str]] = []
+    monkeypatch.setenv("EDITOR", "vim")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr("search.cli.editor.subprocess.run", lambda argv, check: called.append(argv))
+    return called
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        ("vim", ["vim", "+9", "/a b/c.md"]),
+        ("/usr/bin/emacsclient -nw -a ''", ["/usr/bin/emacsclient", "-nw", "-a", "", "+9", "/a b/c.md"]),
+        ("'/opt/my apps/code' --wait", ["/opt/my apps/code", "--wait", "--goto", "/a b/c.md:9:4"]),
+        ("subl -w", ["subl", "-w", "/a b/c.md:9:4"]),
+        ("pycharm64.exe", ["pycharm64.exe", "--line", "9", "/a b/c.md"]),
+        ("nano", ["nano", "+9", "/a b/c.md"]),
+        ("hx", ["hx", "/a b/c.md:9:4"]),
+        ("my-editor --x '$(rm)' ; ls", ["my-editor", "--x", "$(rm)", ";", "ls", "/a b/c.md"]),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows splits commands otherwise")
+def test_each_editor_is_told_the_line_as_it_takes_it(
+    opened: list[list[str]], monkeypatch: pytest.MonkeyPatch, command: str, argv: list[str]
+) -> None:
+    monkeypatch.setenv("EDITOR", "other")
+    monkeypatch.setenv("VISUAL", command)
+    editor.open_at("/a b/c.md", 9, 4)
+    assert opened == [argv]
+
+
+def test_a_hit_is_opened_where_its_first_word_that_counts_stands(
+    run: Run, indexed: Path, opened: list[list[str]]
+) -> None:
+    found = json.loads(run("query", KEY, "--json")[1])
+    assert run("query", KEY, "--open")[0] == 0
+    assert run("query", "--open", 2, KEY, "-f", "json")[0] == 0
+    assert run("query", *KEY.split(), "--open", "3", "-k", 3)[0] == 0
+    assert run("query", KEY, "--open=1", "--quiet")[0] == 0
+    assert run("similar", "keys.md", "--open")[0] == 0
+    places = [(Path(path), int(line[1:])) for _, line, path in opened]
+    assert [path for path, _ in places[:4]] == [Path(found[at]["path"]) for at in (0, 1, 2, 0)]
+    for (_, line), hit in zip(places, found[:3], strict=False):
+        assert hit["line_start"] <= line <= hit["line_end"]
+    assert "find" in found[0]["heading"].lower() and places[0][1] > found[0]["line_start"]
+
+
+def test_what_cannot_be_opened(
+    run: Run, indexed: Path, opened: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = run("query", KEY, "--open", 9)
+    assert (code, "there is no hit 9 to open; they are 1 to 5." in err, "keys.md" in out) == (1, True, True)
+    assert run("query", KEY, "--open", 0)[0] == 2
+    (indexed / "keys.md").unlink()
+    code, _, err = run("query", KEY, "--open")
+    assert (code, "keys.md' is gone, so it is not opened" in err) == (1, True)
+    for command, said in {
+        "": "no editor is set",
+        "vim '": "$EDITOR is no command: No closing quotation",
+    }.items():
+        monkeypatch.setenv("EDITOR", command)
+        code, out, err = run("query", KEY, "--open")
+        assert (code, out, said in err) == (1, "", True)
+    assert opened == []
+    monkeypatch.undo()
+
+
+def test_an_editor_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "/nowhere/editor")
+    with pytest.raises(editor.InputError, match="'/nowhere/editor' cannot be started: No such file"):
+        editor.open_at("/a", 1, 1)
+
+
+def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(indexed)
+    (indexed / "long.txt").write_text(
+        "\n" + "Äö is so. " * 40 + "The pot\x1b is here. " + "It is not. " * 40 + "\n"
+    )
+    assert run("query", "pot", "--update")[0] == 0
+    lines = run("query", "pot", "-f", "vimgrep", "-k", 3)[1].splitlines()
+    place, line, column, text = lines[0].split(":", 3)
+    assert (place, line) == ("long.txt", "2")
+    raw = (indexed / "long.txt").read_bytes().split(b"\n")[1]
+    assert raw[int(column) - 1 :].startswith(b"pot\x1b is here")
+    assert "\\x1b is here" in text
+    assert all(re.fullmatch(r"[^:]+:\d+:\d+:.*", one) for one in lines)
+    assert any(one.startswith("table.csv:") for one in run("query", "sound", "-f", "vimgrep")[1].splitlines())
+    lines = run("query", "water", "-f", "grep", "-k", 1)[1].splitlines()
+    assert lines == ["keys.md:9:The key is in the water."]
+    for line in run("query", KEY, "-f", "grep")[1].splitlines():
+        name, number, text = line.split(":", 2)
+        assert name == "long.txt" or text in (indexed / name).read_text().split("\n")[int(number) - 1]
+    assert run("query", KEY, "-l")[1] == run("query", KEY, "-f", "paths")[1]
+    assert run("query", KEY, "-l", "--json")[0] == 2
+    assert run("query", KEY, "-f", "grep", "-C", 1)[0] == 2
+
+
+def test_a_format_without_lines_is_opened_at_the_first() -> None:
+    pdf = HIT.__class__(**vars(HIT) | {"kind": "pdf", "page": 3, "path": "/notes/a.pdf"})
+    assert draw.grep([pdf], [()]) == "/notes/a.pdf:1:Turn the lock."
+    assert draw.vimgrep([pdf], [()], [draw.Surroundings()]) == "/notes/a.pdf:1:1:Turn the lock."
+
+
+def test_places_are_links_on_a_terminal_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TERM_PROGRAM", "TERM", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert HitsOutput()._links is None
+    monkeypatch.setattr("search.cli.hits.socket.gethostname", lambda: "here")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert HitsOutput(color="never")._links is None
+    assert HitsOutput()._links == draw.Links("here", lines=False)
+    monkeypatch.setenv("TERM", "xterm-kitty")
+    assert HitsOutput()._links == draw.Links("here", lines=True)
+    monkeypatch.setenv("TERM_PROGRAM", "vscode")
+    assert HitsOutput()._links == draw.Links("", lines=True)
+    odd = HIT.__class__(**vars(HIT) | {"path": "/notes/a b\x1b]0;\udcff.md", "line_start": 3})
+    drawn = draw.hits([odd], colour=True, links=draw.Links("here", lines=True))
+    assert re.search(r"\x1b\]8;id=\d+;file://here/notes/a%20b%1B%5D0%3B%FF\.md#3\x1b\\", drawn)
+    assert "\x1b]8" not in draw.hits([odd], colour=True)
+    assert "\x1b]0" not in drawn
