@@ -306,6 +306,7 @@ class Index:
             phrases: look for what stands in double quotes as one term. See `search.ranking.options.Ranking`.
             where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.ranking.where`. The best k of
                 the passages that pass it come back, with the scores that they have without it.
+            since: only passages of files that changed at this time or later: "2024-05-01", or how long ago, "7d".
             rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
                 cross-encoder; see `search.ranking.rerank`.
             per_document: most hits of one document, 3 by default, so that one does not fill the list; 0 for no limit.
@@ -323,9 +324,9 @@ class Index:
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
         ranking_options, selection_options = parts_of(options, RerankOptions, SimilarOptions)
-        question, where = as_question(text), selection_options.pop("where", None)
+        among = self._among(selection_options.pop("where", None), selection_options.pop("since", None))
+        question = as_question(text)
         selection, ranking = Selection.of(k, **selection_options), self._ranking(question, **ranking_options)
-        among = self._among(where)
         query = self._encoded(question, ranking)
         return ranked(self._store, query, ranking, selection, among, self._reranker(query, ranking))
 
@@ -396,6 +397,7 @@ class Index:
         k: int = 10,
         *,
         where: str | None = None,
+        since: str | None = None,
         per_document: int = HITS_OF_A_DOCUMENT,
         **options: Unpack[RankingOptions],
     ) -> WhyNot:
@@ -405,12 +407,12 @@ class Index:
             what: a path: absolute, from the current folder or from the indexed one; also with a record
                 or a line, as hits are listed ("table.csv#12", "keys.md:31"). Or a passage id. Of what has
                 several passages the best is looked at.
-            k, mode, weight, phrases, where, per_document: as for `query`.
+            k, mode, weight, phrases, where, since, per_document: as for `query`.
 
         Raises:
             InputError: an empty query, a folder instead of a file, an id or line that there is not.
         """
-        among = self._among(where)
+        among = self._among(where, since)
         explainer = self._explainer(as_question(query), self._ranking(**options))
         return explainer.why_not(what, k, per_document, among)
 
@@ -442,7 +444,7 @@ class Index:
             what: a passage id, or a path as for `why_not`. Of several passages the mean of their embeddings counts,
                 scaled to length 1.
             same_document: also other passages of the same document; never the passages themselves.
-            where, per_document, group, offset, min_score, all_copies: as for `query`.
+            where, since, per_document, group, offset, min_score, all_copies: as for `query`.
 
         Raises:
             InputError: it is not in the index, or another argument cannot be worked with.
@@ -450,11 +452,11 @@ class Index:
         from search.ranking.question import similar_to
 
         (selection_options,) = parts_of(options, SimilarOptions)
-        where = selection_options.pop("where", None)
+        asked = self._among(selection_options.pop("where", None), selection_options.pop("since", None))
         selection = Selection.of(k, **selection_options)
         with self._store.reading() as snapshot:
             query, ids = similar_to(snapshot, what)
-        among = others_than(ids, same_document, self._among(where))
+        among = others_than(ids, same_document, asked)
         hits = ranked(self._store, query, Ranking.of("dense"), selection, among)
         # The random pairs are of a query and a passage, so they say nothing of two passages.
         return [replace(hit, percentile=None, random_pairs=0) for hit in hits]
@@ -683,13 +685,13 @@ class Index:
 
         remove_index(self.path)
 
-    def _among(self, where: str | None) -> Among:
+    def _among(self, where: str | None, since: str | None = None) -> Among:
         """What tells which passages pass a filter."""
-        if where is None:
+        if where is None and since is None:
             return lambda snapshot: snapshot.passing(None)
-        from search.ranking.where import parse
+        from search.ranking.where import both
 
-        parsed = parse(where)
+        parsed = both(where, since)
         return lambda snapshot: snapshot.passing(parsed)
 
     def _ranking(self, question: str | Question = "", **options: Unpack[RerankOptions]) -> Ranking:

@@ -14,6 +14,7 @@ from search.errors import FieldMissing, IndexMismatch, IndexNotFound, InputError
 from search.index import Index
 from search.ranking.options import Ranking, Selection
 from search.records.hits import Hit, Surroundings
+from search.records.options import HITS_OF_A_DOCUMENT
 from search.store.layout import all_indexes, is_own
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Indexes:
         if options.get("group"):
             groups = _by_score([list(group) for hits in found for _, group in groupby(hits, _document)])
         else:
-            groups = _merged(found, options.get("per_document", 0))
+            groups = _merged(found, options.get("per_document", HITS_OF_A_DOCUMENT))
         first = sum(map(len, groups[:offset])) + 1
         said = groups[0][0].verdict if groups else None
         shown = [hit for group in groups[offset : wanted.last] for hit in group]

@@ -263,6 +263,16 @@ WhereOption = Annotated[
 ]
 
 
+SinceOption = Annotated[
+    str | None,
+    hits_option(
+        "--since",
+        metavar="TIME",
+        help="Only files that changed at this time or later: 2024-05-01, or how long ago: 12h, 7d, 2w, 3months.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class EngineOptions:
     """What an encoder runs on."""
@@ -411,6 +421,7 @@ class RankingOptions:
         ),
     ] = "hybrid"
     where: WhereOption = None
+    since: SinceOption = None
     weight: Annotated[
         float | None,
         ranking_option(

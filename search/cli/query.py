@@ -17,6 +17,7 @@ from search.cli.options import (
     PoolingOption,
     QuestionOptions,
     RerankOptions,
+    SinceOption,
     WhereOption,
     WordsArgument,
     hits_option,
@@ -127,7 +128,11 @@ def query(
     elif form == "text" and hits:
         # A rank means the plain list to other commands; a passage is the same in all of them that ask its index.
         plain = (
-            ("k", "where", "index", "all_indexes") if selection.plain else () if hits[0].index else ("index",)
+            ("k", "where", "since", "index", "all_indexes")
+            if selection.plain
+            else ()
+            if hits[0].index
+            else ("index",)
         )
         which = "1" if selection.plain else f"p{hits[0].passage_id}"
         options = retyped(context, *plain, *RETYPED)
@@ -146,14 +151,14 @@ def query(
 
 def _why_none(ranking: RerankOptions, selection: SelectionOptions) -> str:
     """What to say where there is no hit."""
-    passes = " that passes the filter" if ranking.where else ""
+    passes = " that passes the filter" if ranking.where or ranking.since else ""
     if selection.min_score is not None:
         return f"none{passes} scores {selection.min_score:g} or more."
     if selection.offset:
         return f"there are no more than {selection.offset}."
     if ranking.mode == "lexical" or ranking.weight == 0:
         return f"no passage{passes} has a word of the query."
-    return "no passage passes the filter." if ranking.where else ""
+    return "no passage passes the filter." if ranking.where or ranking.since else ""
 
 
 def similar(
@@ -172,6 +177,7 @@ def similar(
         bool, hits_option("--same-document", help="Also other passages of the same document.")
     ] = False,
     where: WhereOption = None,
+    since: SinceOption = None,
     explain: Annotated[
         str | None,
         typer.Option(
@@ -189,7 +195,7 @@ def similar(
         raise typer.BadParameter("--explain shows one hit alone: leave --context out.")
     opened = index.open(quiet=output.quiet)
     meant = passage_or_path(what)
-    hits = opened.similar(meant, same_document=same_document, where=where, **vars(selection))
+    hits = opened.similar(meant, same_document=same_document, where=where, since=since, **vars(selection))
     if explain:
         from search.render import json
 

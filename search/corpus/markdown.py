@@ -32,12 +32,23 @@ def document(path: str, decoded: Decoded) -> Document:
 
     text = decoded.text
     metadata, start = front_matter(text)
-    headings, marks, tables = parsed(text, start)
+    headings, marks, tables, tags = parsed(text, start)
+    if tags:
+        metadata["tags"] = _with_tags(metadata.get("tags"), tags)
     title = one_line(whole_characters(str(metadata.get("title") or "")))
     if not title:
         title = next((heading.words for heading in headings if heading.level == 1 and heading.words), "")
     cut = sections(headings, start, len(text))
     return decoded.document(path, "markdown", title, cut, metadata, marks.offsets(), tables)
+
+
+def _with_tags(stated: Any, found: list[str]) -> list[Any]:
+    """The tags of the front matter, then those of the text that are others."""
+    if isinstance(stated, str):
+        stated = stated.replace(",", " ").split()
+    tags = stated if isinstance(stated, list) else [] if stated is None else [stated]
+    known = {str(tag).removeprefix("#").casefold() for tag in tags}
+    return [*tags, *(tag for tag in found if tag.casefold() not in known)]
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:

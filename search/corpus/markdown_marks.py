@@ -35,6 +35,9 @@ _OWN = re.compile(
 _PICTURE = re.compile(r".*\.(?:avif|bmp|gif|jpe?g|mp[34]|pdf|png|svg|webm|webp)(?:#.*)?", re.IGNORECASE)
 _SIZE = re.compile(r"\d+(?:x\d+)?")
 
+_TAG = re.compile(r"(?<!\S)#(?=[\w/-]*[^\W\d_])(\w(?:[\w/-]{0,98}\w)?)(?![\w/-])")
+_MOST_TAGS = 100  # of one text
+
 _QUOTE = re.compile(r"[ \t]*>")
 _ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ \t]+\[[ xX]\](?=[ \t]|$))?")
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -212,12 +215,12 @@ def _entity(text: str, start: int, end: int, base: int = 0) -> Iterator[Span]:
         yield base + kept + 1, base + end, False
 
 
-def parsed(text: str, start: int) -> tuple[list[Heading], Marks, list[int]]:
-    """The headings at the outermost level of a Markdown text from `start` on, its marks, and its tables."""
+def parsed(text: str, start: int) -> tuple[list[Heading], Marks, list[int], list[str]]:
+    """The headings at the outermost level of a Markdown text from `start` on, its marks, its tables, and its #tags."""
     reading = _Reading(text, start)
     for token in reading.tokens:
         reading.read(token)
-    return reading.headings, reading.marks, reading.tables
+    return reading.headings, reading.marks, reading.tables, list(reading.tags)[:_MOST_TAGS]
 
 
 class _Reading:
@@ -225,6 +228,7 @@ class _Reading:
         self.marks = Marks(text)
         self.headings: list[Heading] = []
         self.tables: list[int] = []  # as in `Document`
+        self.tags: dict[str, None] = {}  # as Obsidian knows them, outside of headings and code
         self._text = text
         source = unix_lines(text[start:])
         self._lines = source.split("\n")
@@ -313,6 +317,8 @@ class _Reading:
             content, places = token.content, self._places(token.content, first)
         is_short = len(content) <= _LONGEST_INLINE
         parts, spans = self._inline.parse(content, self._references) if is_short else ([], [])
+        if not heading:
+            self.tags.update(dict.fromkeys(_TAG.findall("".join(map(_apart, parts)))))
         if heading and heading.level == 0:
             words = one_line("".join(seen(parts)) if is_short else content)
             self.headings.append(Heading(self._starts[first], int(heading.tag[1]), words))
@@ -345,6 +351,11 @@ class _Reading:
             stop = min(end, following - 1)
             self.marks.hide(source + max(start - at, 0), source + max(stop - at, 0), apart)
             start, number = min(end, following), number + 1
+
+
+def _apart(part: Token) -> str:
+    """Text as it stands, and of all else what keeps the texts beside it apart."""
+    return part.content if part.type == "text" else "\n" if part.type.endswith("break") else "`"
 
 
 def seen(tokens: Iterable[Token]) -> Iterator[str]:

@@ -50,7 +50,7 @@ def extract(path: str, raw: bytes) -> Extracted:
 
 def _write_markdown(writing: Writing, source: str) -> None:
     """A cell's text without its marks, under its headings."""
-    headings, marks, _ = parsed(source, 0)
+    headings, marks, *_ = parsed(source, 0)
     offsets = marks.offsets()
     read = Shown(source, list(zip(offsets[::2], offsets[1::2], strict=True)))
     starts = [heading.start for heading in headings]

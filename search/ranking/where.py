@@ -7,8 +7,8 @@
     condition   = "not" condition | "(" filter ")" | "has" field
                 | field ("=" | "!=" | "<" | "<=" | ">" | ">=" | ":") value
                 | field ["not"] "in" "(" value {"," value} ")"
-    field       = path | kind | title | heading | page, or a name from the metadata or from annotations: parts
-                  joined by "."
+    field       = path | name | kind | title | heading | page | size | mtime, or a name from the metadata or from
+                  annotations: parts joined by "."
     part, value = a word, or quoted: "a b" or 'a b', in which a doubled quote stands for one
 
 The words of the language and names of fields may be in any case. Every condition is either true or false
@@ -26,6 +26,7 @@ from collections.abc import Callable
 
 from search.corpus.patterns import parse as parsed_glob
 from search.errors import InputError
+from search.ranking.since import TIME, as_bytes, as_time, changed_since
 from search.records.documents import BUILT_IN_FIELDS
 from search.store.conditions import (
     ORDERS,
@@ -54,6 +55,9 @@ _PART = re.compile(r"""([^\s()=!<>:,'".]+)""")
 _QUOTED = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")""")
 _DOT = re.compile(r"(\.)")
 
+# What is typed for these is read in a way of its own.
+_UNITS: dict[str, Callable[[Value], Value]] = {"mtime": as_time, "size": as_bytes}
+
 _KEYWORDS = ("and", "or", "not", "in", "has")
 
 # SQLite's parser has room for 100 words that are not done with, and for trees of a depth of 1,000.
@@ -72,6 +76,21 @@ def parse(text: str) -> Where:
         '>='
     """
     return Where(text, _Parser(text).whole())
+
+
+def both(where: str | None, since: str | None) -> Where | None:
+    """A filter, and that the file changed at a time or later; None for neither.
+
+    Raises:
+        InputError: one of them cannot be read.
+    """
+    parsed = parse(where) if where is not None else None
+    if since is None:
+        return parsed
+    changed = changed_since(since)
+    if parsed is None:
+        return Where(f"mtime>={since}", changed)
+    return Where(parsed.text, Joined("and", (changed, parsed.condition)))
 
 
 class _Parser:
@@ -171,7 +190,7 @@ class _Parser:
             self.take(_SPACE)
             value = Value(quoted, True, at)
         else:
-            value = Value(self.require(_WORD, expected), False, at)
+            value = _UNITS.get(field.column, _as_typed)(Value(self.require(_WORD, expected), False, at))
             if self.text[self.at : self.at + 1] in ("'", '"') and not self.text[self.at - 1].isspace():
                 raise wrong(self.text, self.at, "a quote within a value; put the whole value in quotes")
         problem = _problem(field, operator, value)
@@ -229,9 +248,15 @@ class _Parser:
         return wrong(self.text, self.at, f"expected {expected}, found '{shown:.40}'{hint}")
 
 
+def _as_typed(value: Value) -> Value:
+    return value
+
+
 def _problem(field: Field, operator: str, value: Value) -> str:
     """Why a comparison can match nothing, whatever the index holds; "" if it can."""
-    if field.column == "path" and operator == ":":
+    if field.column == "name" and operator == ":" and "/" in value.text:
+        return "a file's name has no '/'; write path: for folders"
+    if field.column in ("path", "name") and operator == ":":
         pattern = parsed_glob(value.text)
         if pattern is None or pattern.negated:
             return "this matches no path; write it as in .gitignore, such as docs/**, and 'not' for the rest"
@@ -239,6 +264,10 @@ def _problem(field: Field, operator: str, value: Value) -> str:
         return f"there is no kind '{value.text}'; there are {', '.join(KINDS)}"
     if field.column == "page" and operator != ":" and value.number is None:
         return "a page is a number, such as page>=3"
+    if field.column == "size" and value.number is None:
+        return "a size is a number of bytes, such as size>10000, 10kB or 2MB"
+    if field.column == "mtime" and (value.date is None or operator == ":"):
+        return TIME
     if operator in ORDERS and value.is_no_date:
         return f"there is no such date as {value.text}"
     return ""

@@ -137,7 +137,7 @@ class Passage:
         return f"{self.context}\n{self.shown}" if self.context else self.shown
 
 
-BUILT_IN_FIELDS = ("path", "kind", "title", "heading", "page")
+BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "mtime")
 """Names that a filter takes for a document's or passage's own; no annotation can have them."""
 
 

@@ -46,6 +46,7 @@ class SimilarOptions(SelectionOptions, total=False):
     """Which part of a ranking is shown, of the passages that pass a filter."""
 
     where: str | None
+    since: str | None
 
 
 class QueryOptions(RerankOptions, SimilarOptions, total=False):

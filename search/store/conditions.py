@@ -86,7 +86,7 @@ class Field:
     """What a condition is about.
 
     Attributes:
-        column: "path", "kind", "title", "heading", "page" or "metadata".
+        column: one of `BUILT_IN_FIELDS`, or "metadata".
         parts: for metadata, the name as it was written, cut at its dots.
         at: where it stands in the filter, from 0.
     """

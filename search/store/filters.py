@@ -13,11 +13,13 @@ document's values and the passage's count alike.
 from __future__ import annotations
 
 import difflib
+import os
 import sqlite3
 import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from datetime import datetime
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,7 @@ from search.store.conditions import (
     folded,
     wrong,
 )
+from search.store.database import one_meta
 from search.store.passages import annotators, metadata_of, way_on
 
 if TYPE_CHECKING:
@@ -53,6 +56,9 @@ _TABLES = """files CROSS JOIN documents ON documents.file = files.id
              CROSS JOIN passages ON passages.document = documents.id"""
 _COLUMNS = {
     "path": "files.path",
+    "name": "files.path",
+    "size": "nullif(files.size, -1)",
+    "mtime": "modified(files.path, files.mtime_ns)",
     "kind": "documents.kind",
     "title": "documents.title",
     "metadata": "documents.metadata",
@@ -79,11 +85,14 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     query = _Query(annotated)
     sql = query.sql(where.condition)
     connection.create_function("passes", 2, query.passes, deterministic=True)
+    if any(leaf.field.column == "mtime" for leaf in comparisons(where.condition)):
+        connection.create_function("modified", 2, partial(_modified, one_meta(connection, "root")))
     try:
         rows = connection.execute(f"SELECT passages.id FROM {_TABLES} WHERE {sql}", query.parameters)
         return np.sort(np.array([id_ for (id_,) in rows], dtype=np.int64))
     finally:
-        connection.create_function("passes", 2, None)
+        for function in ("passes", "modified"):
+            connection.create_function(function, 2, None)
 
 
 class Filters:
@@ -100,7 +109,7 @@ class Filters:
     ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """As the function `matching`, an array that cannot be written to; and what is to be known of the answer."""
         version = connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
-        asked = connection, version, where.text
+        asked = connection, version, where
         if getattr(self._last, "asked", None) != asked:
             ids = matching(connection, where)
             ids.flags.writeable = False
@@ -131,7 +140,10 @@ class _Query:
         column, operator, values = condition.field.column, condition.operator, condition.values
         if column == "kind" and operator == "=":
             return self._compared(condition, [value.folded for value in values])
-        if column == "page" and operator not in (":", "has"):  # the parser lets only numbers through
+        if column in ("page", "size") and operator not in (
+            ":",
+            "has",
+        ):  # the parser lets only numbers through
             return self._compared(condition, [float(value.number or 0) for value in values])
         return self._by_function(condition)
 
@@ -162,15 +174,30 @@ def _test_of(condition: Comparison) -> Test:
         return lambda stored: any(map(test, _values_under(_loaded(stored), field.parts)))
     if field.column == "path":
         return lambda stored: test(name_of(stored))
+    if field.column == "name":
+        return lambda stored: test(name_of(stored).rpartition("/")[2])
     return test
 
 
 def _comparison(condition: Comparison) -> Test:
-    if condition.field.column == "path" and condition.operator == ":":
+    if condition.field.column in ("path", "name") and condition.operator == ":":
         patterns = Patterns([unicodedata.normalize("NFC", condition.values[0].text)])
         return lambda path: patterns.cover(unicodedata.normalize("NFC", path))
     tests = [comparing(condition.operator, value) for value in condition.values]
     return lambda stored: _is_scalar(stored) and any(test(stored) for test in tests)
+
+
+def _modified(root: str, path: bytes, mtime_ns: int) -> str | None:
+    """When a file was changed, in local time; None where that cannot be told.
+
+    A file that had changed just before it was read has no time stored, and is looked at.
+    """
+    try:
+        if mtime_ns < 0:
+            mtime_ns = os.lstat(os.path.join(root, name_of(path))).st_mtime_ns  # noqa: PTH118 (quicker than Path)
+        return datetime.fromtimestamp(mtime_ns / 1e9).isoformat(timespec="microseconds")
+    except (OSError, OverflowError, ValueError):
+        return None
 
 
 def _is_something(value: Any) -> bool:

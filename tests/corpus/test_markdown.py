@@ -56,7 +56,7 @@ def test_headings_front_matter_and_lines(tmp_path: Path, line_end: str) -> None:
     source = GUIDE.replace("\n", line_end)
     document = parsed(tmp_path, "guide.md", source)
     assert (document.kind, document.title, document.text) == ("markdown", "The: guide", source)
-    assert document.metadata == {"title": "The: guide", "date": "2024-01-02", "tags": ["a", "b"]}
+    assert document.metadata == {"title": "The: guide", "date": "2024-01-02", "tags": ["a", "b", "hashtag"]}
     assert [section.trail for section in document.sections] == TRAILS
     starts = [document.lines.span(section.start, section.start + 1)[0] for section in document.sections]
     assert starts == [6, 8, 10, 23, 25, 32]

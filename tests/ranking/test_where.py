@@ -205,7 +205,7 @@ def test_what_a_filter_finds(
         ("pth:docs", 1, "did you mean 'path'"),
         ("has autor", 5, "did you mean 'author'"),
         ("author.nam=a", 1, "did you mean 'author.name'"),
-        ("zzzzzz=1", 1, "there are heading, kind, page, path, title, "),
+        ("zzzzzz=1", 1, "there are heading, kind, mtime, name, page, path, size, title, "),
         ("lang>2020", 6, "no document has a number or date in the field 'lang'; it is such as 'en'"),
         ("tags<2020-01", 6, "no document has a date in the field 'tags'; it is such as 'Python', 'C++'"),
         ("draft>x", 7, "no document has a text in the field 'draft'; it is such as 'true'"),

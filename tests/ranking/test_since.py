@@ -1,0 +1,151 @@
+"""Filters by when files changed, how large they are, what they are called; tags within texts."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from search import Index, InputError
+from search.ranking import since
+from search.store.conditions import Value
+from tests.conftest import Run
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def aged(tmp_path: Path, tiny_model: Path) -> Index:
+    """Files that changed just now, 3, 20 and 400 days ago, of 10, 1,500, 40 and 10 bytes."""
+    folder = tmp_path / "aged"
+    (folder / "deep").mkdir(parents=True)
+    for name, days, size in (
+        ("now.md", 0, 10),
+        ("deep/new.md", 3, 1500),
+        ("old.txt", 20, 40),
+        ("oldest.md", 400, 10),
+    ):
+        (folder / name).write_text("a key".ljust(size))
+        if days:
+            os.utime(folder / name, (time.time() - days * DAY,) * 2)
+    return Index.build(folder, model=str(tiny_model))
+
+
+def found(index: Index, **options: str) -> set[str]:
+    return {hit.document for hit in index.query("key", k=20, **options)}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"since": "7d"}, {"now.md", "deep/new.md"}),
+        ({"since": "2w"}, {"now.md", "deep/new.md"}),
+        ({"since": "1month"}, {"now.md", "deep/new.md", "old.txt"}),
+        ({"since": "12h"}, {"now.md"}),
+        ({"since": "7d", "where": "path:deep or path:old*"}, {"deep/new.md"}),
+        ({"where": "mtime<7d"}, {"old.txt", "oldest.md"}),
+        ({"where": "mtime>=7d and mtime<1d"}, {"deep/new.md"}),
+        ({"where": "has mtime"}, {"now.md", "deep/new.md", "old.txt", "oldest.md"}),
+        ({"where": "size>1kB"}, {"deep/new.md"}),
+        ({"where": "size<=0.04kB and not size=10B"}, {"old.txt"}),
+        ({"where": "name:old*"}, {"old.txt", "oldest.md"}),
+        ({"where": "name=NEW.md"}, {"deep/new.md"}),
+        ({"where": "name:*.md and not name:n*"}, {"oldest.md"}),
+    ],
+)
+def test_what_passes(aged: Index, options: dict[str, str], expected: set[str]) -> None:
+    assert found(aged, **options) == expected
+
+
+def test_a_date_is_of_this_machine(aged: Index) -> None:
+    three = datetime.now() - timedelta(3)
+    assert found(aged, where=f"mtime={three:%Y-%m-%d}") == {"deep/new.md"}
+    assert found(aged, since=f"{three:%Y-%m-%d}") == {"now.md", "deep/new.md"}
+    assert {hit.document for hit in aged.similar("old.txt", since="7d")} == {"now.md", "deep/new.md"}
+
+
+def test_how_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Then(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return datetime(2024, 3, 31, 12, 30, 59)
+
+    monkeypatch.setattr(since, "datetime", Then)
+    for typed, date in (
+        ("12h", "2024-03-31T00:30"), ("1 day", "2024-03-30T12:30"), ("2w", "2024-03-17T12:30"),
+        ("1month", "2024-02-29T12:30"), ("3MONTHS", "2023-12-31T12:30"), ("1y", "2023-03-31T12:30"),
+        ("99999y", "0001-01-01T00:00"), ("2024-01", "2024-01"),
+    ):  # fmt: skip
+        assert since.as_time(Value(typed, False)).text == date
+    for typed, size in (
+        ("10kB", "10000"),
+        ("1.5MiB", "1572864"),
+        ("2g", "2000000000"),
+        ("7B", "7"),
+        ("x", "x"),
+    ):
+        assert since.as_bytes(Value(typed, False)).text == size
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        (
+            "mtime>soon",
+            "column 7: a time is a date, such as 2024-05-01, or how long ago it was, such as 12h, 7d",
+        ),
+        ("mtime:2024", "a time is a date"),
+        ("size>large", "column 6: a size is a number of bytes, such as size>10000, 10kB or 2MB"),
+        ("name:docs/*", "a file's name has no '/'; write path: for folders"),
+    ],
+)
+def test_what_cannot_be(aged: Index, where: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        aged.query("key", where=where)
+    with pytest.raises(InputError, match="'soon' cannot be understood: a time is a date"):
+        aged.query("key", since="soon")
+
+
+def test_the_command(aged: Index, run: Run) -> None:
+    assert run("query", "key", "--since", "2d", "-f", "paths")[1].strip().endswith("now.md")
+    assert "seewhy explain key 1 --since 7d" in run("query", "key", "--since", "7d")[2]
+    assert "rank 2" in run("explain", "key", "2", "--since", "7d")[1]
+    assert run("explain", "key", "3", "--since", "7d")[0] == 1
+    assert "the filter" in run("query", "key", "--since", "2100-01-01")[1]
+    assert run("similar", "old.txt", "--since", "2d", "-f", "paths", "--index", "aged")[1].count("\n") == 1
+
+
+TAGGED = """---
+tags: [keys, Doors]
+---
+
+# A #heading and more
+
+Words #rotation, #deep/er and #2024-plan. Not: a#b, #1, [x](#anchor), `#code`, \\#no, https://a.b/#c.
+- #rotation #Keys #été
+
+```
+#fenced
+```
+
+    #indented
+"""
+
+
+def test_tags_of_a_text_stand_beside_those_of_its_header(tmp_path: Path, tiny_model: Path) -> None:
+    (tmp_path / "tagged").mkdir()
+    (tmp_path / "tagged" / "a.md").write_text(TAGGED, encoding="utf-8")
+    (tmp_path / "tagged" / "b.md").write_text("no tag but #one", encoding="utf-8")
+    (tmp_path / "tagged" / "c.md").write_text("---\ntags: one, two\n---\n\n#three\n", encoding="utf-8")
+    index = Index.build(tmp_path / "tagged", model=str(tiny_model))
+    tags = {hit.document: hit.metadata.get("tags") for hit in index.query("words", k=9)}
+    assert tags == {
+        "a.md": ["keys", "Doors", "rotation", "deep/er", "2024-plan", "été"],
+        "b.md": ["one"],
+        "c.md": ["one", "two", "three"],
+    }
+    assert found(index, where="tags=one") == {"b.md", "c.md"}
+    assert found(index, where="tags:deep*") == {"a.md"}
