@@ -430,7 +430,7 @@ def test_the_filters_of_the_handbook_find_something_in_it(tmp_path: Path) -> Non
             assert 0 < len(matching(connection, parse(example))) < everything, example
         assert len(examples) == 6
         values = re.findall(r"^\| `([^`]+)` \|", text.split("## How values compare")[1], re.MULTILINE)
-        assert len(list(map(parse, values))) == 7
+        assert len(list(map(parse, values))) == 9
         with pytest.raises(InputError) as caught:
             matching(connection, parse(wrong_filter))
         assert str(caught.value) == error
