@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from search.errors import InputError
+
 PRIVATE_FOLDER, PRIVATE_FILE = (
     0o700,
     0o600,
@@ -169,3 +171,24 @@ def is_folder(path: Path) -> bool:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
         return False
+
+
+_MOST_DOTS = 100  # in a line of TOML: a key of many parts would take the square of their number in memory
+
+
+def toml(text: str, where: str) -> dict[str, Any]:
+    """The values of a TOML file.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10
+        import tomli as tomllib  # type: ignore[import-not-found,no-redef,unused-ignore]
+    try:
+        if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
+            raise ValueError("a key of too many parts")
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is no TOML: {error}. Mend it, or delete it.") from None

@@ -18,7 +18,7 @@ from search.records.options import HITS_OF_A_DOCUMENT, RankingOptions, RerankOpt
 from search.store.database import read_meta
 from search.store.folders import Folders, Named
 from search.store.layout import DATABASE, confirmed, find_index, is_own, place_for
-from search.store.settings import PassageSettings, Source
+from search.store.settings import PassageSettings
 from search.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class Index:
             InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
             IndexLocked: another process is writing to the index.
         """
-        from search.indexing.update import update
+        from search.indexing.update import source_of, update
 
         meta = read_meta(self.path / DATABASE)
         folders = Folders.of(confirmed(self.path, Folders.from_meta(meta), folder or self._named))
@@ -215,7 +215,7 @@ class Index:
             self.path,
             self.encoder,
             settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
-            source=Source.from_dict(meta["source"]),
+            source=source_of(meta, folders),
             verify=verify,
             progress=progress,
         )

@@ -112,6 +112,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     """No test sees the user's indexes, their terminal's width and colours, or reaches out to a hub."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("SEEWHY_HOME", str(home))
+    monkeypatch.setenv("SEEWHY_CONFIG", str(home / "config.toml"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)

@@ -16,6 +16,7 @@ import typer
 
 from search import __version__
 from search.cli.ask import ask
+from search.cli.config import config, defaults
 from search.cli.eval import evaluate, evaluate_ner, evaluate_qa
 from search.cli.explain import contrast, explain, why_not
 from search.cli.index import check, index, list_indexes, models, repair, status
@@ -67,6 +68,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "move": move,
         "remove": remove,
         "models": models,
+        "config": config,
     },
     "Laboratory": {
         "similarity": similarity,
@@ -108,6 +110,8 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
+    if context.invoked_subcommand not in (None, "config"):
+        context.default_map = {context.invoked_subcommand: defaults(context.invoked_subcommand)}
     if context.invoked_subcommand not in _SOON_OVER and not gc.isenabled():
         gc.freeze()
         gc.enable()

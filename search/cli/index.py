@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from search.cli.config import model_for_new_indexes
 from search.cli.options import EncoderOptions, EngineOptions, IndexOption, model_option, panel
 from search.cli.output import Output, echo, note, progress_bar, stopped_gently
 from search.errors import InputError, SearchError
@@ -104,6 +105,8 @@ def index(
     from search.index import Index
     from search.indexing.move import moved_here
     from search.render import json, reports
+    from search.store.folders import Folders
+    from search.store.layout import is_index, place_for
 
     named: Named | Folders = folder or folders_of_index(files.index)
     if dry_run:
@@ -113,8 +116,11 @@ def index(
         return
     if not files.index:
         output.remarks(moved_here(named))
+    chosen = vars(vectors)
+    if not (vectors.model or is_index(place_for(Folders.of(named), files.index))):
+        chosen = {**chosen, "model": model_for_new_indexes()}
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        built = Index.build(named, rebuild=rebuild, progress=progress, **vars(files), **vars(vectors))
+        built = Index.build(named, rebuild=rebuild, progress=progress, **vars(files), **chosen)
     report = built.report
     assert report is not None
     output.remarks(report.notes)

@@ -198,6 +198,9 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
 
 
 Mode = Literal["hybrid", "dense", "lexical"]
+MODES: tuple[str, ...] = get_args(Mode)
+Color = Literal["auto", "always", "never"]
+COLORS: tuple[str, ...] = get_args(Color)
 
 
 def panel(name: str) -> Callable[..., Any]:
@@ -218,10 +221,28 @@ def top_k(help_: str) -> Any:
     return typer.Option("--top-k", "-k", min=1, help=help_)
 
 
-QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="The query.")]
+def _or_stdin(typed: Any) -> Any:
+    """What was typed, or what stands in standard input for "-"."""
+    if typed not in ("-", ["-"], ("-",)):
+        return typed
+    from search.cli.output import text_of
+
+    text = text_of("-", "Give a question.").strip()
+    return text if isinstance(typed, str) else [text]
+
+
+QueryArgument = Annotated[
+    str,
+    typer.Argument(metavar="TEXT", help="The query; - for standard input.", callback=_or_stdin),
+]
 # Of a command that takes nothing else, so that no quotes are needed; the words are joined.
 WordsArgument = Annotated[
-    list[str], typer.Argument(metavar="TEXT", help="What to look for, in your own words.")
+    list[str],
+    typer.Argument(
+        metavar="TEXT",
+        help="What to look for, in your own words; - for standard input.",
+        callback=_or_stdin,
+    ),
 ]
 IndexOption = Annotated[
     str | None,

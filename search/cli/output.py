@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from search.cli.options import panel
+from search.cli.options import Color, panel
 from search.errors import InputError, OptionalDependency, ReadError
 from search.records.reports import Progress
 from search.render.format import escape
@@ -39,9 +39,7 @@ class Output:
     quiet: Annotated[bool, output_option("--quiet", "-q", help="No progress, no notes; results only.")] = (
         False
     )
-    color: Annotated[
-        Literal["auto", "always", "never"], output_option(help="auto: on a terminal, unless NO_COLOR is set.")
-    ] = "auto"
+    color: Annotated[Color, output_option(help="auto: on a terminal, unless NO_COLOR is set.")] = "auto"
 
     @property
     def style(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from search.corpus.text import (
     unix_lines,
     whole_characters,
 )
+from search.files import toml
 from search.records.documents import Document
 
 _FRONT_MATTER = re.compile(
@@ -22,7 +23,6 @@ _FRONT_MATTER = re.compile(
     re.DOTALL,
 )
 _LONGEST_FRONT_MATTER = 100_000  # characters; YAML is slow
-_MOST_DOTS = 100  # in a line of TOML
 _MOST_MERGED = 1_000  # keys that a mapping takes over from others
 
 
@@ -68,15 +68,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
 
 
 def _values(fence: str, block: str) -> Any:
-    if fence == "---":
-        return _from_yaml(block)
-    try:
-        import tomllib
-    except ModuleNotFoundError:  # Python 3.10
-        import tomli as tomllib  # type: ignore[import-not-found,no-redef,unused-ignore]
-    if any(line.count(".") > _MOST_DOTS for line in block.split("\n")):
-        raise ValueError("a key of too many parts")  # it would take the square of their number in memory
-    return tomllib.loads(block)
+    return _from_yaml(block) if fence == "---" else toml(block, "the front matter")
 
 
 def _from_yaml(block: str) -> Any:

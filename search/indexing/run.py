@@ -11,6 +11,7 @@ from pathlib import Path
 
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import common
+from search.corpus.folder_file import NAME
 from search.encoding.encoder import Encoder
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
@@ -181,11 +182,15 @@ class Run:
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
-            notes=(*self.encoder.notes, *self._about_away(), *self._annotations_that_lack()),
+            notes=(*self.encoder.notes, *self._about_folders(), *self._annotations_that_lack()),
             **{name: self.counts[name] for name in _REPORTED},
         )
 
-    def _about_away(self) -> Iterator[str]:
+    def _about_folders(self) -> Iterator[str]:
+        """What is to be said of several folders."""
+        for path in self.folders.paths if self.folders.names else ():
+            if (path / NAME).exists():
+                yield f"'{path / NAME}' is left aside, as the index is of several folders; say --include and --exclude"
         for name in self.away:
             yield f"'{self.folder / name}' is gone or has no text; what the index holds of it stays as it was"
 

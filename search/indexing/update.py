@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from search.corpus.folder_file import folder_file
 from search.encoding import Encoder, Fingerprint
 from search.encoding.encoder import named_model
 from search.encoding.models import DEFAULT_MODEL, find_model
@@ -190,9 +191,11 @@ def asked_for(
 
 
 def source_of(meta: dict[str, Any] | None, folders: Folders) -> Source:
-    """What an index was made with, for the same folders; the defaults for a new one."""
+    """What an index was made with, for the same folders, the defaults for a new one; or what a folder says itself."""
     same = meta and Folders.from_meta(meta) == folders
-    return Source.from_dict(meta["source"]) if meta and same else Source(folders=folders.names)
+    source = Source.from_dict(meta["source"]) if meta and same else Source(folders=folders.names)
+    said = None if folders.names else folder_file(folders.root)
+    return replace(source, **said) if said else source
 
 
 def earlier(place: Path, rebuild: bool) -> tuple[dict[str, Any], Fingerprint] | None:

@@ -1,0 +1,161 @@
+"""The configuration file, what a folder says of itself, and queries from standard input."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index, InputError
+from search.cli import config
+from tests.conftest import Run
+
+
+@pytest.fixture
+def file(own_home: Path) -> Path:
+    return own_home / "config.toml"
+
+
+def test_keys_are_set_shown_and_forgotten(run: Run, file: Path) -> None:
+    code, out, err = run("config")
+    assert (code, out) == (0, "")
+    assert f"{file}  (not there yet)" in err
+    assert not file.exists()
+    for key, value in (("k", "3"), ("mode", "dense"), ("update", "true"), ("model", "a/b")):
+        assert run("config", key, value) == (0, "", "")
+    file.write_text("# mine\n" + file.read_text())
+    assert run("config", "k", "4")[0] == 0
+    assert run("config", "--unset", "model")[0] == 0
+    assert file.read_text() == '# mine\nk = 4\nmode = "dense"\nupdate = true\n'
+    assert run("config")[1] == 'k = 4\nmode = "dense"\nupdate = true\n'
+
+
+def test_they_are_the_defaults_of_options(run: Run, indexed: Path, file: Path, tiny_model: Path) -> None:
+    def asked(*args: str) -> list[dict[str, Any]]:
+        return json.loads(run("query", "the door", *args, "--json")[1])
+
+    file.write_text('k = 2\nmode = "dense"\nper_document = 1\ncolor = "always"\n')
+    assert (len(asked()), asked()[0]["mode"]) == (2, "dense")
+    assert len({hit["document"] for hit in asked()}) == 2
+    assert (len(asked("-k", "1")), asked("-m", "hybrid")[0]["mode"]) == (1, "hybrid")
+    assert "\x1b[" in run("query", "the door")[1]
+    assert "\x1b[" not in run("query", "the door", "--color", "never")[1]
+
+
+def test_the_index_and_the_model_for_new_ones(
+    run: Run, indexed: Path, file: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.md").write_text("a door")
+    file.write_text(f"model = {json.dumps(str(tiny_model))}\nindex = 'notes'\n")
+    code, _, err = run("index", tmp_path / "other")
+    assert (code, err) == (0, "")
+    assert Index.open("other").fingerprint.model == Index.open("notes").fingerprint.model
+    assert run("status", "--json")[1].count('"name": "notes"') == 1
+    assert run("status", "--json", "-i", "other")[1].count('"name": "other"') == 1
+    monkeypatch.setenv("SEEWHY_INDEX", "other")
+    assert run("status", "--json")[1].count('"name": "other"') == 1
+    file.write_text("model = 'there is no such model'\n")
+    assert run("index", indexed)[0] == 0  # it has one already
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nope = 1", "has 'nope', which there is not; there are index, k, per_document, mode"),
+        ("k = 0", "has k = 0, but it is a whole number, at least 1. Try: seewhy config --unset k"),
+        ("k = true", "has k = True, but it is a whole number"),
+        ("mode = 'best'", "has mode = 'best', but it is one of hybrid, dense, lexical"),
+        ("update = 'yes'", "has update = 'yes', but it is true or false"),
+        ("k = ", "is no TOML"),
+        ("a." * 200 + "b = 1", "is no TOML: a key of too many parts"),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_file_and_the_way_out(
+    run: Run, file: Path, text: str, said: str
+) -> None:
+    file.write_text(text)
+    code, _, err = run("list")
+    assert code == 1
+    assert f"seewhy: the configuration in '{file}'" in err
+    assert said in err
+
+
+def test_what_is_typed_wrongly_changes_nothing(run: Run, file: Path) -> None:
+    for args in (("k", "many"), ("nope", "1"), ("update", "yes")):
+        code, _, err = run("config", *args)
+        assert (code, "what you typed has" in err) == (1, True)
+    assert run("config", "k")[0] == 2
+    assert not file.exists()
+    file.write_text("k = 0\n")
+    assert run("config", "--unset", "k")[0] == 0  # the way out of a file that is wrong
+    assert file.read_text() == ""
+
+
+def test_a_file_that_is_not_there_costs_one_look(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, **_: looked.append(path) or (_ for _ in ()).throw(FileNotFoundError)
+    )
+    assert config.settings() == {}
+    assert looked == [file]
+
+
+def test_a_folder_says_which_files_are_read(run: Run, notes: Path, tiny_model: Path) -> None:
+    (notes / ".seewhy.toml").write_text("exclude = ['deep']\ntext_field = 'name'\n")
+    assert run("index", notes, "--model", tiny_model)[0] == 0
+    index = Index.open(notes)
+    assert {hit.document for hit in index.query("the", k=9)} == {"keys.md", "table.csv#1", "table.csv#2"}
+    assert {hit.text for hit in index.query("first", k=9, where="kind=csv")} == {"first", "second"}
+    assert Index.preview(notes, exclude=["*.csv"]).removed == ("table.csv",)  # an option beats it
+    (notes / ".seewhy.toml").write_text("include = ['*.md']\n")
+    assert index.update().removed == 1
+    (notes / ".seewhy.toml").write_text("")
+    assert index.update().added == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "model = 'evil/model'",
+            "says 'model', which a folder cannot choose, but only include, exclude, text_field",
+        ),
+        ("include = '*.md'", r"says include = '\*.md'; it has to be a list of patterns"),
+        ("text_field = ['a']", "it has to be a name in quotes"),
+        ("include = [", "is no TOML"),
+        ("x" * 70_000, "cannot be read"),
+    ],
+)
+def test_a_folder_cannot_choose_anything_else(notes: Path, tiny_model: Path, text: str, said: str) -> None:
+    (notes / ".seewhy.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        Index.build(notes, model=str(tiny_model))
+
+
+def test_a_link_is_not_followed_and_of_several_folders_none_is_asked(
+    notes: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere.toml").write_text("exclude = ['*.md']")
+    (notes / ".seewhy.toml").symlink_to(tmp_path / "elsewhere.toml")
+    with pytest.raises(InputError, match="cannot be read"):
+        Index.build(notes, model=str(tiny_model))
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.md").write_text("a door")
+    report = Index.build([notes, tmp_path / "more"], model=str(tiny_model)).report
+    assert report is not None
+    assert "is left aside, as the index is of several folders" in report.notes[0]
+
+
+def test_a_query_from_standard_input(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = run("query", "open the door", "--json")[1]
+    for args in (("query", "-", "--json"), ("query", "--json", "-k", "10", "-")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"open the\ndoor\n")))
+        assert [hit["passage_id"] for hit in json.loads(run(*args)[1])] == [
+            hit["passage_id"] for hit in json.loads(typed)
+        ]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"open the door")))
+    assert "open the door" in run("explain", "-", "1")[1]
