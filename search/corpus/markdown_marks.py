@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import unescape
 from typing import Any, TypeAlias
 
@@ -32,6 +32,8 @@ _OWN = re.compile(
       | (?<!\S)\^[A-Za-z0-9-]{4,}\Z""",
     re.VERBOSE,
 )
+# A comment of several paragraphs.
+_COMMENT = re.compile(r"^[ \t]*%%[^%]*(?:%(?!%)[^%]*)*%%[ \t]*$", re.MULTILINE)
 _PICTURE = re.compile(r".*\.(?:avif|bmp|gif|jpe?g|mp[34]|pdf|png|svg|webm|webp)(?:#.*)?", re.IGNORECASE)
 _SIZE = re.compile(r"\d+(?:x\d+)?")
 
@@ -220,7 +222,17 @@ def parsed(text: str, start: int) -> tuple[list[Heading], Marks, list[int], list
     reading = _Reading(text, start)
     for token in reading.tokens:
         reading.read(token)
-    return reading.headings, reading.marks, reading.tables, list(reading.tags)[:_MOST_TAGS]
+    comments = list(reading.comments())
+    for span in comments:
+        reading.marks.hide(*span)
+    headings = [heading for heading in reading.headings if not _within(comments, heading.start)]
+    return headings, reading.marks, reading.tables, list(reading.tags)[:_MOST_TAGS]
+
+
+def _within(spans: Sequence[tuple[int, int]], place: int) -> bool:
+    """Whether a place is in one of some spans, which are in order."""
+    before = bisect_right(spans, place, key=lambda span: span[0])
+    return before > 0 and place < spans[before - 1][1]
 
 
 class _Reading:
@@ -233,6 +245,7 @@ class _Reading:
         source = unix_lines(text[start:])
         self._lines = source.split("\n")
         self._starts = [start + at for at in line_starts(text[start:])]
+        self._code: list[tuple[int, int]] = []  # the spans of blocks of code
         self._columns = [0] * len(
             self._lines
         )  # where the marks of quotes and items that a line begins with end
@@ -245,6 +258,8 @@ class _Reading:
     def read(self, token: Token) -> None:
         """The marks of one block, or of the text within it."""
         first, after = token.map or (0, 0)
+        if token.type in ("fence", "code_block"):
+            self._code.append((self._starts[first], self._end(after - 1)))
         if token.type == "inline":
             self._read_inline(token)
         elif token.type == "heading_open":
@@ -274,6 +289,12 @@ class _Reading:
             self._cells = self._row(first)
         elif token.type == "tr_close":
             self._cells = None
+
+    def comments(self) -> Iterator[tuple[int, int]]:
+        """The comments that begin and end a line, but for those in code."""
+        for match in _COMMENT.finditer(self._text.replace("\r", "\n"), self._starts[0]):
+            if not _within(self._code, match.start()):
+                yield match.span()
 
     def _end(self, line: int) -> int:
         """Where a line's text ends."""

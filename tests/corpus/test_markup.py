@@ -41,6 +41,9 @@ MARKDOWN = {
     "    *code* [a](b)\n": "    *code* [a](b)\n",
     "~~~ruby\n# *x*\n~~~\n---\n": "\n# *x*\n\n\n",
     "| a | b \\| c |\n|:--|---|\n|1|*2*|\n": " a  b | c \n\n1|2\n",
+    "a\n\n%%\nb\n\n# c\n\n- d 5 % %%\n\ne\n\n```\n%%\nf\n\n%%\n```\n\n%% g\n\n%% h\n": (
+        "a\n\n\n\ne\n\n\n%%\nf\n\n%%\n\n\n%% g\n\n%% h\n"
+    ),
     "[[page|shown]] [[page]] ![[a.png]] ![[a.png|300]] ![[a.png|b]] ![[note]] %%no%% 5%% x[^1] [^a-z] e ^abc1": (
         "shown page   b note  5%% x[^1] [^a-z] e "
     ),
@@ -100,6 +103,11 @@ def of(kind: str, text: str) -> Document:
 def test_markdown_shows_what_a_reader_sees(text: str, line_end: str) -> None:
     document = of("markdown", text.replace("\n", line_end))
     assert shown(document) == MARKDOWN[text].replace("\n", line_end)
+
+
+def test_a_heading_in_a_comment_is_none() -> None:
+    document = of("markdown", "# a\n\n%%\n# b\n\n%%\n\nc\n")
+    assert [section.trail for section in document.sections] == [("a",)]
 
 
 @pytest.mark.parametrize("line_end", LINE_ENDS)
