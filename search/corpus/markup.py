@@ -10,6 +10,7 @@ import re
 from array import array
 from collections.abc import Iterator
 
+from search.corpus.boilerplate import WORD
 from search.corpus.text import KEPT_LINE
 from search.records.documents import Document
 
@@ -22,6 +23,8 @@ _DIGIT, _LOWER, _UPPER = re.compile(r"\d"), re.compile("[a-z]"), re.compile("[A-
 
 # A line of text is a ruler if it holds one kind of punctuation alone, in code also behind the sign of a comment.
 FEWEST_IN_RULER = 4
+# A word that goes on in the next line.
+_PARTED = re.compile(r"\b([^\W\d_]+)(-(?:\r\n|\n|\r)[ \t]*)([^\W\d_]+)")
 _COMMENT = re.compile(r"#|//|/\*|--|;|%|\*|\"")
 
 
@@ -70,8 +73,11 @@ def markup(document: Document) -> list[tuple[int, int]]:
     for data in _BASE64.finditer(text):
         if all(kind.search(data[0]) for kind in (_DIGIT, _LOWER, _UPPER)):
             marks.hide(*data.span(), apart=True)
-    if document.kind in ("text", "code"):
+    if document.kind not in ("markdown", "rst"):  # which know their own
         for start, end in _rulers(text, document.kind):
+            marks.hide(start, end)
+    if document.kind == "text":
+        for start, end in _line_end_hyphens(text):
             marks.hide(start, end)
     offsets = marks.offsets()
     return list(zip(offsets[::2], offsets[1::2], strict=True))
@@ -80,10 +86,19 @@ def markup(document: Document) -> list[tuple[int, int]]:
 def _rulers(text: str, kind: str) -> Iterator[tuple[int, int]]:
     """The lines that hold one kind of punctuation alone."""
     for line in KEPT_LINE.finditer(text):
-        ruler = line[0].strip()
+        ruler = "".join(line[0].split())
         if kind == "code" and ruler:
             ruler = _COMMENT.sub("", ruler, count=1) if _COMMENT.match(ruler) else ruler
             ruler = ruler.removesuffix("*/").strip()
         is_ruler = len(ruler) >= FEWEST_IN_RULER and not ruler[0].isalnum() and ruler == ruler[0] * len(ruler)
         if is_ruler:
             yield line.start(), line.start() + len(line[0].rstrip())
+
+
+def _line_end_hyphens(text: str) -> Iterator[tuple[int, int]]:
+    """The hyphens and line ends within words that the text also has as one; others may have a hyphen of their own."""
+    parted = list(_PARTED.finditer(text))
+    words = set(WORD.findall(text.casefold())) if parted else set()
+    for match in parted:
+        if (match[1] + match[3]).casefold() in words:
+            yield match.span(2)

@@ -5,6 +5,7 @@ import random
 import re
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,22 @@ def test_rulers_and_data_in_any_text() -> None:
     )
     assert shown(of("code", "# ------\n/* ***** */\nx = 1  # ====\n#####\n")) == "\n\nx = 1  # ====\n\n"
     assert shown(of("text", f"a data:image/png;base64,{data} b\n{data}\n")) == "a  b\n\n"
+
+
+@pytest.mark.parametrize("kind", ["docx", "xlsx", "epub", "html"])
+def test_rulers_of_other_formats(kind: str) -> None:
+    text = "A\n________\nb\n----\t----\nc\n* * * *\n\n* * *\n"
+    document = replace(of("text", text), kind=kind)
+    assert shown(document) == "A\n\nb\n\nc\n\n\n* * *\n"
+
+
+@pytest.mark.parametrize("line_end", LINE_ENDS)
+def test_a_word_that_goes_on_in_the_next_line(line_end: str) -> None:
+    text = "the infor-\n  mation and a well-\nknown Infor-\nmation; INFORMATION x-\n1"
+    said = "the information and a well-\nknown Information; INFORMATION x-\n1"
+    assert shown(of("text", text.replace("\n", line_end))) == said.replace("\n", line_end)
+    alone = "the infor-\nmation"
+    assert shown(of("text", alone)) == alone
 
 
 PIECES = st.sampled_from(
