@@ -21,6 +21,7 @@ from search.cli.eval import evaluate, evaluate_ner, evaluate_qa
 from search.cli.explain import contrast, explain, why_not
 from search.cli.index import check, index, list_indexes, models, repair, status
 from search.cli.inspect import fill, follows, inspect
+from search.cli.interactive.command import search
 from search.cli.label import label_apply, label_explain, label_remove, label_train, tag
 from search.cli.options import Command, Group, Usage, spelled_out
 from search.cli.output import flushed, make_streams_usable, note
@@ -58,7 +59,14 @@ label = _group("Label passages or texts by a checkpoint or a trained head.")
 
 # Panel -> command -> its function, in the order of the help.
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
-    "Search": {"index": index, "query": query, "similar": similar, "duplicates": duplicates, "ask": ask},
+    "Search": {
+        "index": index,
+        "query": query,
+        "search": search,
+        "similar": similar,
+        "duplicates": duplicates,
+        "ask": ask,
+    },
     "Why": {"explain": explain, "contrast": contrast, "why-not": why_not},
     "Indexes": {
         "status": status,

@@ -153,17 +153,7 @@ class HitsOutput(Output):
             raise InputError(
                 f"there is no hit {self.hit_to_open} to open; they are {hits[0].rank} to {hits[-1].rank}."
             )
-        hit = hits[place]
-        if hit.changed == "gone":
-            raise InputError(
-                f"'{hit.path}' is gone, so it is not opened. Bring the index up to date with --update."
-            )
-        from search.render.passage import pointed
-
-        beside = opened.surroundings(hit, lines=0)
-        line, column, _ = pointed(hit, marks[place] if marks else (), beside)
-        sys.stdout.flush()
-        editor.open_at(hit.path, line, column)
+        open_hit(opened, hits[place], marks[place] if marks else ())
 
     @property
     def _links(self) -> Links | None:
@@ -175,6 +165,24 @@ class HitsOutput(Output):
         code = os.environ.get("TERM_PROGRAM") == "vscode"
         kitty = "kitty" in os.environ.get("TERM", "")
         return Links(host="" if code else socket.gethostname(), lines=code or kitty)
+
+
+def open_hit(opened: Index | Indexes, hit: Hit, marks: Sequence[Highlight]) -> None:
+    """Open a hit in the editor, at the first word that counts.
+
+    Raises:
+        InputError: its file is gone, or the editor cannot be started.
+    """
+    if hit.changed == "gone":
+        raise InputError(
+            f"'{hit.path}' is gone, so it is not opened. Bring the index up to date with --update."
+        )
+    from search.render.passage import pointed
+
+    beside = opened.surroundings(hit, lines=0)
+    line, column, _ = pointed(hit, marks, beside)
+    sys.stdout.flush()
+    editor.open_at(hit.path, line, column)
 
 
 def about_age(opened: Index | Indexes, hits: Sequence[Hit]) -> list[str]:

@@ -292,6 +292,18 @@ SinceOption = Annotated[
         help="Only files that changed at this time or later: 2024-05-01, or how long ago: 12h, 7d, 2w, 3months.",
     ),
 ]
+ModeOption = Annotated[
+    Mode,
+    typer.Option(
+        "--mode", "-m", help="Rank by meaning and words (hybrid), meaning (dense), or words (lexical)."
+    ),
+]
+PerDocumentOption = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=0, help="At most N hits of one document, if there are others; 0 for no limit."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -435,12 +447,7 @@ def to_update(opened: Index) -> str:
 class RankingOptions:
     """What a score is made of, and which passages have one."""
 
-    mode: Annotated[
-        Mode,
-        typer.Option(
-            "--mode", "-m", help="Rank by meaning and words (hybrid), meaning (dense), or words (lexical)."
-        ),
-    ] = "hybrid"
+    mode: ModeOption = "hybrid"
     where: WhereOption = None
     since: SinceOption = None
     weight: Annotated[

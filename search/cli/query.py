@@ -14,6 +14,7 @@ from search.cli.options import (
     AnyIndexOptions,
     FreshIndexOptions,
     ModelOption,
+    PerDocumentOption,
     PoolingOption,
     QuestionOptions,
     RerankOptions,
@@ -43,12 +44,7 @@ class SelectionOptions:
     """Which of the ranked passages are hits; the keywords of `Index.query` and `Index.similar`."""
 
     k: Annotated[int, top_k("Number of hits.")] = 10
-    per_document: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="At most N hits of one document, if there are others; 0 for no limit."
-        ),
-    ] = HITS_OF_A_DOCUMENT
+    per_document: PerDocumentOption = HITS_OF_A_DOCUMENT
     group: Annotated[
         bool,
         hits_option("--group", help="The best documents, each with its best passages; -k counts documents."),

@@ -38,7 +38,7 @@ _SAID = {
     "perhaps": "Perhaps something here answers that",
     "nothing": "Nothing here seems to answer that",
 }
-_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
+VERDICT_STYLES = {"answers likely": "green", "perhaps": "yellow", "nothing": "red"}
 _SHOWN = 160  # characters of a passage that others repeat
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")  # what Markdown takes for something else
 
@@ -96,7 +96,7 @@ def hits(
     if in_order and falling and (said := percentiles_of(ranked)):
         canvas.dim(said)
     if found := ranked[0].verdict:
-        canvas.line(verdict_line(found), style=_STYLES[found.says])
+        canvas.line(verdict_line(found), style=VERDICT_STYLES[found.says])
 
 
 def verdict_line(found: Verdict) -> str:
@@ -105,6 +105,12 @@ def verdict_line(found: Verdict) -> str:
         f"{_SAID[found.says]} ({100 * found.probability:.0f} %): the best hit scores {found.score:.2f}, "
         f"and the first hits of one document have {100 * found.found:.0f} % of the query's words by weight."
     )
+
+
+@as_text
+def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
+    """A hit as it stands among others."""
+    _draw(canvas, hit, None, marks, None)
 
 
 def _draw(

@@ -55,7 +55,7 @@ def draw_passage(
     own, heading = _rows(canvas, hit, marks)
     beside, whole = beside or Surroundings(), beside is not None and not beside.note
     first, last = (0, len(own)) if whole else window(own, heading)
-    rows = [*_around(canvas, beside.lines_before), *own[first:last], *_around(canvas, beside.lines_after)]
+    rows = [*rows_of(canvas, beside.lines_before), *own[first:last], *rows_of(canvas, beside.lines_after)]
     digits = max((len(str(row.number)) for row in rows if row.number), default=0)
     for row in rows:
         text, number = row.text, row.number if row.starts or row is rows[0] else None
@@ -129,7 +129,7 @@ def _rows(canvas: Canvas, hit: Hit, marks: Sequence[Highlight]) -> tuple[list[Ro
     return [row for line in wrapped for row in line], sum(map(len, wrapped[:heading]))
 
 
-def _around(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
+def rows_of(canvas: Canvas, lines: Sequence[tuple[int, str]]) -> list[Row]:
     """Lines of the file that stand around a passage."""
     return [
         row
