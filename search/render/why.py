@@ -26,6 +26,7 @@ _MAINLY, _ALSO = 3, 0.5  # pairs in the sentence; the second and third add at le
 _ALIKE = 0.5  # least cosine of two words that the sentence calls alike; it names what added most in place of others
 _DIFFERS, _ROWS = 0.35, 8  # share of the largest row from which on a row is shown by itself, and how many are
 _ROOMY = 56  # columns; in fewer there is no column for words by themselves
+_BESIDE_BARS = 48  # columns of two words and their cosine
 _NAMED = 10  # words that were cut out
 
 
@@ -271,16 +272,17 @@ def _draw_passage(canvas: Canvas, why: Explanation, words: WordMatrices) -> None
 
 def _shade(share: float) -> str:
     if share >= 0.6:
-        return "bold black on green"
+        return "bold green reverse"  # so that the letters have the colour of the background
     return "bold green" if share >= 0.4 else "green"
 
 
 def _draw_alignment(canvas: Canvas, why: Explanation, most: int) -> None:
     canvas.line("Which word is like which", style="bold")
     pairs = sorted(why.alignment(), key=lambda pair: -pair.similarity)
+    room = min(_BAR, max(0, canvas.width - _BESIDE_BARS))
     for pair in pairs[:most]:
         words = f"  {one_line(pair.query.text):>16}  ~  {one_line(pair.passage.text):<16}"
-        canvas.line(f"{words}  {pair.similarity:.3f} ", bar(max(pair.similarity, 0), _BAR))
+        canvas.line(f"{words}  {pair.similarity:.3f} ", bar(max(pair.similarity, 0), room))
     if not pairs:
         canvas.dim("  no pair of words is each other's best match")
     more = f"; {counted(len(pairs) - most, 'weaker pair')} left out" if len(pairs) > most else ""

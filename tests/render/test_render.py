@@ -208,6 +208,12 @@ def test_colour_only_where_it_is_asked_for() -> None:
     assert "«lock»" not in why.explanation(by_hand(), HIT, colour=True)
 
 
+def test_each_pair_of_words_keeps_its_bar_beside_it() -> None:
+    drawn = why.explanation(by_hand(), None, width=60)
+    (row,) = (line for line in drawn.split("\n") if "Keys  ~  Key" in line)
+    assert row.endswith("█")
+
+
 @pytest.mark.parametrize("width", [40, 60, 100])
 def test_explanation_keeps_to_the_width(width: int) -> None:
     drawn = why.explanation(by_hand(), None, width=width)

@@ -12,6 +12,7 @@ from search.records.tokens import Word
 from search.render.format import headings, named, where
 from search.render.page.document import bar, document, header, isolated, shade, signed, text
 from search.render.units import Unit, Units, largest_addend
+from search.render.why import sentence
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +125,8 @@ def _head(why: Explanation, hit: Hit | None) -> str:
         )
     place = f'{isolated(where(hit))} <span class="faint">{named(hit)}</span>'
     under = [("Under", isolated(headings(hit)))] if headings(hit) else []
-    return header("Why this passage has its score", (("Query", query), ("Passage", place), *under))
+    said = text(sentence(why))
+    return header("Why this passage has its score", (("Query", query), ("Passage", place), *under), said)
 
 
 def _sum(why: Explanation, drawn: Units) -> str:
