@@ -1,3 +1,4 @@
+# make install   set up the command in .venv
 # make demo   set up, index the handbook, ask it two questions, explain a hit
 # make test   set up with the test extras; linters, types, tests
 # make size   how many modules and lines of code there are
@@ -7,7 +8,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := --index indexes/handbook
 
-.PHONY: demo test lint size clean
+.PHONY: install demo test wheel lint size clean
+
+install: $(VENV)/installed
+	@echo
+	@echo 'Index a folder of yours:  $(BIN)/seewhy index FOLDER'
+	@echo 'Then ask it:              $(BIN)/seewhy query in your own words'
 
 demo: $(VENV)/installed
 	@echo
@@ -29,6 +35,7 @@ demo: $(VENV)/installed
 	@echo '$$ seewhy explain "why is the raw CLS vector a poor sentence embedding" 1 $(DEMO)'
 	@$(BIN)/seewhy explain "why is the raw CLS vector a poor sentence embedding" 1 $(DEMO) --offline
 	@echo
+	@echo 'Ask it more:                    $(BIN)/seewhy query $(DEMO) in your own words'
 	@echo 'Now index a folder of your own: $(BIN)/seewhy index FOLDER'
 
 test: $(VENV)/installed-dev
@@ -36,6 +43,10 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+# A wheel, put into empty environments and used there; PYTHONS names the interpreters.
+wheel:
+	PYTHONS="$(PYTHONS)" bash .ci/wheel
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
@@ -49,7 +60,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	@echo 'Installing, which takes a minute or two ...'
 	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents]'
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
