@@ -112,6 +112,7 @@ SMALL: dict[str, Made] = {
     "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv", 4), "--passages", "3", "--repeats", "1",
                             "--queries", "2", "--device", "cpu"],
     "quality": lambda p: [beir(p / "a"), "--offline"],
+    "stale": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--hits", "5", "--repeats", "1"],
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
     "verdict": lambda p: [squad(p / "a.json"), "--spoken", pages(p / "pages"), spoken(p / "b.json"), "--nothing",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from search.errors import SearchError
 
 if TYPE_CHECKING:
-    from search.records.documents import Document, LineMap
+    from search.records.documents import Document
     from search.records.hits import Hit
     from search.store.protocol import StoredFile, StoredPassage
     from search.store.settings import Source
@@ -106,17 +106,16 @@ class _File:
             return min(spans, key=lambda span: abs(span[0] - hit.line_start), default=None)
         if self._kind not in TEXTS:
             return None
-        text, lines = self._text
+        text, length = self._text, len(hit.text.rstrip("\r\n"))
         places = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)
-        found = [lines.span(place, place + len(hit.text)) for place in places if place >= 0]
+        found = [(_line(text, place), _line(text, place + length)) for place in places if place >= 0]
         return min(found, key=lambda span: abs(span[0] - hit.line_start), default=None)
 
     @cached_property
-    def _text(self) -> tuple[str, LineMap]:
-        from search.corpus.text import decode, line_map
+    def _text(self) -> str:
+        from search.corpus.text import decode
 
-        text = decode(self._name, self._since.raw).text
-        return text, line_map(text)
+        return decode(self._name, self._since.raw).text
 
     @cached_property
     def _records(self) -> list[Document]:
@@ -127,3 +126,9 @@ class _File:
         decoded, source = decode(self._name, self._since.raw), self._source
         items = documents(self._name, self._kind, decoded, source.text_field, source.title_field)
         return [item for item in items if isinstance(item, Document)]
+
+
+def _line(text: str, place: int) -> int:
+    """The line on which a character stands, from 1."""
+    ends = text.count("\n", 0, place) + text.count("\r", 0, place) - text.count("\r\n", 0, place)
+    return ends + 1

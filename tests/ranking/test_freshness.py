@@ -105,6 +105,8 @@ def test_the_nearest_of_several_places(index: Index, notes: Path) -> None:
     text = (notes / "deep" / "time.txt").read_text()
     (notes / "deep" / "time.txt").write_text("\n" + text + "\n" * 30 + text)
     assert found(index)["deep/time.txt"].line_start == 2
+    (notes / "deep" / "time.txt").write_bytes(b"a\r\nb\rc\n" + text.encode())
+    assert (found(index)["deep/time.txt"].line_start, found(index)["deep/time.txt"].line_end) == (4, 5)
     (notes / "deep" / "time.txt").write_text("\n" * 50 + text + "\n" * 30 + text)
     assert found(index)["deep/time.txt"].line_start == 51
 
