@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.config import model_for_new_indexes
-from search.cli.options import EncoderOptions, EngineOptions, IndexOption, model_option, panel
+from search.cli.options import EncoderOptions, EngineOptions, IndexOption, index_names, model_option, panel
 from search.cli.output import Output, echo, note, progress_bar, stopped_gently
 from search.errors import InputError, SearchError
 
@@ -36,7 +36,11 @@ class FileOptions:
     index: Annotated[
         str | None,
         typer.Option(
-            "--index", "-i", metavar="NAME|PATH", help="Where to keep the index. Default: your data folder."
+            "--index",
+            "-i",
+            metavar="NAME|PATH",
+            autocompletion=index_names,
+            help="Where to keep the index. Default: your data folder.",
         ),
     ] = None
     include: Annotated[
@@ -188,7 +192,7 @@ def list_indexes(output: Output) -> None:
         try:
             statuses.append(Index.open(path).status())
         except SearchError as error:
-            note(f"note: {error}")
+            output.note(f"note: {error}")
             unreadable = True
     if statuses or output.as_json or not unreadable:
         output.show(statuses, reports.index_list)

@@ -221,6 +221,13 @@ def top_k(help_: str) -> Any:
     return typer.Option("--top-k", "-k", min=1, help=help_)
 
 
+def index_names(incomplete: str) -> list[str]:
+    """The indexes of one's own whose names begin like this, for a shell that completes a word."""
+    from search.store.layout import all_indexes
+
+    return [index.name for index in all_indexes() if index.name.startswith(incomplete)]
+
+
 def _or_stdin(typed: Any) -> Any:
     """What was typed, or what stands in standard input for "-"."""
     if typed not in ("-", ["-"], ("-",)):
@@ -250,10 +257,14 @@ IndexOption = Annotated[
         "--index",
         "-i",
         metavar="NAME|PATH",
+        autocompletion=index_names,
         help="Which index. Default: $SEEWHY_INDEX, the index of the folder you are in, or the only one.",
     ),
 ]
-IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Its name, as listed, or its path.")]
+IndexArgument = Annotated[
+    str,
+    typer.Argument(metavar="INDEX", autocompletion=index_names, help="Its name, as listed, or its path."),
+]
 ModelOption = Annotated[
     str | None,
     model_option(
@@ -375,6 +386,7 @@ class AnyIndexOptions(EngineOptions):
             "--index",
             "-i",
             metavar="NAME|PATH",
+            autocompletion=index_names,
             help="Which index; several are asked as one. Default: $SEEWHY_INDEX, that of the folder you are in, or "
             "the only one.",
         ),
@@ -413,14 +425,15 @@ def _update(opened: Index, quiet: bool) -> None:
     if not is_own(opened.path):
         note(
             f"note: the index in '{opened.path}' is none of your own, so --update leaves it alone. If its folder "
-            f"may be read: {to_update(opened)}"
+            f"may be read: {to_update(opened)}",
+            quiet,
         )
         return
     try:
         with stopped_gently(quiet), progress_bar(quiet) as progress:
             report = opened.update(progress=progress)
     except SearchError as error:
-        note(f"note: the index was not brought up to date: {error}")
+        note(f"note: the index was not brought up to date: {error}", quiet)
     else:
         if not report.nothing_changed:
             note(update_line(report), quiet)

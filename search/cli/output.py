@@ -85,7 +85,7 @@ class DrawnOutput(Output):
 
     Raises:
         InputError: a file that cannot be written.
-        OptionalDependency: a PNG is asked for, and what draws it is not installed.
+        OptionalDependency: a PNG alone is asked for, and what draws it is not installed.
     """
 
     png: PngOption = None
@@ -122,8 +122,11 @@ class DrawnOutput(Output):
 
         Raises:
             InputError: a file cannot be written.
+            OptionalDependency: a PNG was asked for, too, and what draws it is not installed; all else is done.
         """
-        drawn = [(path, draw()) for path, draw in ((self.png, png), (self.html, html)) if path and draw]
+        missing = _missing(self.png)
+        asked = ((None if missing else self.png, png), (self.html, html))
+        drawn = [(path, draw()) for path, draw in asked if path and draw]
         for path, content in drawn:
             write_file(path, content)
             self.note(f"wrote {path}")
@@ -131,6 +134,8 @@ class DrawnOutput(Output):
             echo(csv())
         elif self.as_json or not self.files:
             self.show(record, text, data)
+        if missing:
+            raise missing
 
 
 def echo(text: str) -> None:
@@ -186,17 +191,24 @@ def flushed() -> bool:
 
 
 def check_drawable(png: Path | None, html: Path | None = None) -> None:
-    """Refuse files that cannot be made, before any work is done.
+    """Refuse files that cannot be made, before any work is done. A page is made also where the PNG beside it cannot be.
 
     Raises:
         InputError: a name that nothing can be written to.
-        OptionalDependency: a PNG is asked for, and what draws it is not installed.
+        OptionalDependency: a PNG alone is asked for, and what draws it is not installed.
     """
+    check_writable(png, html)
+    if not html and (missing := _missing(png)):
+        raise missing
+
+
+def _missing(png: Path | None) -> OptionalDependency | None:
+    """What to say of a PNG where nothing that draws it is installed."""
     from search.render.picture import EXTRA, PACKAGE
 
-    check_writable(png, html)
-    if png and find_spec(PACKAGE) is None:
-        raise OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
+    if png is None or find_spec(PACKAGE):
+        return None
+    return OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
 
 
 def check_writable(*paths: Path | None) -> None:
@@ -281,6 +293,8 @@ def _called(name: str) -> str:
 
 _STARTED = time.perf_counter()
 _SECONDS_BETWEEN_LINES = 15.0
+# The time that is left goes by the speed of so long, as batches differ; rich looks at the last 1,000 steps only.
+_SECONDS_OF_SPEED, _SECONDS_BETWEEN_STEPS = 300.0, 0.3
 
 
 @contextmanager
@@ -310,15 +324,19 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     started, before = time.monotonic(), 0
     room = shutil.get_terminal_size((80, 24))  # rich cannot read every value of COLUMNS
     console = Console(stderr=True, width=min(WIDEST, room.columns), height=room.lines)
-    with Bar(*columns, console=console, transient=True) as bar:
+    shown = 0.0
+    with Bar(*columns, console=console, transient=True, speed_estimate_period=_SECONDS_OF_SPEED) as bar:
         task = bar.add_task("looking", total=None, rate="")
 
         def show(state: Progress) -> None:
-            nonlocal started, before
+            nonlocal started, before, shown
+            now = time.monotonic()
             if state.done < before:
-                started = time.monotonic()
+                started = now
                 bar.reset(task)
-            before = state.done
+            elif now - shown < _SECONDS_BETWEEN_STEPS and state.done < state.total:
+                return
+            before, shown = state.done, now
             bar.update(
                 task,
                 description=f"{state.stage} {_counted(state)}",

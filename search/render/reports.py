@@ -127,7 +127,12 @@ def _file_counts(done: Report) -> str:
 def _work(done: Report) -> str:
     if done.nothing_changed:
         return ""
-    reused = f", {done.reused:,} known already" if done.reused else ""
+    before = done.changed or done.renamed or done.removed or done.unchanged
+    reused = (
+        f", {done.reused:,} {'known already' if before else 'with the text of another'}"
+        if done.reused
+        else ""
+    )
     return f" ({done.encoded:,} encoded{reused})"
 
 

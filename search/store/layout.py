@@ -141,9 +141,17 @@ def find_index(what: str | Path | None = None) -> Path:
     Raises:
         IndexNotFound: none or several answer to that; the message lists what there is.
     """
-    what = what or os.environ.get("SEEWHY_INDEX") or None
-    if what is None:
-        return _implied()
+    variable = "" if what else os.environ.get("SEEWHY_INDEX", "")
+    try:
+        return _found(what or variable) if what or variable else _implied()
+    except IndexNotFound as error:
+        if not variable:
+            raise
+        raise IndexNotFound(f"the variable SEEWHY_INDEX names '{variable}': {error}") from None
+
+
+def _found(what: str | Path) -> Path:
+    """What `find_index` finds for what is named."""
     if is_index(place := Path(what).expanduser()):
         return place.resolve()
     if not _is_path(str(what)) and is_index(place := home() / "indexes" / str(what)):

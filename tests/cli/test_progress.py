@@ -24,3 +24,31 @@ def test_what_begins_again_is_timed_anew(
     ]
     with output.progress_bar(quiet=True) as show:
         assert show is None
+
+
+def test_the_bar_goes_by_the_speed_of_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import rich.progress
+
+    made: dict[str, float] = {}
+    seen: list[int] = []
+
+    class Bar(rich.progress.Progress):
+        def __init__(self, *columns: object, **options: float) -> None:
+            made.update(options)
+            super().__init__(*columns, **{**options, "disable": True})
+
+        def update(self, *args: object, completed: int, **options: object) -> None:
+            seen.append(completed)
+
+    now = 0.0
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("rich.progress.Progress", Bar)
+    monkeypatch.setattr("search.cli.output.time.monotonic", lambda: now)
+    with output.progress_bar(quiet=False) as show:
+        assert show is not None
+        for step in range(1, 1001):
+            now += 0.01
+            show(Progress("encoding", step, 1000))
+    assert made["speed_estimate_period"] >= 100
+    assert 30 <= len(seen) <= 40  # rich looks at the last 1,000 steps: these have to be minutes
+    assert seen[-1] == 1000  # the end is always shown

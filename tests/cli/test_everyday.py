@@ -1,0 +1,85 @@
+"""Small things that a command says, or does not say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY, Run
+
+
+def completed(words: str, home: Path) -> set[str]:
+    """What a shell would offer for the last of some words."""
+    place = {"SEEWHY_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
+    asked = {"_SEEWHY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "search"],
+        env={**os.environ, **place, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert " numpy" not in done.stderr
+    return set(done.stdout.split())
+
+
+def test_names_of_indexes_are_completed(own_home: Path) -> None:
+    for name in ("notes", "notes+papers", "other"):
+        (own_home / "indexes" / name).mkdir(parents=True)
+        (own_home / "indexes" / name / "index.db").touch()
+    assert completed("seewhy query keys -i no", own_home) == {"notes", "notes+papers"}
+    assert completed("seewhy remove ", own_home) == {"notes", "notes+papers", "other"}
+
+
+def test_an_index_that_a_variable_names_is_told_so(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEEWHY_INDEX", "nope")
+    code, _, err = run("query", "door")
+    assert code == 1
+    assert (
+        "the variable SEEWHY_INDEX names 'nope': there is no index 'nope'. Choose with --index one of" in err
+    )
+    assert run("query", "door", "-i", "notes")[0] == 0
+
+
+def test_quiet_is_without_notes(run: Run, indexed: Path, own_home: Path) -> None:
+    (own_home / "indexes" / "broken").mkdir()
+    (own_home / "indexes" / "broken" / "index.db").write_bytes(b"no database" * 100)
+    assert "cannot be read" in run("list")[2]
+    assert run("list", "-q")[2] == ""
+    (indexed / "keys.md").write_text("changed")
+    assert "since they were indexed" in run("query", "key", "-i", "notes")[2]
+    assert run("query", "key", "-i", "notes", "-q")[2] == ""
+    shutil.rmtree(indexed)
+    assert "not brought up to date" in run("query", "key", "-i", "notes", "--update")[2]
+    assert run("query", "key", "-i", "notes", "--update", "-q")[2] == ""
+
+
+def test_the_first_run_knew_nothing_already(run: Run, tmp_path: Path, tiny_model: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "notes" / f"{name}.md").write_text("# Same\n\nopen the door")
+    assert (
+        "2 (1 encoded, 1 with the text of another)"
+        in run("index", tmp_path / "notes", "--model", tiny_model)[1]
+    )
+    (tmp_path / "notes" / "c.md").write_text("# Same\n\nopen the door")
+    assert "3 (0 encoded, 1 known already)" in run("index", tmp_path / "notes")[1]
+
+
+def test_a_page_is_made_where_a_picture_cannot_be(
+    run: Run, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.cli.output.find_spec", lambda _: None)
+    page, picture = tmp_path / "why.html", tmp_path / "why.png"
+    code, _, err = run("explain", "the door", "1", "--html", page, "--png", picture)
+    assert code == 1
+    assert "pip install 'seewhy[pictures]'" in err
+    assert (page.is_file(), picture.exists()) == (True, False)
+    assert run("explain", "the door", "1", "--png", picture)[0] == 1
