@@ -22,7 +22,8 @@ RULES = 2  # of what is done before; another number means that the table of word
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # a NUL would end the text
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])|(?<=\d)(?=[A-Z])")
-_HUMPED = re.compile(r"[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]{2,}[^\W\d_A-Z][^\W_]*")
+# From the beginning of a run of letters and digits alone: else a long one takes the square of its length.
+_HUMPED = re.compile(r"(?<![^\W_])(?:[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]{2,}[^\W\d_A-Z][^\W_]*)")
 _MOST_KNOWN = 50_000  # words whose stems are kept
 _QUOTED = re.compile(r'"([^"]+)"')
 

@@ -4,6 +4,7 @@ import math
 import random
 import re
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -308,6 +309,13 @@ def test_words_cover_letters_and_digits() -> None:
             "t",
         ),
     ]
+
+
+@pytest.mark.parametrize("letter", ["a", "A", "7", "aB", "é", "ABc", "_", "字"])
+def test_a_word_without_an_end_takes_no_time(letter: str) -> None:
+    started = time.process_time()
+    indexable("", letter * 50_000)
+    assert time.process_time() - started < 1
 
 
 def test_a_name_has_no_part_of_one_letter() -> None:
