@@ -26,7 +26,7 @@ from search.render.format import (
     where,
 )
 from search.render.passage import draw_passage, pointed, shown_lines
-from search.render.terminal import Canvas, as_text
+from search.render.terminal import Canvas, Part, as_text
 
 if TYPE_CHECKING:
     from search.records.explanations import Highlight
@@ -116,7 +116,8 @@ def one_hit(canvas: Canvas, hit: Hit, marks: Sequence[Highlight] = ()) -> None:
 def _draw(
     canvas: Canvas, hit: Hit, beside: Surroundings | None, marks: Sequence[Highlight], links: Links | None
 ) -> None:
-    canvas.line(
+    since = since_indexed(hit)
+    place: tuple[Part, ...] = (
         f"{hit.rank:>2}  ",
         (f"{hit.score:.3f}", "green"),
         "  ",
@@ -124,10 +125,11 @@ def _draw(
         (f"  p{hit.passage_id}", "dim"),
         (f"  {escape(hit.index)}" if hit.index else "", "magenta"),
         ("" if hit.rank_before is None else f"  {_moved(hit.rank, hit.rank_before)}", "dim"),
-        (f"  {since_indexed(hit)}" if hit.changed else "", "yellow"),
-        style="bold",
-        whole=True,
     )
+    beside_it = bool(since) and canvas.fits(*place, f"  {since}")
+    canvas.line(*place, (f"  {since}" if beside_it else "", "yellow"), style="bold", whole=True)
+    if since and not beside_it:
+        canvas.line(since, style="yellow", indent=4)
     if title := headings(hit):
         canvas.line(title, style="bold", indent=4)
     draw_passage(canvas, hit, marks, beside)

@@ -200,19 +200,23 @@ def test_the_verdict_and_its_exit_code(
     assert (exit_code, out, "only the default ranking" in " ".join(err.split())) == (2, "", True)
 
 
-def test_files_that_changed_or_are_gone_are_said_to(run: Run, indexed: Path) -> None:
+def test_files_that_changed_or_are_gone_are_said_to(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(indexed)
     text = (indexed / "keys.md").read_text()
     (indexed / "keys.md").write_text("new\n" * 5 + text.replace("people", "men"))
     (indexed / "deep" / "time.txt").unlink()
     code, out, err = run("query", KEY)
     assert code == 0
-    assert re.search(
-        r"keys\.md:12-14  p\d  lines of now; the file changed since it was indexed$", out, re.MULTILINE
-    )
+    moved = "lines of now; the file changed since it was indexed"
+    assert re.search(rf"keys\.md:12-14  p\d\n    {moved}\n", out)
     assert re.search(r"keys\.md:\d-\d  p\d  changed since it was indexed$", out, re.MULTILINE)
     assert re.search(r"time\.txt:1-2  p\d  gone$", out, re.MULTILINE)
+    monkeypatch.setenv("COLUMNS", "100")
+    assert re.search(rf"keys\.md:12-14  p\d  {moved}\n", run("query", KEY)[1])
     said = "of the files of these hits 1 changed and 1 is gone since they were indexed. Bring the index up to date with"
-    assert f"note: {said} --update, or: seewhy index {indexed}\n" in err
+    assert f"note: {said} --update, or: seewhy index ." in err
     found = json.loads(run("query", KEY, "--json")[1])
     assert {hit["changed"] for hit in found} == {"", "moved", "changed", "gone"}
     rows = csv.DictReader(io.StringIO(run("query", KEY, "-f", "csv")[1]))
