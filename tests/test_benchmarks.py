@@ -106,6 +106,7 @@ SMALL: dict[str, Made] = {
     "faults": lambda p: ["--only", "walk"],
     "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
+    "interactive": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--between", "0.01"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
@@ -116,9 +117,7 @@ SMALL: dict[str, Made] = {
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
     "verdict": lambda p: [squad(p / "a.json"), "--spoken", pages(p / "pages"), spoken(p / "b.json"), "--nothing",
-                          spoken(p / "c.json"), "--fresh", p / "pages",
-                          BENCHMARKS / "spoken" / "handbook-fresh.json", "--collections", beir(p / "d"),
-                          "--questions", "2"],
+                          spoken(p / "c.json"), "--collections", beir(p / "d"), "--questions", "2"],
     "warm_query": lambda p: [HANDBOOK, "--passages", "20", "--queries", "3", "--warming", "3"],
 }  # fmt: skip
 
