@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -14,10 +15,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from search import Index
-from search.cli.interactive.app import SearchApp
+from search.cli.interactive.app import KEYS, SearchApp
 from search.cli.interactive.widgets import HitList, Preview, Sheet
 from search.several import Indexes
-from tests.conftest import Run
+from tests.conftest import REPOSITORY, Run
 
 Steps = Callable[[Pilot[None]], Awaitable[None]]
 
@@ -267,13 +268,18 @@ def test_a_narrow_terminal_has_the_preview_below(indexed: Path) -> None:
 def test_all_keys_are_listed(indexed: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await pilot.press("f1")
-        await shows(pilot, "ctrl+s", "shift+Tab")
+        await shows(pilot, *(key for key, _ in KEYS))
         await pilot.press("escape", "question_mark")
         await shows(pilot, "│ ?")
         await pilot.press("ctrl+c")
         await until(pilot, lambda: not pilot.app.is_running)
 
     used(SearchApp(opened(indexed)), steps)
+
+
+def test_the_handbook_lists_the_same_keys() -> None:
+    page = (REPOSITORY / "corpora" / "handbook" / "43-seewhy-search.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| (?!key |-)([^|]+) \|", page, re.MULTILINE) == [key for key, _ in KEYS[:-1]]
 
 
 def test_it_needs_a_terminal(run: Run, indexed: Path) -> None:

@@ -38,21 +38,22 @@ if TYPE_CHECKING:
 PAUSE = 0.06  # seconds without a key after which meaning is asked for
 _AROUND = 40  # lines of the file before and behind the passage in the preview
 
-_KEYS = (
-    ("up down, ctrl+p ctrl+n", "the hit before, the next"),
-    ("PgUp PgDn", "scroll the preview"),
+KEYS = (
+    ("Up Down, ctrl+P ctrl+N", "the hit before, the next; typing goes on"),
+    ("PgUp PgDn", "scroll the document"),
     ("Enter", "open the hit in $VISUAL or $EDITOR"),
-    ("ctrl+e", "why it has its score"),
-    ("ctrl+s", "what is similar to it"),
-    ("Tab", "rank by meaning and words (hybrid), meaning (dense), words (lexical)"),
-    ("shift+Tab", "to the list and back to the text"),
-    ("F1", "these keys"),
+    ("ctrl+E", "why it has its score"),
+    ("ctrl+S", "what is similar to it"),
+    ("Tab", "rank by meaning and words (hybrid), by meaning (dense), by words (lexical)"),
+    ("shift+Tab", "to the list, and back to the text"),
+    ("F1", "all keys"),
     ("Esc", "back; in the end leave"),
-    ("ctrl+c", "leave"),
-    ("in the list", "also j k for the next and the one before, e why, s similar, ? keys, / back to the text"),
+    ("ctrl+C", "leave"),
+    (
+        "in the list",
+        "also j k the next hit and the one before, e why, s similar, ? all keys, / back to the text",
+    ),
 )
-
-
 _BY = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
 
 
@@ -116,7 +117,7 @@ class SearchScreen(Screen[None]):
         self._answered: Asked | None = None  # what the hits that are shown answer
         self._pause: Timer | None = None
         self._said = ("", "dim")
-        self._below: dict[str, Text] = {}
+        self._below: dict[str, str] = {}
         self._without = ""  # that there is no model, and why
 
     def compose(self) -> ComposeResult:
@@ -124,8 +125,8 @@ class SearchScreen(Screen[None]):
         with Container(id="panes"):
             yield HitList()
             yield Preview()
-        yield Static(Text(), id="verdict")
-        yield Static(Text(), id="status")
+        yield Static(id="verdict")
+        yield Static(id="status")
 
     def on_mount(self) -> None:
         indexes = self._index.all if isinstance(self._index, Indexes) else [self._index]
@@ -200,7 +201,7 @@ class SearchScreen(Screen[None]):
             )
             found = f"{counted(len(hits), 'hit')} {how} in {reply.seconds * 1000:.0f} ms"
             remarks = "; ".join((found, *reply.remarks))
-            self._say(reply.error or remarks, "red" if reply.error else "dim")
+            self._say(reply.error or remarks, "ansi_red" if reply.error else "dim")
         self._ask()
 
     # What is shown.
@@ -214,8 +215,10 @@ class SearchScreen(Screen[None]):
         self.query_one(Preview).display = bool(found.hits)
         if self._asking.settled:  # until then the line before stands, so that nothing jumps
             verdict = found.hits[0].verdict if found.hits else None
-            said = Text(verdict_line(verdict), VERDICT_STYLES[verdict.says]) if verdict else Text()
-            self._write("verdict", said)
+            if verdict:
+                self._write("verdict", verdict_line(verdict), f"ansi_{VERDICT_STYLES[verdict.says]}")
+            else:
+                self._write("verdict", "")
 
     def _show_mode(self) -> None:
         self.query_one(Input).border_subtitle = Content(f"{self._asking.mode} (Tab)")
@@ -225,16 +228,14 @@ class SearchScreen(Screen[None]):
         self._said = text, style
         waiting = "" if self._asking.ready else "by words alone until the model is loaded"
         said = "; ".join(filter(None, (waiting, self._without, text))) or "F1 lists the keys"
-        self._write("status", Text(escape(said), style))
+        self._write("status", escape(said), style)
 
-    def _write(self, where: str, text: Text) -> None:
-        """Put a text below; the screen is laid out anew only if it may take more or fewer rows."""
-        rows = {
-            len(one.wrap(self.app.console, max(1, self.size.width - 2)))
-            for one in (self._below.get(where, Text()), text)
-        }
+    def _write(self, where: str, text: str, style: str = "") -> None:
+        """Put a text below; the screen is laid out anew only if it takes more or fewer rows."""
+        before, width = self._below.get(where, ""), max(1, self.size.width - 2)
+        rows = {len(Text(one).wrap(self.app.console, width)) for one in (before, text)}
         self._below[where] = text
-        self.query_one(f"#{where}", Static).update(text, layout=len(rows) > 1)
+        self.query_one(f"#{where}", Static).update(Content.styled(text, style), layout=len(rows) > 1)
 
     @on(HitList.Chosen)
     def _chosen(self) -> None:
@@ -293,7 +294,7 @@ class SearchScreen(Screen[None]):
             self.app.exit()
 
     def action_keys(self) -> None:
-        self.app.push_screen(Sheet("Keys", lambda width: drawing.keys(_KEYS, width=width, colour=True)))
+        self.app.push_screen(Sheet("Keys", lambda width: drawing.keys(KEYS, width=width, colour=True)))
 
     def action_why(self) -> None:
         if (hit := self._hit) and (asked := self._answered):
@@ -315,7 +316,7 @@ class SearchScreen(Screen[None]):
 
         why = explained.why
         if why is None:
-            self._say(explained.error, "red")
+            self._say(explained.error, "ansi_red")
         else:
             draw = partial(explanation, why, explained.hit, colour=True)
             self.app.push_screen(Sheet("Why?", lambda width: draw(width=width)))
@@ -331,7 +332,7 @@ class SearchScreen(Screen[None]):
                     stack.enter_context(self.app.suspend())
                 open_hit(self._index, listed.chosen, listed.marks)
         except (SearchError, OSError) as error:
-            self._say(str(error), "red")
+            self._say(str(error), "ansi_red")
         self.refresh()
 
 
