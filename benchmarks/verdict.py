@@ -1,12 +1,13 @@
 """How sure is the verdict? Questions are asked with and without what answers them, and its coefficients are fitted.
 
     python benchmarks/verdict.py SQUAD.json [--spoken FOLDER QUESTIONS.json [INDEX] ...] [--nothing QUESTIONS.json]
-        [--collections BEIR ...] [--questions N] [--png FILE]
+        [--fresh FOLDER QUESTIONS.json [INDEX] ...] [--collections BEIR ...] [--questions N] [--png FILE]
 
 Of SQuAD's paragraphs each is a file; its questions are asked of the index of all, and once more of the index without
 the paragraph. The spoken questions are asked of their own folder, of each other's, and with them those that none
-answers. Of a collection in BEIR's layout, which nothing is fitted on, each query is asked with its relevant documents
-and without.
+answers; a question with no path is answered by none, either. Fresh questions are asked in the same way, and nothing is
+fitted on them, nor on a collection in BEIR's layout, of which each query is asked with its relevant documents and
+without.
 
 Fitted on SQuAD's questions and the spoken ones, of which each set counts a tenth of SQuAD's; answered and unanswered
 ones count alike. A row for each set: the area under the ROC curve, the expected calibration error in ten bins, the
@@ -62,6 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("squad", type=Path)
     parser.add_argument("--spoken", type=Path, nargs="+", action="append", default=[])
+    parser.add_argument("--fresh", type=Path, nargs="+", action="append", default=[])
     parser.add_argument("--nothing", type=Path, default=None)
     parser.add_argument("--collections", type=Path, nargs="*", default=[])
     parser.add_argument(
@@ -71,19 +73,9 @@ def main() -> None:
     args = parser.parse_args()
     print(headline("openvino", "faiss-cpu", "scikit-learn", "numpy") + "\n")
     fitted = list(taken_out("squad", *squad(args.squad), args.questions))
-    for folder, questions, *index in args.spoken:
-        sets = {path: queries(path) for _, path, *_ in args.spoken}
-        sets |= {args.nothing: queries(args.nothing)} if args.nothing else {}
-        with tempfile.TemporaryDirectory() as place:
-            opened = Index.build(
-                folder, index=str(index[0] if index else Path(place) / "index"), offline=True
-            )
-            fitted += [
-                asked(opened, f"spoken, {folder.name}", query, query, path == questions)
-                for path, texts in sets.items()
-                for query in texts
-            ]
-    others = [
+    fitted += spoken("spoken", args.spoken, [args.nothing] if args.nothing else [])
+    others = list(spoken("fresh", args.fresh, []))
+    others += [
         one
         for path in args.collections
         for one in taken_out(path.name, *collection(read_beir(path)), args.questions)
@@ -91,8 +83,18 @@ def main() -> None:
     tell(fitted, others, args.png)
 
 
-def queries(path: Path) -> list[str]:
-    return [one["query"] for one in json.loads(path.read_text(encoding="utf-8"))]
+def spoken(name: str, sets: Sequence[Sequence[Path]], nothing: Sequence[Path]) -> Iterator[Asked]:
+    """Every question of every folder: its own, those of the others, those that nothing answers."""
+    files = [*(questions for _, questions, *_ in sets), *nothing]
+    for folder, questions, *index in sets:
+        with tempfile.TemporaryDirectory() as place:
+            opened = Index.build(
+                folder, index=str(index[0] if index else Path(place) / "index"), offline=True
+            )
+            for path in files:
+                for one in json.loads(path.read_text(encoding="utf-8")):
+                    answered = path == questions and bool(one["paths"])
+                    yield asked(opened, f"{name}, {folder.name}", one["query"], one["query"], answered)
 
 
 def squad(path: Path) -> tuple[dict[str, str], list[Group]]:

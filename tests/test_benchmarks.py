@@ -117,7 +117,9 @@ SMALL: dict[str, Made] = {
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
     "verdict": lambda p: [squad(p / "a.json"), "--spoken", pages(p / "pages"), spoken(p / "b.json"), "--nothing",
-                          spoken(p / "c.json"), "--collections", beir(p / "d"), "--questions", "2"],
+                          spoken(p / "c.json"), "--fresh", p / "pages",
+                          BENCHMARKS / "spoken" / "handbook-fresh.json", "--collections", beir(p / "d"),
+                          "--questions", "2"],
     "warm_query": lambda p: [HANDBOOK, "--passages", "20", "--queries", "3", "--warming", "3"],
 }  # fmt: skip
 
