@@ -12,7 +12,7 @@ import typer
 from search.cli.config import model_for_new_indexes
 from search.cli.options import EncoderOptions, EngineOptions, IndexOption, index_names, model_option, panel
 from search.cli.output import Output, echo, note, progress_bar, stopped_gently
-from search.errors import InputError, SearchError
+from search.errors import InputError, SearchError, quoted
 
 if TYPE_CHECKING:
     from search.index import Index
@@ -145,14 +145,20 @@ def folders_of_index(named: str | None) -> Folders:
     """
     from search.store.database import read_meta
     from search.store.folders import Folders
-    from search.store.layout import DATABASE, confirmed, named_place
+    from search.store.layout import DATABASE, home, is_own, named_place
 
     if not named:
         raise typer.BadParameter(
             "name a folder to index (. for the one you are in), or with --index an index to bring up to date."
         )
     place = named_place(named)
-    return confirmed(place, Folders.from_meta(read_meta(place / DATABASE)), None)
+    held = Folders.from_meta(read_meta(place / DATABASE))
+    if not is_own(place):
+        raise InputError(
+            f"the index in '{place}' is none of those in {home()}, and may come from somebody else. If what it says it "
+            f"is of may be read, name it: seewhy index {held.typed} --index {quoted(place)}"
+        )
+    return held
 
 
 def watch_on(built: Index, output: Output) -> None:
@@ -232,8 +238,11 @@ def repair(
     output: Output,
     index: IndexOption = None,
     folder: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="What was indexed, for an index outside of your data folder."),
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="What was indexed, for an index outside of your data folder; each of several.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")
@@ -253,7 +262,7 @@ def repair(
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         done = mend(
             place,
-            folder=folder,
+            folder=folder or None,
             offline=engine.offline,
             engine=engine.engine,
             dry_run=dry_run,

@@ -142,7 +142,12 @@ def _here(place: Path) -> Iterator[None]:
     before = Path.cwd()
     os.chdir(place)
     try:
-        homes = {"HOME": str(place), "SEEWHY_HOME": str(place / "home"), "HF_HUB_OFFLINE": "1"}
+        homes = {
+            "HOME": str(place),
+            "SEEWHY_HOME": str(place / "home"),
+            "SEEWHY_CONFIG": str(place / "config.toml"),
+            "HF_HUB_OFFLINE": "1",
+        }
         with mock.patch.dict(os.environ, homes):
             yield
     finally:
