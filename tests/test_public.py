@@ -20,6 +20,7 @@ HEAVY = (
     "sqlite_utils",
     "pandas",
     "docutils",
+    "textual",
 )
 NEEDED_LATER = (  # our own, which a query does without
     "search.bert",

@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from search import Index
+from search.cli.interactive import drawing
 from search.cli.interactive.app import KEYS, SearchApp
 from search.cli.interactive.widgets import HitList, Preview, Sheet
+from search.records.hits import Surroundings
 from search.several import Indexes
 from tests.conftest import REPOSITORY, Run
+from tests.render.test_render import HIT
 
 Steps = Callable[[Pilot[None]], Awaitable[None]]
 
@@ -250,6 +254,14 @@ def test_what_files_say_is_no_markup_and_no_command(notes: Path, tiny_model: Pat
         assert "\u202e" not in drawn(pilot)
 
     used(SearchApp(opened(notes), "nothing", mode="lexical"), steps, (140, 30))
+
+
+def test_lines_of_megabytes_around_a_passage_are_cut() -> None:
+    long = "x " * 500_000
+    around = Surroundings(((1, long),), ((13, long),), start=f"{long}begins here")
+    rows, before = drawing.document(replace(HIT, line_start=12), (), around, 50)
+    assert before < len(rows) < 200
+    assert "begins here" in rows[before - 1]
 
 
 def test_a_narrow_terminal_has_the_preview_below(indexed: Path) -> None:

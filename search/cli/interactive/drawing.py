@@ -12,6 +12,8 @@ from search.render.hits import one_hit
 from search.render.passage import draw_passage, rows_of
 from search.render.terminal import Canvas, as_text
 
+_LONGEST = 1000  # characters of a line around a passage: one of megabytes took seconds
+
 
 def place(hit: Hit) -> str:
     """Where a hit stands, in few characters: its document, with the lines or the page."""
@@ -28,14 +30,22 @@ def document(hit: Hit, marks: Sequence[Highlight], around: Surroundings, width: 
 
     Without these lines the passage alone, and why.
     """
-    canvas = Canvas(width, colour=True)
-    if around.start:
-        around = replace(around, lines_before=(*around.lines_before, (hit.line_start, around.start)))
-    draw_passage(canvas, hit, marks, replace(around, note=""))
+    canvas, beside = Canvas(width, colour=True), _bounded(around, hit.line_start)
+    draw_passage(canvas, hit, marks, beside)
     if around.note:
         canvas.gap()
         canvas.line(escape(around.note), style="yellow")
-    return canvas.drawn().split("\n"), len(rows_of(canvas, around.lines_before))
+    return canvas.drawn().split("\n"), len(rows_of(canvas, beside.lines_before))
+
+
+def _bounded(around: Surroundings, line: int) -> Surroundings:
+    """What stands around a passage that begins in a line, in lines; of a long one a piece."""
+    before, after = (
+        tuple((number, text[:_LONGEST]) for number, text in lines)
+        for lines in (around.lines_before, around.lines_after)
+    )
+    start = ((line, around.start[-_LONGEST:]),) if around.start else ()
+    return Surroundings((*before, *start), after)
 
 
 @as_text
