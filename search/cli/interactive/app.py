@@ -15,7 +15,6 @@ from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding
 from textual.containers import Container
 from textual.content import Content
-from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
@@ -23,7 +22,8 @@ from textual.widgets import Input, Static
 from search.cli.hits import open_hit
 from search.cli.interactive import drawing
 from search.cli.interactive.asking import Asked, Asking
-from search.cli.interactive.widgets import OWN_COLOURS, Found, HitList, Preview, Sheet
+from search.cli.interactive.messages import Explained, Found, Loaded, Read, Replied
+from search.cli.interactive.widgets import OWN_COLOURS, HitList, Preview, Sheet
 from search.cli.options import Mode, index_of
 from search.errors import SearchError
 from search.records.hits import Hit, Surroundings
@@ -33,7 +33,7 @@ from search.several import Indexes, name_of
 
 if TYPE_CHECKING:
     from search.index import Index
-    from search.records.explanations import Explanation, Highlight
+    from search.records.explanations import Highlight
 
 PAUSE = 0.06  # seconds without a key after which meaning is asked for
 _AROUND = 40  # lines of the file before and behind the passage in the preview
@@ -55,40 +55,6 @@ KEYS = (
     ),
 )
 _BY = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
-
-
-class Replied(Message):
-    """What the index says to a question."""
-
-    def __init__(
-        self, asked: Asked, found: Found, seconds: float, remarks: Sequence[str], error: str
-    ) -> None:
-        super().__init__()
-        self.asked, self.found, self.seconds, self.remarks, self.error = asked, found, seconds, remarks, error
-
-
-class Loaded(Message):
-    """The model is there; or it is not, and why."""
-
-    def __init__(self, error: str = "") -> None:
-        super().__init__()
-        self.error = error
-
-
-class Read(Message):
-    """What stands around a hit."""
-
-    def __init__(self, hit: Hit, marks: Sequence[Highlight], around: Surroundings) -> None:
-        super().__init__()
-        self.hit, self.marks, self.around = hit, marks, around
-
-
-class Explained(Message):
-    """Why a hit is one; or why that cannot be told."""
-
-    def __init__(self, hit: Hit, why: Explanation | None, error: str = "") -> None:
-        super().__init__()
-        self.hit, self.why, self.error = hit, why, error
 
 
 class SearchScreen(Screen[None]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
 from search.cli.interactive import drawing
+from search.cli.interactive.messages import Found
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Surroundings
 
@@ -44,14 +45,6 @@ OWN_COLOURS = replace(
         "input-selection-foreground": "ansi_bright_white",
     },
 )
-
-
-@dataclass(frozen=True)
-class Found:
-    """Hits, and what counts in the text of each."""
-
-    hits: Sequence[Hit] = ()
-    marks: Sequence[Sequence[Highlight]] = ()
 
 
 class Rows(Widget, can_focus=False):
