@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from search.errors import SearchError
+from search.files import read_file
 
 if TYPE_CHECKING:
     from search.records.documents import Document
@@ -63,9 +64,7 @@ def since_indexed(path: str | Path, stored: StoredFile) -> Since:
             return Since("")
         if now.st_size > _LARGEST and now.st_size != stored.size:
             return Since("changed")
-        from search.corpus.files import regular_bytes
-
-        raw = regular_bytes(Path(path))
+        raw = read_file(Path(path), now.st_size, links=False)
     except (FileNotFoundError, NotADirectoryError):
         return Since("gone")
     except (OSError, ValueError) as error:
