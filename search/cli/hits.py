@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from search.cli import editor
 from search.cli.options import NUMBER_OR_ONE, index_of, to_update
 from search.cli.output import Output, echo, output_option
 from search.errors import InputError
@@ -69,7 +67,9 @@ class HitsOutput(Output):
             InputError: a hit is to be opened, and there is no editor.
         """
         if self.hit_to_open:
-            editor.editor()
+            from search.cli.editor import editor
+
+            editor()
 
     def format(self) -> Format:
         """The one that is meant.
@@ -160,6 +160,8 @@ class HitsOutput(Output):
         """How places are linked to, on a terminal in colour."""
         if not (self._in_colour and sys.stdout.isatty()):
             return None
+        import socket
+
         from search.render.hits import Links
 
         code = os.environ.get("TERM_PROGRAM") == "vscode"
@@ -177,12 +179,13 @@ def open_hit(opened: Index | Indexes, hit: Hit, marks: Sequence[Highlight]) -> N
         raise InputError(
             f"'{hit.path}' is gone, so it is not opened. Bring the index up to date with --update."
         )
+    from search.cli.editor import open_at
     from search.render.passage import pointed
 
     beside = opened.surroundings(hit, lines=0)
     line, column, _ = pointed(hit, marks, beside)
     sys.stdout.flush()
-    editor.open_at(hit.path, line, column)
+    open_at(hit.path, line, column)
 
 
 def about_age(opened: Index | Indexes, hits: Sequence[Hit]) -> list[str]:

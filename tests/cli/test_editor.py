@@ -127,7 +127,7 @@ def test_places_are_links_on_a_terminal_in_colour(monkeypatch: pytest.MonkeyPatc
     for name in ("TERM_PROGRAM", "TERM", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     assert HitsOutput()._links is None
-    monkeypatch.setattr("search.cli.hits.socket.gethostname", lambda: "here")
+    monkeypatch.setattr("socket.gethostname", lambda: "here")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert HitsOutput(color="never")._links is None
     assert HitsOutput()._links == draw.Links("here", lines=False)
