@@ -119,7 +119,11 @@ def _root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand not in (None, "config"):
-        context.default_map = {context.invoked_subcommand: defaults(context.invoked_subcommand)}
+        found = defaults(context.invoked_subcommand)
+        of_labels = context.invoked_subcommand == "label"
+        context.default_map = {
+            context.invoked_subcommand: dict.fromkeys(_LABELS, found) if of_labels else found
+        }
     if context.invoked_subcommand not in _SOON_OVER and not gc.isenabled():
         gc.freeze()
         gc.enable()

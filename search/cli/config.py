@@ -59,8 +59,12 @@ SETTINGS: dict[str, Setting] = {
     "offline": _SWITCH,
     "model": _text("the name or folder of a model, for new indexes"),
 }
-# For `seewhy index` an index is where to keep it, and for an evaluation of whatever is evaluated.
-_OWN_INDEX = ("index", "eval", "eval-qa", "eval-ner")
+# The commands for which all of it counts, but for the model. To others an index or k is something else, such as where
+# to keep an index, which one to remove, how many words fill a gap.
+_ASKING = (
+    "query", "search", "similar", "duplicates", "explain", "contrast", "why-not", "status", "check", "repair",
+)  # fmt: skip
+_EVERYWHERE = ("color", "offline")
 
 
 def place() -> Path:
@@ -100,11 +104,11 @@ def model_for_new_indexes() -> str | None:
 
 def defaults(command: str) -> dict[str, Any]:
     """The defaults of a command's options, as typer takes them."""
-    found = {name: value for name, value in settings().items() if name != "model"}
+    found = settings()
+    if command not in _ASKING:
+        return {name: found[name] for name in _EVERYWHERE if name in found}
     index = found.pop("index", None)
-    if index and command not in _OWN_INDEX and not os.environ.get("SEEWHY_INDEX"):
-        found["index"] = [index]
-    return found
+    return found | ({"index": [index]} if index and not os.environ.get("SEEWHY_INDEX") else {})
 
 
 def _require(key: str, value: Any, where: str, way_out: str) -> None:

@@ -62,6 +62,16 @@ def test_the_index_and_the_model_for_new_ones(
     assert run("index", indexed)[0] == 0  # it has one already
 
 
+def test_to_other_commands_they_are_something_else(
+    run: Run, indexed: Path, file: Path, tiny_model: Path
+) -> None:
+    file.write_text("index = 'notes'\nk = 1\nper_document = 1\nmode = 'lexical'\ncolor = 'always'\n")
+    assert run("remove", "--yes")[0] == 2
+    assert run("move", indexed)[0] == 2
+    assert Index.open("notes").check().ok
+    assert "\x1b[" in run("list")[1]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
