@@ -19,6 +19,7 @@ HEAVY = (
     "numpy",
     "sqlite_utils",
     "pandas",
+    "pydantic",
     "docutils",
     "textual",
 )
@@ -53,6 +54,13 @@ def test_the_library_loads_nothing_heavy_but_numpy() -> None:
 def test_writing_loads_no_pandas() -> None:
     """Which sqlite-utils would import where it is installed; it can be imported later."""
     assert loaded_after("import search.store.writer") & {"sqlite_utils", "pandas"} == {"sqlite_utils"}
+
+
+def test_options_are_read_without_pydantic() -> None:
+    """Which Typer loads, where it is let, for a tenth of a query's time."""
+    code = "import search.cli.app as a\ntry: a.main()\nexcept SystemExit: pass"
+    arguments = "import sys; sys.argv = ['seewhy', 'query', 'a', '-k', '3', '-m', 'dense', '-i', 'none']"
+    assert "pydantic" not in loaded_after(f"{arguments}\n{code}")
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hi
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from search.cli.values import in_plain_words
 from search.errors import SearchError, quoted
 from search.records.options import HITS_OF_A_DOCUMENT as HITS_OF_A_DOCUMENT
 
@@ -50,6 +51,10 @@ _CALLED_HERE = {
 
 class Group(TyperGroup):
     """Commands whose help lists them under the names of their panels, in the order in which these first come."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        in_plain_words(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         there = [(name, self.commands[name]) for name in self.list_commands(ctx)]
@@ -87,6 +92,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """An error names the way out, where what was meant can be told."""
         typed = list(args)
+        in_plain_words(self.get_params(ctx))
         try:
             return super().parse_args(ctx, self._with_many(ctx, args))
         except Usage as error:

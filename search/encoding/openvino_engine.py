@@ -125,12 +125,34 @@ def _usable_cores() -> int:
 
 
 def _openvino() -> Any:
-    """The module `openvino`, imported without its conversion tool, which takes most of the time."""
+    """The module `openvino`, imported without its conversion tool, which takes most of the time.
+
+    Raises:
+        MemoryError: the process is not allowed as much as it takes; where it starts nevertheless, it may end the
+            process or wait for ever.
+    """
     if "openvino" not in sys.modules:
+        _require_room()
         sys.modules.setdefault("openvino.tools.ovc", None)  # type: ignore[arg-type]
     import openvino
 
     return openvino
+
+
+_ROOM = 900 * 2**20  # bytes of addresses; with less, threads of OpenVINO failed to start, or never did
+
+
+def _require_room() -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:
+        import psutil
+
+        if limit - psutil.Process().memory_info().vms < _ROOM:
+            raise MemoryError
 
 
 _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6

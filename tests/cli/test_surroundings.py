@@ -145,7 +145,7 @@ def test_an_argument_that_makes_no_sense_is_repeated_harmless(run: Run) -> None:
     assert err.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("megabytes", [250, 900])
+@pytest.mark.parametrize("megabytes", [250, 500, 700, 900])
 def test_little_memory(run: Run, indexed: Path, megabytes: int) -> None:
     """900 is enough on some machines."""
     code, out, err = shell(f"ulimit -c 0; ulimit -v {megabytes * 1024} && seewhy query key")
