@@ -60,7 +60,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	@echo 'Installing, which takes a minute or two ...'
 	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,tui]'
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
