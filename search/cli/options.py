@@ -147,7 +147,9 @@ def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
     A group is a parameter whose type is a dataclass; its fields are annotated as the parameters of a command are.
     Typer sees the fields, the function gets the groups.
     """
-    hints = get_type_hints(function, include_extras=True)
+    hints = inspect.get_annotations(
+        function, eval_str=True
+    )  # get_type_hints of 3.10 hides what is None by default
     groups: dict[str, Any] = {}
     once: list[str] = []
     parameters: list[inspect.Parameter] = []
