@@ -1,0 +1,203 @@
+"""Is what the pages show what the command prints?
+
+    python tests/transcripts.py [--write] [PAGE...]
+
+A transcript is a fenced block with lines `$ seewhy ...`, each followed by what it prints; a line of `…` alone stands
+for lines that are left out. Each is run again, from the repository, 80 columns wide, on an index of pages 01 to 28 of
+the handbook: no page with transcripts is in it, so writing them changes no score. Digits, bars, percentiles and the
+sign of what is rounding may differ, all else is compared. `--write` puts in what is printed now. What cannot be run
+here is listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import math
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from difflib import SequenceMatcher, ndiff
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from markdown_it import MarkdownIt
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGES = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md"))]
+PAGES += sorted(REPOSITORY.glob("corpora/handbook/*.md"))
+INDEX = "seewhy index corpora/handbook --include '[01]*.md' --include '2[0-8]*.md'"
+# What a command cannot be run here for, by what it names.
+LEFT_OUT = {
+    "papers": "made-up documents",
+    "index notes": "made-up notes",
+    "how often are keys": "a damaged index of made-up notes",
+    "--index hb": "a run that was killed",
+    "judged.csv": "judgements of the reader's",
+    "topics.csv": "labels of the reader's",
+    "topic=command": "labels of a head that was trained on labels of the reader's",
+    "topic-head": "a head that was trained on labels of the reader's",
+    "seewhy models": "models that this machine has converted",
+    "stsb_train.tsv": "data that are not at hand",
+}
+_PROMPT = re.compile(r"\$ (?:\.venv/bin/)?(?=seewhy )")
+_ROUNDING = re.compile(r"([+-] ?)?\d+\.\d+e[+-]\d+")
+_SHARE = re.compile(r"\d[\d.]* %|(?<=above )all(?= of \d)|^Hits? \d.* random pairs.*")
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(\.\d+)?")
+_BAR = re.compile(r"[█▓▒░·]+ *")
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A block of a page: its lines, which begin at the line `start` of the page, counted from 0."""
+
+    page: Path
+    start: int
+    lines: list[str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(REPOSITORY).as_posix()}:{self.start + 1}"
+
+    @property
+    def steps(self) -> Iterator[tuple[str, list[str]]]:
+        """Each line with a command, and the lines that it prints."""
+        starts = [n for n, line in enumerate(self.lines) if line.startswith("$ ")]
+        for start, end in zip(starts, [*starts[1:], len(self.lines)], strict=True):
+            yield self.lines[start], self.lines[start + 1 : end]
+
+    @property
+    def left_out(self) -> str:
+        """Why it cannot be run here; empty if it can."""
+        if not any(shown for _, shown in self.steps):
+            return "shows no output"
+        commands = "\n".join(line for line, _ in self.steps)
+        return next((why for name, why in LEFT_OUT.items() if name in commands), "")
+
+
+def transcripts(page: Path) -> list[Transcript]:
+    """The transcripts of a page."""
+    fences = [
+        token for token in MarkdownIt().parse(page.read_text(encoding="utf-8")) if token.type == "fence"
+    ]
+    blocks = [(token.map[0] + 1, token.content.splitlines()) for token in fences if token.map]
+    return [Transcript(page, *block) for block in blocks if any(map(_PROMPT.match, block[1]))]
+
+
+@contextmanager
+def terminal() -> Iterator[Callable[[str], list[str]]]:
+    """Runs a command and returns the lines that it prints, in a user's data folder with the index of the handbook."""
+    before = Path.cwd()
+    with TemporaryDirectory(prefix="seewhy-") as home, patch.dict(os.environ):
+        for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "FORCE_COLOR"):
+            os.environ.pop(name, None)
+        config = str(Path(home) / "config.toml")
+        os.environ |= {"SEEWHY_HOME": home, "SEEWHY_CONFIG": config, "COLUMNS": "80"}
+        os.environ |= {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}  # as on any machine
+        try:
+            os.chdir(REPOSITORY)
+            indexed = _printed(INDEX, home)
+            yield lambda command: indexed if command == INDEX else _printed(command, home)
+        finally:
+            os.chdir(before)
+
+
+def _printed(command: str, home: str) -> list[str]:
+    from search.cli.app import main
+
+    screen = io.StringIO()
+    with (
+        patch("sys.argv", shlex.split(command)),
+        patch("search.cli.output._SECONDS_BETWEEN_LINES", math.inf),
+        redirect_stdout(screen),
+        redirect_stderr(screen),
+        suppress(SystemExit),
+    ):
+        main()
+    text = screen.getvalue().replace(home, "…").replace(str(REPOSITORY), "…")
+    return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+def remade(transcript: Transcript, run: Callable[[str], list[str]]) -> list[str]:
+    """The lines of a transcript as the commands print them now."""
+    Path(os.environ["SEEWHY_CONFIG"]).unlink(missing_ok=True)
+    lines = []
+    for prompt, shown in transcript.steps:
+        printed = run(_PROMPT.sub("", prompt))
+        lines += [prompt, *(_shortened(printed, shown) or printed)]
+    return lines
+
+
+def _shortened(printed: list[str], shown: list[str]) -> list[str] | None:
+    """What is printed without what `shown` leaves out; None if `shown` is something else."""
+    if not shown:
+        return None if printed else []
+    if shown[0] == "…":
+        # It may end at several lines, as rows of a table have one pattern: first at what is most like the line shown.
+        after = "".join(shown[1:2])
+        starts = sorted(range(len(printed) + 1), key=lambda n: -_alike("".join(printed[n : n + 1]), after))
+        ends = (_shortened(printed[n:], shown[1:]) for n in starts)
+        return next((["…", *end] for end in ends if end is not None), None)
+    if not printed or pattern(printed[0]) != pattern(shown[0]):
+        return None
+    end = _shortened(printed[1:], shown[1:])
+    return None if end is None else [printed[0], *end]
+
+
+def _alike(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other).ratio()
+
+
+def pattern(line: str) -> str:
+    """A line without what differs from machine to machine, and what a small change of another page changes."""
+    line = _BAR.sub("█", _ROUNDING.sub("0e-0", _SHARE.sub("0 %", line)))
+    return _NUMBER.sub(lambda number: "0" + re.sub(r"\d", "0", number[1] or ""), line)
+
+
+def differences(transcript: Transcript, lines: list[str]) -> list[str]:
+    """How a transcript differs from the lines that it should have, by line; empty if it does not."""
+    if [pattern(line) for line in transcript.lines] == [pattern(line) for line in lines]:
+        return []
+    return [line for line in ndiff(transcript.lines, lines) if not line.startswith("?")]
+
+
+def write(page: Path, blocks: list[tuple[Transcript, list[str]]]) -> None:
+    """Put new lines in place of transcripts of a page."""
+    text = page.read_text(encoding="utf-8").split("\n")
+    for block, lines in sorted(blocks, key=lambda pair: -pair[0].start):
+        text[block.start : block.start + len(block.lines)] = lines
+    page.write_text("\n".join(text), encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pages", nargs="*", type=lambda name: Path(name).resolve(), default=PAGES)
+    parser.add_argument("--write", action="store_true", help="put in what is printed now")
+    arguments = parser.parse_args()
+    wrong = 0
+    with terminal() as run:
+        for page in arguments.pages:
+            blocks = []
+            for transcript in transcripts(page):
+                if transcript.left_out:
+                    print(f"{transcript.place}  left out: {transcript.left_out}")
+                    continue
+                lines = remade(transcript, run)
+                blocks.append((transcript, lines))
+                differs = differences(transcript, lines)
+                wrong += bool(differs)
+                print(f"{transcript.place}  {'differs' if differs else 'as printed'}", *differs, sep="\n  ")
+            if arguments.write:
+                write(page, blocks)
+    return int(bool(wrong) and not arguments.write)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
