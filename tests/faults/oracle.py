@@ -231,9 +231,11 @@ def _damage(index: Path) -> list[str]:
             "SELECT count(*) FROM passages WHERE id NOT IN (SELECT passage FROM embeddings)"
         ).fetchone()[0]
         rows = connection.execute(
-            "SELECT id, context, text, vector FROM passages JOIN embeddings ON passage = id"
+            "SELECT id, context, text, hidden, vector FROM passages JOIN embeddings ON passage = id"
         ).fetchall()
-    vectors = ENCODER.encode([with_context(context, text) for _, context, text, _ in rows])
+    vectors = ENCODER.encode(
+        [with_context(context, shown(text, json.loads(hidden))) for _, context, text, hidden, _ in rows]
+    )
     for (id_, *_, blob), vector in zip(rows, vectors, strict=True):
         if len(blob) != 4 * D or not np.array_equal(np.frombuffer(blob, "<f4"), vector):
             found.append(f"passage {id_} has the embedding of something else")

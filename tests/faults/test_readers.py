@@ -53,7 +53,11 @@ def test_readers_beside_a_removal(place: Path) -> None:
     outcome = against_a_removal(place, seed=SEED, readers=1, seconds=1)
     outcome.require_clean()
     assert outcome.figures["queries"] and outcome.figures["refused"]
-    outcome = against_a_removal(place / "again", seed=SEED, readers=1, seconds=1, name="gone_is_no_message")
+    for seconds in (1, 4, 16):  # on a busy machine a reader may miss every removal of one second
+        again = place / f"again{seconds}"
+        outcome = against_a_removal(again, seed=SEED, readers=1, seconds=seconds, name="gone_is_no_message")
+        if outcome.failures:
+            break
     assert any("FileNotFoundError" in failure for failure in outcome.failures), outcome.failures
 
 

@@ -97,7 +97,10 @@ def test_an_unknown_field_is_told_with_those_of_annotators(index: Index) -> None
         InputError, match="no document and no annotator has a field 'persn'; did you mean 'person'"
     ):
         texts(index, "persn=x")
-    with pytest.raises(InputError, match="there are heading, kind, page, path, title, city, colour, person"):
+    with pytest.raises(
+        InputError,
+        match="there are heading, kind, mtime, name, page, path, size, title, city, colour, person",
+    ):
         texts(index, "zzzzzz=x")
 
 
