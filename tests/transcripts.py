@@ -39,9 +39,7 @@ LEFT_OUT = {
     "how often are keys": "a damaged index of made-up notes",
     "--index hb": "a run that was killed",
     "judged.csv": "judgements of the reader's",
-    "topics.csv": "labels of the reader's",
-    "topic=command": "labels of a head that was trained on labels of the reader's",
-    "topic-head": "a head that was trained on labels of the reader's",
+    "topic": "an index of pages 01 to 42",
     "seewhy models": "models that this machine has converted",
     "stsb_train.tsv": "data that are not at hand",
 }
