@@ -91,7 +91,8 @@ def transcripts(page: Path) -> list[Transcript]:
 def terminal() -> Iterator[Callable[[str], list[str]]]:
     """Runs a command and returns the lines that it prints, in a user's data folder with the index of the handbook."""
     before = Path.cwd()
-    with TemporaryDirectory(prefix="seewhy-") as home, patch.dict(os.environ):
+    with TemporaryDirectory(prefix="seewhy-") as made, patch.dict(os.environ):
+        home = str(Path(made).resolve())
         for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "FORCE_COLOR"):
             os.environ.pop(name, None)
         config = str(Path(home) / "config.toml")
@@ -117,7 +118,9 @@ def _printed(command: str, home: str) -> list[str]:
         suppress(SystemExit),
     ):
         main()
-    text = screen.getvalue().replace(home, "…").replace(str(REPOSITORY), "…")
+    text = screen.getvalue()
+    for folder in (home, str(REPOSITORY)):  # a long path goes on in the next line
+        text = re.sub(r"(?:\n +)?".join(map(re.escape, folder + os.sep)), "…/", text)
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
