@@ -96,8 +96,7 @@ def terminal() -> Iterator[Callable[[str], list[str]]]:
         for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "FORCE_COLOR"):
             os.environ.pop(name, None)
         config = str(Path(home) / "config.toml")
-        os.environ |= {"SEEWHY_HOME": home, "SEEWHY_CONFIG": config, "COLUMNS": "80"}
-        os.environ |= {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}  # as on any machine
+        os.environ |= {"SEEWHY_HOME": home, "SEEWHY_CONFIG": config, "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
         try:
             os.chdir(REPOSITORY)
             indexed = _printed(INDEX, home)
@@ -113,6 +112,7 @@ def _printed(command: str, home: str) -> list[str]:
     with (
         patch("sys.argv", shlex.split(command)),
         patch("search.cli.output._SECONDS_BETWEEN_LINES", math.inf),
+        patch("search.encoding.engine._may_have_gpu", lambda: False),
         redirect_stdout(screen),
         redirect_stderr(screen),
         suppress(SystemExit),
