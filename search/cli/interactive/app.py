@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.records.explanations import Highlight
 
-PAUSE = 0.06  # seconds without a key after which meaning is asked for
+PAUSE = 0.03  # seconds without a key after which meaning is asked for
 _AROUND = 40  # lines of the file before and behind the passage in the preview
 
 KEYS = (
