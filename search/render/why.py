@@ -24,7 +24,10 @@ _BAR = 18
 _PAIRS, _FEWER = 12, 6  # pairs of words that are like each other, in full and not
 _MAINLY, _ALSO = 3, 0.5  # pairs in the sentence; the second and third add at least so much of the first
 _ALIKE = 0.5  # least cosine of two words that the sentence calls alike; it names what added most in place of others
-_DIFFERS, _ROWS = 0.35, 8  # share of the largest row from which on a row is shown by itself, and how many are
+_DIFFERS, _ROWS = (
+    0.35,
+    8,
+)  # share of the largest word from which on a row is shown by itself, and how many are
 _ROOMY = 56  # columns; in fewer there is no column for words by themselves
 _BESIDE_BARS = 48  # columns of two words and their cosine
 _NAMED = 10  # words that were cut out
@@ -189,9 +192,10 @@ def signed(value: float) -> str:
 def _draw_query_words(canvas: Canvas, why: Explanation) -> None:
     """The words that differ from the rest, each in one line, and the rest in one."""
     rows = _rows(why)
-    largest = max((abs(row.added) for row in rows), default=0.0)
     strong = sorted((row for row in rows if row.is_word), key=lambda row: -abs(row.added))[:_ROWS]
-    shown = [row for row in rows if row.stays or (row in strong and abs(row.added) >= _DIFFERS * largest)]
+    least = _DIFFERS * abs(strong[0].added) if strong else 0.0
+    shown = [row for row in rows if row.stays or (row in strong and abs(row.added) >= least)]
+    largest = max((abs(row.added) for row in shown), default=0.0)
     rest = [row for row in rows if row not in shown]
     itself = canvas.width >= _ROOMY and bool(why.weight) and any(row.itself for row in rows)
     columns: list[str | Column] = [Column("Query word"), number("added"), Column(no_wrap=True)]

@@ -4,6 +4,7 @@ import json as standard_json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -183,6 +184,16 @@ def test_a_full_explanation_has_a_line_for_every_addend() -> None:
     drawn = why.explanation(by_hand(), HIT, width=80, full=True)
     assert "key 0.094" in drawn and "all else" not in drawn
     assert re.search(r"^\[CLS\] and \[SEP\] +\+0.5000", drawn, re.M)
+
+
+def test_words_are_shown_also_where_the_special_tokens_hold_most() -> None:
+    made = by_hand()
+    drawn = why.explanation(
+        replace(made, contributions=made.contributions * np.array([[50.0], [1], [1], [50]]))
+    )
+    assert re.search(r"^Keys +\+0\.5000  █+", drawn, re.M) and re.search(
+        r"^all else +\+25\.0000", drawn, re.M
+    )
 
 
 def test_an_explanation_begins_with_one_sentence() -> None:
