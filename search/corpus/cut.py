@@ -9,9 +9,8 @@ model's own tokenizer.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from search.corpus.blocks import Block, Contexts, blocks, evened, parted, safe_stop, spans, without_scraps
@@ -43,9 +42,6 @@ _SHORT = 32
 
 # A single character can be several tokens (bytes, or letters once it is normalised).
 _FEWEST_TOKENS = 8
-
-# Texts given to the tokenizer at a time: enough for all cores, and not all of a long file in memory.
-_AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +86,11 @@ class Cutter:
         heading_context: bool = True,
         boilerplate: frozenset[int] = frozenset(),
     ) -> None:
-        from tokenizers import Tokenizer
+        from search.corpus.counting import TokenCounter
 
-        self._tokenizer = Tokenizer.from_str(tokenizer.to_str())
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._tokens = TokenCounter(tokenizer)
         # What is left for context and text.
-        self._room = max_tokens - self._tokenizer.num_special_tokens_to_add(False)
+        self._room = max_tokens - self._tokens.special
         if self._room < _FEWEST_TOKENS:
             raise InputError(
                 f"max_tokens={max_tokens} leaves {self._room} tokens for text besides the special ones; "
@@ -140,14 +134,13 @@ class Cutter:
         """
         read, source = as_read(document)
         pieces = list(self._pieces(read))
-        counts = self._counts((_encoded(read, piece) for piece in pieces), special=True)
+        counts = self._tokens.counts(_encoded(read, piece) for piece in pieces)
         passages: list[Passage] = []
         for piece, n_tokens in zip(pieces, counts, strict=True):
-            fitting = (
-                [(piece, n_tokens)] if n_tokens <= self.max_tokens else self._halved(read, source, piece)
-            )
+            fitting = [(piece, n_tokens)] if n_tokens <= self._room else self._halved(read, source, piece)
             for fit, n in fitting:
-                passages.append(_passage(document, source, fit, n, passages[-1].end if passages else 0))
+                after = passages[-1].end if passages else 0
+                passages.append(_passage(document, source, fit, n + self._tokens.special, after))
         return passages
 
     def _pieces(self, document: Document) -> Iterator[_Piece]:
@@ -172,7 +165,7 @@ class Cutter:
         most = self._context_tokens if self._heading_context or document.record else 0
         # A file's name, where there was no title, says nothing about its text; nor does the text itself.
         no_title = (file_name(document.path), file_stem(document.path), document.text)
-        return Contexts("" if document.title in no_title else document.title, most, self._count)
+        return Contexts("" if document.title in no_title else document.title, most, self._tokens.count)
 
     def _parts(self, document: Document, contexts: Contexts) -> Iterator[Part]:
         """The blocks, those that are too long for one passage cut."""
@@ -182,7 +175,7 @@ class Cutter:
         ]
         # Most blocks are short enough to be a passage as they are, which is quickly told.
         short = [block for block in document_blocks if block.end - block.start <= self._window]
-        counts = self._counts(text[block.start : block.end] for block in short)
+        counts = self._tokens.counts(text[block.start : block.end] for block in short)
         lengths = dict(zip(short, counts, strict=True))
         for block in document_blocks:
             if self._stopped:
@@ -199,16 +192,16 @@ class Cutter:
                     raise Stopped
                 above, shown = (block.above, block.shown) if start == block.start else (depth, ())
                 headings = block.trail, above, shown, depth
-                yield Part(start, end, self._count(text[start:end]), *headings, apart=block.apart)
+                yield Part(start, end, self._tokens.count(text[start:end]), *headings, apart=block.apart)
 
     def _cut(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of a block that is too long for one passage, none short. Its headings stay with the first."""
 
         def fits(part: str) -> bool:
-            return len(part) <= self._window and self._count(part.strip()) <= capacity
+            return len(part) <= self._window and self._tokens.count(part.strip()) <= capacity
 
         def is_short(part: str) -> bool:
-            return self._count(part.strip()) < capacity // _SHORT_PARTS
+            return self._tokens.count(part.strip()) < capacity // _SHORT_PARTS
 
         text = document.text
         cuts = without_scraps(text, self._split(document, block, capacity))
@@ -217,7 +210,7 @@ class Cutter:
     def _split(self, document: Document, block: Block, capacity: int) -> Iterator[tuple[int, int]]:
         """The spans of `_cut` as they fall, each as long as may be."""
         text, body = document.text, block.body
-        n_heading = self._count(text[block.start : body])
+        n_heading = self._tokens.count(text[block.start : body])
         if n_heading > capacity // 2:
             body, n_heading = block.start, 0
         splitter = self._splitter(capacity - n_heading)
@@ -232,17 +225,10 @@ class Cutter:
         if capacity not in self._splitters:
             overlap = min(self._overlap, capacity // 2)
             # Given the tokenizer itself, each splitter would keep a copy of 10 MB, and be no quicker.
-            self._splitters[capacity] = TextSplitter.from_callback(self._count, capacity, overlap=overlap)
+            self._splitters[capacity] = TextSplitter.from_callback(
+                self._tokens.count, capacity, overlap=overlap
+            )
         return self._splitters[capacity]
-
-    def _count(self, text: str) -> int:
-        return next(self._counts([text]))
-
-    def _counts(self, texts: Iterable[str], special: bool = False) -> Iterator[int]:
-        remaining = iter(texts)
-        while batch := list(islice(remaining, _AT_ONCE)):
-            for encoding in self._tokenizer.encode_batch_fast(batch, add_special_tokens=special):
-                yield len(encoding.ids)
 
     def _halved(self, document: Document, source: Shown, piece: _Piece) -> Iterator[tuple[_Piece, int]]:
         """A piece that does not fit after all, cut in two until its parts do, in order.
@@ -253,9 +239,9 @@ class Cutter:
         todo = [piece]
         while todo:
             piece = todo.pop()
-            n_tokens = next(self._counts([_encoded(document, piece)], special=True))
+            n_tokens = self._tokens.count(_encoded(document, piece))
             length = piece.end - piece.start
-            if n_tokens <= self.max_tokens:
+            if n_tokens <= self._room:
                 yield piece, n_tokens
             elif piece.context and length <= _SHORT:
                 todo.append(replace(piece, context=""))
@@ -267,7 +253,8 @@ class Cutter:
                         todo.append(replace(piece, start=start, end=end))
             else:
                 line, _ = document.lines.span(*source.span(piece.start, piece.end))
-                detail = f"line {line}: one character is {n_tokens} tokens; the model reads {self.max_tokens}"
+                whole = n_tokens + self._tokens.special
+                detail = f"line {line}: one character is {whole} tokens; the model reads {self.max_tokens}"
                 raise ReadError(document.name, Reason.INDIVISIBLE, detail)
 
 

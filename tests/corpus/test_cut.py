@@ -301,7 +301,7 @@ def test_what_is_left_short_does_not_fit_to_its_neighbours(text: str, size: int)
     cutter = Cutter(tokenizer, max_tokens=64, passage_tokens=size, heading_context=False)
 
     def count(part: str) -> int:
-        return len(cutter._tokenizer.encode(part, add_special_tokens=False).ids)
+        return len(tokenizer.encode(part, add_special_tokens=False).ids)
 
     for one, two in pairwise(cutter.cut(plain(text))):
         if min(count(one.text), count(two.text)) < size // 3:
