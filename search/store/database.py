@@ -318,15 +318,14 @@ def count_anew(connection: sqlite3.Connection) -> None:
 
 
 def last_passage_id(database: Path) -> int:
-    """The highest id that was ever given to a passage; 0 where that cannot be told."""
+    """The highest id that was ever given to a passage, also by an earlier format; 0 where that cannot be told."""
     if not database.is_file():
         return 0
     try:
-        with reading(database) as connection:
-            found = one_meta(connection, "last_passage")
-    except IndexDamaged:
+        with closing(connect_to_read(database, any_tables=True)) as connection:
+            return int(one_meta(connection, "last_passage")) if has_meta(connection) else 0
+    except (IndexDamaged, sqlite3.DatabaseError):
         return 0
-    return int(found)
 
 
 def settle(database: Path) -> None:

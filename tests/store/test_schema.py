@@ -31,6 +31,20 @@ def test_an_older_index_is_refused_with_the_command_that_makes_it_anew(notes: Pa
     assert [hit.score for hit in again.query("the key is in the water")] == [hit.score for hit in before]
 
 
+def test_an_index_of_other_tables_is_made_anew(notes: Path, tiny_model: Path) -> None:
+    """As those of an earlier format are."""
+    built = Index.build(notes, model=str(tiny_model))
+    before = built.query("the key is in the water")
+    as_format(built.path, SCHEMA_VERSION - 1)
+    with closing(sqlite3.connect(built.path / "index.db", isolation_level=None)) as connection:
+        connection.execute("ALTER TABLE passages DROP COLUMN hidden")
+    with pytest.raises(IndexOutdated, match="--rebuild"):
+        Index.open(built.path).query("water")
+    again = Index.build(notes, model=str(tiny_model), rebuild=True).query("the key is in the water")
+    assert [hit.score for hit in again] == [hit.score for hit in before]
+    assert not {hit.passage_id for hit in again} & {hit.passage_id for hit in before}, "an id is used twice"
+
+
 def test_tables_are_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
