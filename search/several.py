@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
-from search.errors import FieldMissing, IndexMismatch, IndexNotFound, InputError, SearchError
+from search.errors import FieldMissing, IndexDamaged, IndexMismatch, IndexNotFound, InputError, SearchError
 from search.index import Index
 from search.ranking.options import Ranking, Selection
 from search.records.hits import Hit, Surroundings
@@ -33,9 +33,13 @@ class Indexes:
 
     Attributes:
         all: each of them.
+        whatever_there_is: none of them was named, so that one that is damaged is left out, with a note.
     """
 
-    def __init__(self, indexes: Sequence[Index], notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, indexes: Sequence[Index], notes: Sequence[str] = (), whatever_there_is: bool = False
+    ) -> None:
+        self.whatever_there_is = whatever_there_is
         self.all = tuple({index.path: index for index in indexes}.values())
         self._of_opening = tuple(notes)
         self._of_query: list[str] = []
@@ -72,7 +76,7 @@ class Indexes:
                 if what:
                     raise
                 notes.append(f"an index is left out: {error}")
-        return cls(opened, notes)
+        return cls(opened, notes, not what)
 
     @property
     def encoder(self) -> Encoder:
@@ -134,18 +138,22 @@ class Indexes:
 
     def _asked(self, text: Query, k: int, options: QueryOptions) -> Iterator[list[Hit]]:
         """The hits of each index that has the fields of the filter."""
-        self._of_query, lacking = [], None
+        said: list[str] = []
+        lacking: SearchError | None = None
         for index in self.all:
             name = name_of(index)
             try:
                 hits = index.query(text, k, **options)
-            except FieldMissing as error:
+            except (FieldMissing, IndexDamaged) as error:
+                if isinstance(error, IndexDamaged) and not self.whatever_there_is:
+                    raise
                 lacking = error
-                self._of_query.append(f"the index '{name}' is left out: {str(error).partition(chr(10))[0]}")
+                said.append(f"the index '{name}' is left out: {str(error).partition(chr(10))[0]}")
             else:
                 yield [replace(hit, index=name, rank_before=None) for hit in hits]
-        if lacking and len(self._of_query) == len(self.all):
+        if lacking and len(said) == len(self.all):
             raise lacking
+        self._of_query = said  # at once, as threads may ask at the same time
 
     def _require_alike(self) -> None:
         """Raise IndexMismatch if one was made otherwise than the first. They may be cut otherwise."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,13 @@ def test_where_one_index_is_meant_a_second_is_an_error(run: Run, two: Indexes, a
     code, _, err = run(*args, "-i", "notes", "--index", "papers")
     assert code == 2
     assert "index" in err and "No such" not in err
+
+
+def test_one_that_is_damaged_is_left_out_of_all_there_are(two: Indexes, run: Run) -> None:
+    with closing(sqlite3.connect(two.all[0].path / "index.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE passages SET text = text || '!'")
+    code, out, err = run("query", "open the door", "--all-indexes", "--json")
+    assert (code, {hit["index"] for hit in json.loads(out)}) == (0, {"papers"})
+    assert "the index 'notes' is left out" in err
+    code, out, err = run("query", "open the door", "-i", "notes", "-i", "papers")
+    assert (code, out) == (1, "") and "damaged" in err

@@ -85,7 +85,7 @@ def settings() -> dict[str, Any]:
     """
     file = place()
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -142,7 +142,7 @@ def config(
         read = SETTINGS[key].read(value) if key in SETTINGS else value
         _require(key, read, "what you typed", "seewhy config -h")
         _change(file, lambda document: document.update({key: read}))
-    elif key or unset:
+    elif key is not None or unset:
         raise typer.BadParameter("name a key and its value, or --unset and a key.")
     else:
         note(f"{file}{'' if file.is_file() else '  (not there yet)'}")
@@ -161,7 +161,9 @@ def _change(file: Path, change: Callable[[Any], Any]) -> None:
     from tomlkit.exceptions import ParseError
 
     try:
-        document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else tomlkit.document()
+        document = (
+            tomlkit.parse(file.read_text(encoding="utf-8-sig")) if file.is_file() else tomlkit.document()
+        )
     except (ParseError, UnicodeDecodeError) as error:
         raise InputError(f"'{file}' is no TOML: {error}. Mend it, or delete it.") from None
     change(document)

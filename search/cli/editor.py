@@ -47,7 +47,7 @@ def open_at(path: str, line: int, column: int) -> None:
     Raises:
         InputError: the editor cannot be started, or there is none.
     """
-    words = editor()
+    words, path = editor(), os.path.abspath(path)  # noqa: PTH100 (no option of an editor begins so)
     name = Path(words[0]).name.lower().removesuffix(".exe").removesuffix(".cmd").removesuffix(".sh")
     arguments = _ARGUMENTS_OF.get(name.removesuffix("64"), "{path}").split()
     told = [argument.format(path=path, line=line, column=column) for argument in arguments]

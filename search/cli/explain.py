@@ -19,6 +19,7 @@ from search.cli.options import (
     index_of,
     passage_id,
     passage_or_path,
+    ranking_option,
     top_k,
 )
 from search.cli.output import DrawnOutput, Output, echo, output_option
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from search.records.hits import Hit
     from search.several import Indexes
 
+PerDocument = Annotated[
+    int, ranking_option("--per-document", metavar="N", min=0, help="As the query had it; 0 for no limit.")
+]
 TopK = Annotated[int, top_k("As the query had it, whose ranks are meant.")]
 
 
@@ -44,6 +48,7 @@ def explain(
         typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812)."),
     ] = "1",
     k: TopK = 10,
+    per_document: PerDocument = HITS_OF_A_DOCUMENT,
     check: Annotated[
         bool,
         typer.Option(
@@ -71,7 +76,7 @@ def explain(
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = index.open(quiet=output.quiet)
     if id_ is None:
-        hit = _ranked(opened, question, [int(which)], k, ranking)[int(which)]
+        hit = _ranked(opened, question, [int(which)], k, per_document, ranking)[int(which)]
         of_hit = index_of(opened, hit)
     else:
         of_hit = _only(opened, which)
@@ -105,6 +110,7 @@ def contrast(
     index: IndexOptions,
     output: Output,
     k: TopK = 10,
+    per_document: PerDocument = HITS_OF_A_DOCUMENT,
 ) -> None:
     """Say why passage A is above passage B for TEXT.
 
@@ -114,7 +120,9 @@ def contrast(
 
     question = parts.question(text)
     opened = index.open()
-    hits = _ranked(opened, question, [int(which) for which in (a, b) if which.isdecimal()], k, ranking)
+    hits = _ranked(
+        opened, question, [int(which) for which in (a, b) if which.isdecimal()], k, per_document, ranking
+    )
     first, second = (hits[int(which)] if which.isdecimal() else passage_or_path(which) for which in (a, b))
     compared = opened.contrast(question, first, second, **ranking.score)
     output.show(compared, draw.contrast)
@@ -164,12 +172,17 @@ def _only(opened: Index | Indexes, passage: str) -> Index:
 
 
 def _ranked(
-    opened: Index | Indexes, question: str | Question, ranks: Sequence[int], k: int, ranking: RerankOptions
+    opened: Index | Indexes,
+    question: str | Question,
+    ranks: Sequence[int],
+    k: int,
+    per_document: int,
+    ranking: RerankOptions,
 ) -> dict[int, Hit]:
     """The hits at some ranks of a query, asked for as `seewhy query` asks.
 
     Args:
-        k: how many hits the query asked for, which ranks can depend on.
+        k, per_document: as the query had them, which ranks can depend on.
 
     Raises:
         InputError: there is no such rank.
@@ -179,7 +192,7 @@ def _ranked(
         return {}
     if min(ranks) < 1:
         raise InputError(f"there is no rank {min(ranks)}; the best hit is 1.")
-    hits = opened.query(question, k=max(k, *ranks), per_document=HITS_OF_A_DOCUMENT, **vars(ranking))
+    hits = opened.query(question, k=max(k, *ranks), per_document=per_document, **vars(ranking))
     if max(ranks) > len(hits):
         raise InputError(f"there is no rank {max(ranks)}: the query has {len(hits)} hits.")
     return {rank: hits[rank - 1] for rank in ranks}

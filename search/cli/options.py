@@ -410,6 +410,10 @@ class AnyIndexOptions(EngineOptions):
         """As `FreshIndexOptions.open`; the `Indexes` where several are meant."""
         named = self.index or []
         if self.all_indexes and named:
+            from search.cli.config import settings
+
+            named = [] if named == [settings().get("index")] else named  # it was not typed
+        if self.all_indexes and named:
             raise typer.BadParameter("--all-indexes asks all there are: leave --index out.")
         if not self.all_indexes and len(named) < 2:
             one = FreshIndexOptions(self.offline, self.engine, named[0] if named else None, self.update)
@@ -553,7 +557,8 @@ def retyped(context: typer.Context, *names: str) -> str:
     words: list[str] = []
     for param in context.command.params:
         value = context.params[str(param.name)]
-        if param.name in names and value != param.default:
+        configured = context.lookup_default(str(param.name))
+        if param.name in names and value != (param.default if configured is None else configured):
             option = "-k" if param.name == "k" else param.opts[0]
             for one in value if isinstance(value, list | tuple) else [value]:
                 words += [option] if one is True else [option, str(one)]

@@ -15,6 +15,7 @@
     archive.py    zip and XML from strangers          writing.py    a text as it is put together
     markup.py     what a reader does not read as words; markdown_marks.py and rst_marks.py find where it is
     blocks.py     headings stay with their text, and long text is cut in bounded time
+    counting.py   tokens of a text, word by word where the tokenizer allows it
     join.py       short neighbours become one passage; boilerplate.py    what stands in many files is cut apart
 
 Nothing is dropped silently: what yields no text is a `Skipped` or a `ReadError` with a reason.

@@ -25,7 +25,7 @@ def folder_file(folder: Path) -> dict[str, Any] | None:
     """
     path = folder / NAME
     try:
-        text = regular_bytes(path, _LARGEST).decode("utf-8")
+        text = regular_bytes(path, _LARGEST).decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:

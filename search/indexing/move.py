@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from search.corpus import SourceFile, load
@@ -48,8 +49,11 @@ def move(index: Path, named: Named) -> Moved:
             )
         writer.put_meta(root=str(new.root))
     place = place_for(new, None) if usual else index
-    if place != index and not place.exists():
-        index = index.rename(place)
+    if place != index:
+        with suppress(OSError):
+            place.rmdir()  # an empty folder
+        if not os.path.lexists(place):
+            index = index.rename(place)
     return Moved(str(index), str(new.root), same, files, new.several)
 
 

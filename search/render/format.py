@@ -30,6 +30,11 @@ def escape(text: str) -> str:
     return CONTROL.sub(_code, text.replace("\r\n", "\n"))
 
 
+def escaped_name(path: str) -> str:
+    """A path on one line of its own, escaped: a name may hold line feeds, and forge a line."""
+    return escape(path).replace("\n", "\\x0a").replace("\t", "\\x09")
+
+
 def one_line(text: str) -> str:
     """`text` escaped, with every run of white space as one space."""
     return escape(" ".join(text.split()))
@@ -59,7 +64,7 @@ def where(hit: Hit | Copy | Answer) -> str:
     `path page 3` in a format with pages, slides, sheets or cells; the path alone in one that has neither pages nor
     lines that a reader could find.
     """
-    path, suffix = escape(shown_path(hit.path)), Path(hit.path).suffix.lower()
+    path, suffix = escaped_name(shown_path(hit.path)), Path(hit.path).suffix.lower()
     if hit.page is not None:
         return f"{path} {_PAGES.get(suffix[:3], 'page')} {hit.page}"
     if suffix.startswith(_WITHOUT_LINES):

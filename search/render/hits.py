@@ -15,6 +15,7 @@ from search.render.format import (
     copies_of,
     counted,
     escape,
+    escaped_name,
     headings,
     hub_warning,
     one_line,
@@ -56,6 +57,9 @@ class Links:
     lines: bool
 
     def to(self, hit: Hit) -> str:
+        """The link; "" for a path of another platform."""
+        if not Path(hit.path).is_absolute():
+            return ""
         path = Path(hit.path).as_uri().removeprefix("file://")
         return f"file://{self.host}{path}" + (f"#{hit.line_start}" if self.lines and hit.page is None else "")
 
@@ -87,7 +91,7 @@ def hits(
     for place, hit in enumerate(ranked):
         if grouped and hit.document != before:
             title = f"  {one_line(hit.title)}" if hit.title else ""
-            canvas.line((escape(hit.document), "bold cyan"), (title, "bold"), whole=True)
+            canvas.line((escaped_name(hit.document), "bold cyan"), (title, "bold"), whole=True)
             canvas.gap()
         before = hit.document
         _draw(canvas, hit, around[place] if around else None, marks[place] if marks else (), links)
@@ -121,7 +125,7 @@ def _draw(
         f"{hit.rank:>2}  ",
         (f"{hit.score:.3f}", "green"),
         "  ",
-        (where(hit), f"cyan link {links.to(hit)}" if links else "cyan"),
+        (where(hit), f"cyan link {link}" if links and (link := links.to(hit)) else "cyan"),
         (f"  p{hit.passage_id}", "dim"),
         (f"  {escape(hit.index)}" if hit.index else "", "magenta"),
         ("" if hit.rank_before is None else f"  {_moved(hit.rank, hit.rank_before)}", "dim"),
@@ -165,7 +169,7 @@ def markdown(ranked: Sequence[Hit]) -> str:
 def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]]) -> str:
     """The lines that are shown of each hit, as `path:line:text`."""
     return "\n".join(
-        f"{escape(shown_path(hit.path))}:{number}:{text}"
+        f"{escaped_name(shown_path(hit.path))}:{number}:{text}"
         for hit, marked in zip(ranked, marks, strict=True)
         for number, text in shown_lines(hit, marked)
     )
@@ -179,13 +183,13 @@ def vimgrep(
     for hit, marked, beside in zip(ranked, marks, around, strict=True):
         number, column, text = pointed(hit, marked, beside)
         column = len(text[: column - 1].encode("utf-8", "surrogateescape")) + 1
-        lines.append(f"{escape(shown_path(hit.path))}:{number}:{column}:{escape(text)}")
+        lines.append(f"{escaped_name(shown_path(hit.path))}:{number}:{column}:{escape(text)}")
     return "\n".join(lines)
 
 
 def paths(ranked: Sequence[Hit]) -> str:
     """The files of the hits, each once, one a line, best first; relative to the current folder if beneath it."""
-    return "\n".join(escape(path) for path in dict.fromkeys(shown_path(hit.path) for hit in ranked))
+    return "\n".join(escaped_name(path) for path in dict.fromkeys(shown_path(hit.path) for hit in ranked))
 
 
 @as_text

@@ -125,9 +125,15 @@ def existing_place(named: str) -> Path:
     Raises:
         IndexNotFound: there is no such index; the message lists what there is.
     """
-    place = named_place(named)
-    if is_index(place):
+    own = home() / "indexes" / named
+    place = own if not _is_path(named) and is_index(own) else named_place(named)
+    if is_index(place) and (is_own(place) or folders_of(place) is not None):
         return place
+    if is_index(place):
+        raise IndexNotFound(
+            f"'{named}' has a file {DATABASE} that is of no index that can be read, perhaps of another program. "
+            "Nothing is done with it; if it is one of seewhy's, delete the folder yourself."
+        )
     no = "is a folder and no index" if place.is_dir() else "there is no such index"
     raise IndexNotFound(f"'{named}': {no}. {_what_there_is()}")
 

@@ -104,7 +104,9 @@ def _is_root(value: Any) -> bool:
     """Whether it is an absolute path, of this platform or another: an index may be moved."""
     if not isinstance(value, str) or len(value) > _LONGEST_PATH or "\0" in value:
         return False
-    return PurePosixPath(value).is_absolute() or PureWindowsPath(value).is_absolute()
+    windows = PureWindowsPath(value)  # whose drive may be any character, from Python 3.12 on
+    drive = re.fullmatch(r"[A-Za-z]:|[\\/]{2}.+", windows.drive, re.DOTALL) is not None
+    return PurePosixPath(value).is_absolute() or (drive and windows.is_absolute())
 
 
 def _is_source(value: Any) -> bool:

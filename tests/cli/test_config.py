@@ -41,6 +41,10 @@ def test_they_are_the_defaults_of_options(run: Run, indexed: Path, file: Path, t
     assert (len(asked()), asked()[0]["mode"]) == (2, "dense")
     assert len({hit["document"] for hit in asked()}) == 2
     assert (len(asked("-k", "1")), asked("-m", "hybrid")[0]["mode"]) == (1, "hybrid")
+    last = asked("-k", "3")[-1]  # by the most of a document that is configured
+    assert json.loads(run("explain", "the door", 3, "--json")[1])["hit"]["passage_id"] == last["passage_id"]
+    assert "--mode hybrid" in run("query", "the door", "-m", "hybrid")[2]
+    file.write_text("\ufeffcolor = 'always'\n", encoding="utf-8")
     assert "\x1b[" in run("query", "the door")[1]
     assert "\x1b[" not in run("query", "the door", "--color", "never")[1]
 
@@ -56,6 +60,9 @@ def test_the_index_and_the_model_for_new_ones(
     assert Index.open("other").fingerprint.model == Index.open("notes").fingerprint.model
     assert run("status", "--json")[1].count('"name": "notes"') == 1
     assert run("status", "--json", "-i", "other")[1].count('"name": "other"') == 1
+    assert run("query", "door", "--all-indexes")[0] == 0
+    code, _, err = run("query", "door", "--all-indexes", "-i", "other")
+    assert code == 2 and "leave --index out" in err
     monkeypatch.setenv("SEEWHY_INDEX", "other")
     assert run("status", "--json")[1].count('"name": "other"') == 1
     file.write_text("model = 'there is no such model'\n")

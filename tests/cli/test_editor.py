@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,14 @@ def test_places_are_links_on_a_terminal_in_colour(monkeypatch: pytest.MonkeyPatc
     assert re.search(r"\x1b\]8;id=\d+;file://here/notes/a%20b%1B%5D0%3B%FF\.md#3\x1b\\", drawn)
     assert "\x1b]8" not in draw.hits([odd], colour=True)
     assert "\x1b]0" not in drawn
+
+
+def test_no_path_is_an_option_of_an_editor(opened: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "vim")
+    editor.open_at("+:/^/!touch x;/a.md", 1, 1)
+    assert Path(opened[0][-1]).is_absolute() and opened[0][-1].endswith("a.md")
+
+
+def test_a_path_of_another_platform_is_no_link() -> None:
+    other = "/notes/keys.md" if os.name == "nt" else "C:\\notes\\keys.md"
+    assert draw.Links("", True).to(replace(HIT, path=other)) == ""

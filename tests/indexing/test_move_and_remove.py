@@ -134,3 +134,33 @@ def test_a_folder_is_no_index(indexed: Path, run: Run) -> None:
         assert code == 1
         assert "Choose with --index one of: notes" in err
     assert everything(indexed) == before
+
+
+def test_an_index_of_another_program_is_left_alone(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = tmp_path / "app"
+    (foreign / "tmp").mkdir(parents=True)
+    (foreign / "index.db").write_text("of an app")
+    (foreign / "tmp" / "index.db").write_text("of an app, too")
+    monkeypatch.chdir(tmp_path)
+    for named in ("app", str(foreign)):
+        code, _, err = run("remove", named, "--yes")
+        assert code == 1 and "perhaps of another program" in err
+    assert everything(foreign) == {"index.db", "tmp", "tmp/index.db"}
+
+
+def test_a_name_is_that_of_an_own_index_first(
+    indexed: Path, run: Run, own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    shutil.copytree(own_home / "indexes" / "notes", here / "notes")
+    monkeypatch.chdir(here)
+    assert run("remove", "notes", "--yes")[0] == 0
+    assert (here / "notes" / "index.db").is_file() and not (own_home / "indexes" / "notes").exists()
+
+
+def test_an_empty_folder_at_its_place_is_no_obstacle(indexed: Path, own_home: Path) -> None:
+    (own_home / "indexes" / "renamed").mkdir()
+    new = indexed.rename(indexed.parent / "renamed")
+    assert Index.open("notes").move(new).index == str(own_home / "indexes" / "renamed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -65,6 +65,20 @@ def test_a_date_is_of_this_machine(aged: Index) -> None:
     assert found(aged, where=f"mtime={three:%Y-%m-%d}") == {"deep/new.md"}
     assert found(aged, since=f"{three:%Y-%m-%d}") == {"now.md", "deep/new.md"}
     assert {hit.document for hit in aged.similar("old.txt", since="7d")} == {"now.md", "deep/new.md"}
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the zone cannot be changed here")
+def test_a_time_with_a_zone_is_that_moment(aged: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    three = datetime.now(timezone.utc) - timedelta(3)
+    before, after = (f"{three + timedelta(hours=hours):%Y-%m-%dT%H:%M}Z" for hours in (-2, 2))
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert found(aged, where=f"mtime>={before} and mtime<{after}") == {"deep/new.md"}
+        assert found(aged, since=after) == {"now.md"}
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_how_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:

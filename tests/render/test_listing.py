@@ -42,7 +42,7 @@ def test_markdown_links_lead_to_lines_and_say_nothing_else() -> None:
 
 def test_paths_come_once_in_order() -> None:
     assert hits.paths([OTHER, HIT, OTHER]) == "/notes/a b.pdf\n/notes/keys.md"
-    assert hits.paths([replace(HIT, path="/notes/a\nb\x1b.md")]) == "/notes/a\nb\\x1b.md"
+    assert hits.paths([replace(HIT, path="/notes/a\nb\x1b.md")]) == "/notes/a\\x0ab\\x1b.md"
 
 
 def test_groups_have_their_document_above() -> None:

@@ -148,7 +148,8 @@ def test_a_fingerprint_that_no_version_writes_is_refused(
 
 
 SETTINGS: list[tuple[str, Any]] = [
-    ("root", "notes"), ("root", ""), ("root", "/a\0b"), ("root", "/" + "a" * 40_000), ("root", None), ("root", ["/"]),
+    ("root", "notes"), ("root", ""), ("root", "+:/^/!touch x;"), ("root", ":/notes"),
+    ("root", "/a\0b"), ("root", "/" + "a" * 40_000), ("root", None), ("root", ["/"]),
     ("source", {}), ("source", {"include": "*"}), ("passages", -1), ("passages", True), ("passages", 2**70),
     ("passages", 1.5), ("last_passage", -1), ("last_passage", "3"), ("engine", 5), ("engine", "x" * 20_000),
     ("updated", "\x1b[31mnow"), ("updated", 5), ("complete", "no"), ("complete", 1), ("lexicon", []),
