@@ -334,7 +334,9 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
             f"'{files.name}' is a model of type '{what}', which has no head for {kind.named}. {way}"
         ) from None
     if missing:
-        listed = f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}"
+        # By modules, as whether tied weights are among what is missing differs from one loading to the next.
+        parts = sorted({".".join(name.split(".")[:2]) for name in missing})
+        listed = f"{', '.join(parts[:3])}{' ...' if len(parts) > 3 else ''}"
         raise ModelError(
             f"'{files.name}' has no head for {kind.named}: its file holds no weights for {listed}. {way}"
         )
