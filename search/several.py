@@ -130,7 +130,12 @@ class Indexes:
 
     def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
         """What counts in the text of each hit; as `Index.highlights`."""
-        return [self.of(hit).highlights(query, [hit])[0] for hit in hits]
+        of = [self.of(hit) for hit in hits]
+        found = {
+            one: iter(one.highlights(query, [hit for hit, its in zip(hits, of, strict=True) if its is one]))
+            for one in set(of)
+        }
+        return [next(found[one]) for one in of]
 
     def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
         """The lines of the source file around a hit; as `Index.surroundings`."""

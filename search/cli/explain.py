@@ -142,9 +142,7 @@ def why_not(
     index: IndexOptions,
     output: Output,
     k: Annotated[int, top_k("How many hits the query asked for.")] = 10,
-    per_document: Annotated[
-        int, typer.Option(metavar="N", min=0, help="As the query had it; 0 for no limit.")
-    ] = HITS_OF_A_DOCUMENT,
+    per_document: PerDocument = HITS_OF_A_DOCUMENT,
 ) -> None:
     """Say why a document is not among the hits for TEXT.
 

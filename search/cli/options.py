@@ -36,11 +36,7 @@ Usage: Any = typer.BadParameter.__mro__[2]
 
 # Options of other programs for what is called otherwise here.
 _CALLED_HERE = {
-    "--limit": "-k, the number of hits",
-    "--top": "-k, the number of hits",
-    "--max-results": "-k, the number of hits",
-    "--num-results": "-k, the number of hits",
-    "-n": "-k, the number of hits",
+    **dict.fromkeys(("--limit", "--top", "--max-results", "--num-results", "-n"), "-k, the number of hits"),
     "--filter": "--where",
     "--glob": "--where, as in --where path:docs/**",
     "--threshold": "--min-score",
@@ -147,9 +143,8 @@ def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
     A group is a parameter whose type is a dataclass; its fields are annotated as the parameters of a command are.
     Typer sees the fields, the function gets the groups.
     """
-    hints = inspect.get_annotations(
-        function, eval_str=True
-    )  # get_type_hints of 3.10 hides what is None by default
+    # get_type_hints of Python 3.10 hides the options that are None by default.
+    hints = inspect.get_annotations(function, eval_str=True)
     groups: dict[str, Any] = {}
     once: list[str] = []
     parameters: list[inspect.Parameter] = []
@@ -206,7 +201,7 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
 
 
 Mode = Literal["hybrid", "dense", "lexical"]
-MODES: tuple[str, ...] = get_args(Mode)
+MODES: tuple[Mode, ...] = get_args(Mode)
 Color = Literal["auto", "always", "never"]
 COLORS: tuple[str, ...] = get_args(Color)
 

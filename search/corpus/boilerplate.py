@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from search.corpus.files import SourceFile, kind_of, regular_bytes
 from search.corpus.text import KEPT_LINE
+from search.records.documents import PLAIN_KINDS
 
-_KINDS = ("text", "code", "markdown", "rst")  # of which the text is the file itself
 _FEWEST_FILES, _FEWEST_SHARE = 5, 0.02
 _FEWEST_WORDS = 5
 FEWEST_APART = 24  # words of what is cut apart: a passage of fewer would say next to nothing
@@ -89,7 +89,7 @@ def common(files: Iterable[SourceFile]) -> frozenset[int]:
     """The keys of what stands in many of some files: in five at least, and in two of a hundred."""
     number, held = 0, [np.empty(0, dtype=np.int64)]
     for file in files:
-        if kind_of(file.path) in _KINDS and file.size <= _LARGEST:
+        if kind_of(file.path) in PLAIN_KINDS and file.size <= _LARGEST:
             number += 1
             held.append(_keys(file))
     keys, counts = np.unique(np.concatenate(held), return_counts=True)

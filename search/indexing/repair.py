@@ -141,10 +141,8 @@ class _Repair:
             writer = self._writer = Writer(connection)
             if found.counts["settings"]:
                 mend.restore_settings(writer)
-            commands, lay_about = (
-                mend.commands_of(connection, found),
-                leftovers(index, named_file(connection)),
-            )
+            commands = mend.commands_of(connection, found)
+            lay_about = leftovers(index, named_file(connection))
             self.lost, misnamed = mend.discard(writer, found, folder=self._root.is_dir())
             if (found.counts["documents"] or mend.has_marks(connection)) and self._read_again():
                 self.lost -= misnamed  # all files were compared with the folder

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from search.errors import SearchError
 from search.files import read_file
+from search.records.documents import PLAIN_KINDS
 
 if TYPE_CHECKING:
     from search.records.documents import Document
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from search.store.protocol import StoredFile, StoredPassage
     from search.store.settings import Source
 
-TEXTS = ("markdown", "rst", "code", "text")  # a document's text is the decoded file
 RECORDS = ("csv", "jsonl")  # every span of a record stands where the record does
 _LARGEST = 8 << 20  # bytes of a changed file in which a text is looked for
 
@@ -103,7 +103,7 @@ class _File:
                 (item.lines.lines[0], item.lines.lines[-1]) for item in self._records if hit.text in item.text
             ]
             return min(spans, key=lambda span: abs(span[0] - hit.line_start), default=None)
-        if self._kind not in TEXTS:
+        if self._kind not in PLAIN_KINDS:
             return None
         text, length = self._text, len(hit.text.rstrip("\r\n"))
         places = text.rfind(hit.text, 0, hit.end), text.find(hit.text, hit.start)

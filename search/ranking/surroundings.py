@@ -14,8 +14,8 @@ from search.corpus import SourceFile, documents, load
 from search.corpus.files import DOCUMENT_KINDS, kind_of
 from search.corpus.text import decode, line_map
 from search.errors import InputError, ReadError, SearchError
-from search.ranking.freshness import RECORDS, TEXTS
-from search.records.documents import Document
+from search.ranking.freshness import RECORDS
+from search.records.documents import PLAIN_KINDS, Document
 from search.records.hits import Hit, Surroundings
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class SpanLines:
             return hit.line_start, hit.line_end, hit.page, ""
         lines = line_map(hit.text)
         first, last = lines.span(0, hit.end - hit.start)
-        if kind_of(hit.document) in TEXTS and last - first == hit.line_end - hit.line_start:
+        if kind_of(hit.document) in PLAIN_KINDS and last - first == hit.line_end - hit.line_start:
             first, last = lines.span(start - hit.start, end - hit.start)
             return hit.line_start + first - 1, hit.line_start + last - 1, hit.page, ""
         if hit.line_start == hit.line_end and hit.page is None:

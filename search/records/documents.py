@@ -137,6 +137,7 @@ class Passage:
         return f"{self.context}\n{self.shown}" if self.context else self.shown
 
 
+PLAIN_KINDS = ("markdown", "rst", "code", "text")  # of documents whose text is that of the file
 BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "mtime")
 """Names that a filter takes for a document's or passage's own; no annotation can have them."""
 

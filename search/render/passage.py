@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rich.style import Style
 from rich.text import Text
 
+from search.records.documents import PLAIN_KINDS
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Surroundings
 from search.records.shown import Shown
@@ -23,7 +24,6 @@ from search.render.terminal import Canvas
 ROWS = 6  # of a passage
 _MARKED, _STRONGLY = Style(color="green"), Style(color="green", bold=True)
 _STRONG = 0.4  # of what the strongest mark adds
-_PLAIN = ("markdown", "rst", "code", "text")  # a line of the text is one of the file
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARGIN = re.compile(r"\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)*")  # what the rest of a long line stands below
 _RULER = re.compile(r"([^\w\s])\1{2,}\s*")
@@ -100,7 +100,7 @@ def pointed(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> tuple
 
 def _line_of(hit: Hit) -> int:
     """The line of the file that a passage without numbered lines begins on; 1 where it has none."""
-    return hit.line_start if hit.kind in (*_PLAIN, "html", "csv", "jsonl") else 1
+    return hit.line_start if hit.kind in (*PLAIN_KINDS, "html", "csv", "jsonl") else 1
 
 
 def window(rows: Sequence[Row], first: int, most: int = ROWS) -> tuple[int, int]:
@@ -173,7 +173,7 @@ def _lines(hit: Hit, marks: Sequence[Highlight], colour: bool) -> tuple[list[Row
     for mark in marks:
         style = _STRONGLY if mark.weight >= strong else _MARKED
         text.stylize(style + Style(meta={"adds": mark.weight}), place(mark.start), place(mark.end))
-    numbered = hit.kind in _PLAIN and hit.line_end - hit.line_start + 1 == len(lines)
+    numbered = hit.kind in PLAIN_KINDS and hit.line_end - hit.line_start + 1 == len(lines)
     rows = [
         Row(line, hit.line_start + at if numbered else None, True, _adds(line))
         for at, line in enumerate(text.split("\n", allow_blank=True))

@@ -24,10 +24,8 @@ _BAR = 18
 _PAIRS, _FEWER = 12, 6  # pairs of words that are like each other, in full and not
 _MAINLY, _ALSO = 3, 0.5  # pairs in the sentence; the second and third add at least so much of the first
 _ALIKE = 0.5  # least cosine of two words that the sentence calls alike; it names what added most in place of others
-_DIFFERS, _ROWS = (
-    0.35,
-    8,
-)  # share of the largest word from which on a row is shown by itself, and how many are
+_DIFFERS = 0.35  # share of the largest word from which on a row is shown by itself
+_ROWS = 8  # of words at most
 _ROOMY = 56  # columns; in fewer there is no column for words by themselves
 _BESIDE_BARS = 48  # columns of two words and their cosine
 _NAMED = 10  # words that were cut out

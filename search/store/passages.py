@@ -284,7 +284,7 @@ def _near(connection: sqlite3.Connection, name: str, most: int = 3) -> tuple[str
 
     by_name = defaultdict[str, list[str]](list)
     for (path,) in connection.execute("SELECT path FROM files ORDER BY path"):
-        stored = os.fsdecode(path)
+        stored = name_of(path)
         by_name[stored.rpartition("/")[2].lower()].append(stored)
     names = [name.lower()] if name.lower() in by_name else get_close_matches(name.lower(), by_name, most, 0.7)
     return tuple(path for near in names for path in by_name[near])[:most]

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from search.cli.options import Mode
+from search.cli.options import MODES, Mode
 from search.records.hits import Hit
-
-MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
 
 
 @dataclass(frozen=True)
