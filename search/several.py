@@ -70,7 +70,6 @@ class Indexes:
         for one in what or all_indexes():
             try:
                 index = Index.open(one, model=model, pooling=pooling, offline=offline, engine=engine)
-                index.status()
                 opened.append(index)
             except SearchError as error:
                 if what:
