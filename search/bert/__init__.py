@@ -14,7 +14,10 @@
 
 tokenizing.py  text -> tokens and words
 checkpoint.py  the model, as transformers and PyTorch compute it, also with a task head
-inspecting.py  inspect, attention, in_contexts
+inspecting.py  inspect
+weights.py     what a model is made of
+attending.py   attention
+contexts.py    in_contexts
 pretraining.py fill; next_sentence
 answering.py   answer
 labelling.py   label, by a checkpoint or a trained linear head; explain_label
@@ -31,9 +34,9 @@ from importlib import import_module
 from typing import Any
 
 from search.bert.answering import answer as answer
+from search.bert.attending import attention as attention
 from search.bert.checkpoint import FAMILIES as FAMILIES
-from search.bert.inspecting import attention as attention
-from search.bert.inspecting import in_contexts as in_contexts
+from search.bert.contexts import in_contexts as in_contexts
 from search.bert.inspecting import inspect as inspect
 from search.bert.labelling import LinearHead as LinearHead
 from search.bert.labelling import explain_label as explain_label

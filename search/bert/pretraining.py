@@ -23,7 +23,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from search.bert.checkpoint import Head, load_head, softmax
-from search.bert.inspecting import occurrences
+from search.bert.contexts import occurrences
 from search.bert.tokenizing import check_text, unknown_id
 from search.encoding.models import optional_json
 from search.errors import InputError, ModelError

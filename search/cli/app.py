@@ -19,8 +19,9 @@ from search.cli.ask import ask
 from search.cli.config import config, defaults
 from search.cli.eval import evaluate, evaluate_ner, evaluate_qa
 from search.cli.explain import contrast, explain, why_not
+from search.cli.fill import fill, follows
 from search.cli.index import check, index, list_indexes, models, repair, status
-from search.cli.inspect import fill, follows, inspect
+from search.cli.inspect import inspect
 from search.cli.interactive.command import search
 from search.cli.label import label_apply, label_explain, label_remove, label_train, tag
 from search.cli.options import Command, Group, Usage, spelled_out

@@ -6,7 +6,8 @@ hits.py          Hit, Cluster, Surroundings
 explanations.py  Explanation and what it is made of
 comparisons.py   Contrast, WhyNot, Faithfulness, Similarities
 predictions.py   what models say of texts: Filled, NextSentence, Labelling, Tagged, Answers
-inspections.py   Inspection, TokenizerComparison, ContextualCosines, Attention
+inspections.py   Tokenization, Inspection           attention.py     Attention
+models.py        ModelShape                         contexts.py      ContextualCosines
 evaluations.py   Evaluation, EntityEvaluation, TrainingReport
 reports.py       Progress, Changes, Report, Status, CheckReport, RepairReport
 options.py       options that several functions take

@@ -1,4 +1,4 @@
-"""What a look inside a BERT-like model finds: tokens, vectors, checks, counts, attention."""
+"""What a look inside a BERT-like model finds: tokens, vectors, checks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from search.records.models import ModelShape
     from search.records.tokens import Matrix
 
 
@@ -138,55 +139,6 @@ class Pooler:
         return float(abs(self.computed - self.output).max())
 
 
-@dataclass(frozen=True)
-class ParameterPart:
-    """Parameters of one part of a model.
-
-    Attributes:
-        name: such as "word embeddings", "attention", "feed-forward", "pooler".
-        layer: from 1; None for what is no part of a layer, or shared by all.
-        tensors: how many named tensors it has.
-        parameters: numbers in them.
-        in_matrices: those in tensors of two dimensions; the others are biases and norms.
-        shape: of its only tensor, () where it has several.
-    """
-
-    name: str
-    layer: int | None
-    tensors: int
-    parameters: int
-    in_matrices: int
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ModelShape:
-    """What a checkpoint is: its kind and its sizes."""
-
-    name: str
-    kind: str
-    layers: int
-    heads: int
-    dimension: int
-    vocabulary: int
-    positions: int
-    segments: int
-    max_tokens: int
-    parts: tuple[ParameterPart, ...]
-
-    @property
-    def parameters(self) -> int:
-        return sum(part.parameters for part in self.parts)
-
-    @property
-    def in_matrices(self) -> int:
-        return sum(part.in_matrices for part in self.parts)
-
-    @property
-    def tensors(self) -> int:
-        return sum(part.tensors for part in self.parts)
-
-
 @dataclass(frozen=True, eq=False)
 class Inspection:
     """A look inside a model while it reads one text or a pair.
@@ -212,134 +164,3 @@ class Inspection:
     def cls(self) -> Matrix:
         """(layers + 1, d) the first token's vector in every layer: [CLS] in BERT, <s> in RoBERTa."""
         return self.states[:, 0]
-
-
-@dataclass(frozen=True, eq=False)
-class ContextualCosines:
-    """One word in several contexts: how alike its vectors are there, layer by layer.
-
-    Attributes:
-        word: as it was asked for.
-        texts: c contexts; `found` are the character spans of the word in them, `counts` how often it occurs
-            there (the first is taken).
-        pieces: the word's tokens in each context; its vector is the mean of theirs.
-        against: a texts, each read by itself; its vector is the mean of its tokens that are not special.
-        between: (layers + 1, c, c) cosines of the word with itself in two contexts.
-        others: (layers + 1, c, a) cosines of the word in a context with each of `against`.
-        model: name of the model.
-    """
-
-    word: str
-    texts: tuple[str, ...]
-    found: tuple[tuple[int, int], ...]
-    counts: tuple[int, ...]
-    pieces: tuple[tuple[str, ...], ...]
-    against: tuple[str, ...]
-    between: NDArray[np.float64]
-    others: NDArray[np.float64]
-    model: str
-
-
-@dataclass(frozen=True, eq=False)
-class Attention:
-    """The attention weights of one input. Layers and heads are counted from 1, as in Clark et al. 2019.
-
-    Attributes:
-        texts: one text or two.
-        tokens: n tokens, special tokens included.
-        weights: (layers, heads, n, n) float32 in [0, 1]; weights[l - 1, h - 1, i, j] is the share with which token i
-            reads token j in head h of layer l. Each row [i] sums to 1.
-        model: name of the model.
-    """
-
-    texts: tuple[str, ...]
-    tokens: tuple[InputToken, ...]
-    weights: NDArray[np.float32]
-    model: str
-
-    @property
-    def layers(self) -> int:
-        return int(self.weights.shape[0])
-
-    @property
-    def heads(self) -> int:
-        return int(self.weights.shape[1])
-
-    @property
-    def row_error(self) -> float:
-        """The largest distance of a row's sum from 1: rounding, when everything is right."""
-        import numpy as np
-
-        return float(abs(self.weights.sum(axis=-1, dtype=np.float64) - 1).max())
-
-    def matrix(self, layer: int, head: int | None = None) -> Matrix:
-        """(n, n) of one head, or the mean of all heads of the layer; rows sum to 1.
-
-        Raises:
-            IndexError: the model has no such layer or head.
-        """
-        import numpy as np
-
-        _check("layer", layer, self.layers)
-        if head is None:
-            return self.weights[layer - 1].mean(axis=0, dtype=np.float64)
-        _check("head", head, self.heads)
-        return self.weights[layer - 1, head - 1]
-
-    def rollout(self, layer: int | None = None) -> NDArray[np.float64]:
-        """(n, n) attention rollout up to a layer, the last one by default; rows sum to 1.
-
-        The mean of the heads of each layer is averaged with the identity, for the residual connection, and the
-        layers are multiplied (Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers"): cell (i, j) is
-        how much of token j's embedding is in position i after the layer, if attention were all that moves it.
-
-        Raises:
-            IndexError: the model has no such layer.
-        """
-        import numpy as np
-
-        last = self.layers if layer is None else layer
-        _check("layer", last, self.layers)
-        identity = np.eye(len(self.tokens))
-        found = identity
-        for number in range(1, last + 1):
-            found = (0.5 * self.matrix(number) + 0.5 * identity) @ found
-        return found
-
-
-@dataclass(frozen=True)
-class View:
-    """A part of the attention: every head of every layer where nothing is said.
-
-    Attributes:
-        layer, head: one head; a layer without a head is the mean of its heads.
-        rollout: instead, what rollout makes of the layers up to `layer`, all by default.
-    """
-
-    layer: int | None = None
-    head: int | None = None
-    rollout: bool = False
-
-    def title(self, attention: Attention) -> str:
-        """What a picture of it shows."""
-        if self.rollout:
-            return f"Attention rollout, layers 1 to {self.layer or attention.layers}"
-        if self.layer is None:
-            return f"Attention of {attention.layers} layers with {attention.heads} heads each"
-        if self.head is None:
-            return f"Attention in layer {self.layer}, mean of {attention.heads} heads"
-        return f"Attention in layer {self.layer}, head {self.head}"
-
-    def matrix(self, attention: Attention) -> Matrix | None:
-        """(n, n) weights; None for those of every head."""
-        if self.rollout:
-            return attention.rollout(self.layer)
-        return None if self.layer is None else attention.matrix(self.layer, self.head)
-
-
-EVERY_HEAD = View()
-
-
-def _check(name: str, number: int, most: int) -> None:
-    if not 1 <= number <= most:
-        raise IndexError(f"there is no {name} {number}: give one from 1 to {most}")

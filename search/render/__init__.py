@@ -5,7 +5,8 @@ terminal.py   the canvas and the tables that everything for a terminal is drawn 
 hits.py       ranked hits, also as Markdown and paths; passages that say the same; answers to a question
 reports.py    what indexing, checks and repairs did; status; lists of indexes and models
 why.py        an explanation, and its check              contrast.py   two hits compared; why a document is no hit
-heatmap.py    matrices: sentences, two texts, attention  inspection.py a look inside BERT, a word through the layers
+heatmap.py    matrices: sentences, two texts, attention  inspection.py a look inside BERT
+models.py     what a model is made of            contexts.py   a word through the layers
 predictions.py  masked words, labels, entities           evaluation.py judged queries and entities
 training.py   trainings of encoders and of heads for labels
 json.py       any record, for programs                   csv.py        matrices, hits and figures, for spreadsheets

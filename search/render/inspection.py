@@ -1,4 +1,4 @@
-"""A look inside a model, two tokenizers side by side, and a word through the layers, for a terminal and as JSON."""
+"""A look inside a model, the passages of a file, for a terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from search.records.documents import Passage
 from search.records.inspections import (
-    ContextualCosines,
     InputToken,
     Inspection,
-    ModelShape,
-    ParameterPart,
 )
 from search.render import json
-from search.render.format import escape, letters, one_line
-from search.render.terminal import Canvas, as_text, bar, folded, grid, number
+from search.render.format import escape, one_line
+from search.render.models import draw_parameters, model_line
+from search.render.terminal import Canvas, as_text, folded, grid
 
 _STATES = ("layer", "cls_length", "mean_length", "cosine_to_layer_before", "cosine_of_two_tokens")  # as JSON
 _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "cosine of two tokens")
@@ -30,13 +28,13 @@ _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "
 def inspection(canvas: Canvas, inspected: Inspection) -> None:
     """Tokens, embedding layer, hidden states, pooler, parameters; a section each."""
     texts = zip(("text", "text 2"), map(one_line, inspected.texts), strict=False)
-    canvas.facts((*texts, ("model", _model_line(inspected.model))))
+    canvas.facts((*texts, ("model", model_line(inspected.model))))
     _draw_tokens(canvas, inspected)
     _draw_embedding(canvas, inspected)
     _draw_states(canvas, inspected)
     canvas.title("Pooler: tanh(W [CLS] + b)")
     canvas.line(_pooler_line(inspected))
-    _draw_parameters(canvas, inspected.model)
+    draw_parameters(canvas, inspected.model)
 
 
 @as_text
@@ -74,14 +72,6 @@ def passages_json(found: Sequence[tuple[str, Sequence[Passage]]]) -> str:
             }
             for name, cut in found
         ]
-    )
-
-
-def _model_line(model: ModelShape) -> str:
-    segments = f", {model.segments} segments" if model.segments else ", no segments"
-    return (
-        f"{one_line(model.name)}: {model.kind}, {model.layers} layers, {model.heads} heads, "
-        f"{model.dimension} dimensions, {model.vocabulary:,} entries, {model.positions} positions{segments}"
     )
 
 
@@ -142,37 +132,6 @@ def _pooler_line(inspected: Inspection) -> str:
         f"Computed here, it differs from the model's own output by at most {inspected.pooler.difference:.1e}. "
         f"Length {_length(output):.3f}, values from {output.min():.3f} to {output.max():.3f}."
     )
-
-
-def _draw_parameters(canvas: Canvas, model: ModelShape) -> None:
-    canvas.title(
-        f"Parameters: {model.parameters:,} in {model.tensors:,} tensors, {model.in_matrices:,} of them in matrices"
-    )
-    table = grid("", number(), number(), number(), Column(no_wrap=True), header="")
-    for name, shape, count in _parameter_rows(model):
-        share = count / model.parameters
-        table.add_row(name, shape, f"{count:,}", f"{share:.1%}", bar(share))
-    canvas.table(table)
-
-
-def _parameter_rows(model: ModelShape) -> list[tuple[str, str, int]]:
-    """(name, shape, parameters) of each part; layers that are alike share their lines."""
-    once = [(part.name, _shape(part), part.parameters) for part in model.parts if part.layer is None]
-    in_layers: dict[str, list[int]] = {}
-    for part in model.parts:
-        if part.layer is not None:
-            in_layers.setdefault(part.name, []).append(part.parameters)
-    repeated = []
-    for name, counts in in_layers.items():
-        alike = len(set(counts)) == 1
-        each = f"{model.layers} x {counts[0]:,}" if alike else f"in {len(counts)} layers"
-        repeated.append((f"{name}, all layers", each, sum(counts)))
-    before = [row for row in once if row[0] != "pooler"]
-    return [*before, *repeated, *(row for row in once if row[0] == "pooler")]
-
-
-def _shape(part: ParameterPart) -> str:
-    return " x ".join(f"{length:,}" for length in part.shape)
 
 
 def _embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float]]]:
@@ -244,64 +203,6 @@ def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
 
 def _spelled(tokens: Sequence[InputToken]) -> str:
     return " ".join(one_line(token.text) for token in tokens) or "(nothing)"
-
-
-@as_text
-def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
-    """The cosines of a word in several contexts, a layer a line."""
-    texts = zip(cosines.texts, cosines.found, strict=True)
-    canvas.facts(((letters(i), _marked(text, span)) for i, (text, span) in enumerate(texts)), style="bold")
-    canvas.gap()
-    names, columns = compared(cosines)
-    layers = enumerate(zip(*columns, strict=True))
-    rows = ((str(layer), *map("{:.4f}".format, numbers)) for layer, numbers in layers)
-    canvas.table(grid(folded("layer"), *map(folded, names)), rows)
-    canvas.gap()
-    canvas.dim(what_was_compared(cosines))
-
-
-def contexts_json(cosines: ContextualCosines) -> str:
-    """The record, and its cosines by name."""
-    names, columns = compared(cosines)
-    return json.document(cosines, layers=dict(zip(names, columns, strict=True)))
-
-
-def compared(cosines: ContextualCosines) -> tuple[list[str], list[list[float]]]:
-    """Names of what is compared, and the cosines at every layer."""
-    names, columns = [], []
-    count = len(cosines.texts)
-    for i in range(count):
-        for j in range(i + 1, count):
-            names.append(f"{letters(i)} ~ {letters(j)}")
-            columns.append(cosines.between[:, i, j].tolist())
-    for j, other in enumerate(cosines.against):
-        for i in range(count):
-            names.append(f"{letters(i)} ~ {one_line(other)}")
-            columns.append(cosines.others[:, i, j].tolist())
-    return names, columns
-
-
-def what_was_compared(cosines: ContextualCosines) -> str:
-    """In a sentence or two."""
-    pieces = sorted({" ".join(map(one_line, parts)) for parts in cosines.pieces})
-    split = [piece for piece in pieces if " " in piece]
-    spelled_as = f", spelled {' or '.join(split)}" if split else ""
-    said = f"Cosines of '{one_line(cosines.word)}'{spelled_as}, by {one_line(cosines.model)}."
-    if any(len(parts) > 1 for parts in cosines.pieces):
-        said += " The vector of a word of several tokens is their mean."
-    if cosines.against:
-        said += " Words compared with are read by themselves."
-    several = [letters(i) for i, count in enumerate(cosines.counts) if count > 1]
-    if several:
-        said += f" Where it stands more than once ({', '.join(several)}), the first is taken."
-    return said
-
-
-def _marked(text: str, span: tuple[int, int]) -> Text:
-    """The text on one line, the word in bold; a mark beside the word keeps the space there."""
-    start, end = span
-    before, after = one_line(f"{text[:start]}|")[:-1], one_line(f"|{text[end:]}")[1:]
-    return Text.assemble(before, (one_line(text[start:end]), "bold"), after)
 
 
 def _of_tokens(*headers: str) -> Table:

@@ -10,7 +10,7 @@ from search.bert import FAMILIES, attention, inspect
 from search.bert.checkpoint import load_checkpoint
 from search.encoding import Encoder
 from search.errors import InputError
-from search.records.inspections import Attention
+from search.records.attention import Attention
 from tests.bert.conftest import named_checkpoint
 from tests.bert.test_inspecting import figures
 

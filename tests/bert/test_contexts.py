@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from search.bert import in_contexts, inspect
-from search.bert.inspecting import occurrences
+from search.bert.contexts import occurrences
 from search.encoding import Encoder
 from search.errors import InputError
 from tests.bert.conftest import named_checkpoint

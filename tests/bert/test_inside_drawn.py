@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 from search.bert import attention, in_contexts, inspect
-from search.records.inspections import Attention, ContextualCosines, Inspection, View
+from search.records.attention import Attention, View
+from search.records.contexts import ContextualCosines
+from search.records.inspections import Inspection
 from search.render import heatmap as drawing
 from search.render import inspection as tables
 from search.render import page
+from search.render.contexts import contexts as draw_contexts
 from search.render.inspection import state_rows, turned_rows
 from search.render.page.attention import encoded
 from tests.bert.test_attention import by_hand
@@ -137,7 +140,7 @@ def test_too_many_tokens_for_a_terminal_are_said(tiny_model: Path) -> None:
 
 def test_contexts_in_the_terminal(tiny_model: Path) -> None:
     found = in_contexts("key", ["turn the key", "key  and key"], ["lock"], model=str(tiny_model))
-    drawn = tables.contexts(found)
+    drawn = draw_contexts(found)
     assert "A  turn the key\nB  key and key" in drawn
     assert "layer   A ~ B  A ~ lock  B ~ lock" in drawn
     assert f"3  {found.between[3, 0, 1]:.4f}    {found.others[3, 0, 0]:.4f}" in drawn
@@ -150,7 +153,7 @@ def test_nothing_from_a_text_reaches_the_terminal_raw(evil: Any, colour: bool) -
     few = replace(weights, weights=weights.weights[:, :, :5, :5], tokens=weights.tokens[:5])
     for drawn in (
         tables.inspection(inspection, colour=colour),
-        tables.contexts(contexts, colour=colour),
+        draw_contexts(contexts, colour=colour),
         drawing.attention(weights, View(1), colour=colour),
         drawing.attention(few, colour=colour),
     ):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from search.bert import attention
-from search.records.inspections import Attention
+from search.records.attention import Attention
 from search.render import page
 from tests.end_to_end import test_browser as shared
 from tests.end_to_end.test_browser import ActionChains, By, Keys, assert_inert, detail, leave, opened, picture

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from search.records.comparisons import Similarities
+from search.records.contexts import ContextualCosines
 from search.records.explanations import Explanation
-from search.records.inspections import ContextualCosines
 from search.records.tokens import Token
 from search.render.units import units
 from tests.conftest import REPOSITORY

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records.inspections import EVERY_HEAD, Attention, View
+from search.records.attention import EVERY_HEAD, Attention, View
 from search.render.heatmap import CAVEATS, rows_line
 from search.render.page.document import document, header, isolated, text
 

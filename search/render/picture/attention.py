@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.records.inspections import EVERY_HEAD, Attention, View
+from search.records.attention import EVERY_HEAD, Attention, View
 from search.render.format import one_line
 from search.render.heatmap import CAVEATS, labels, rows_line
 from search.render.picture.canvas import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from search.records.contexts import ContextualCosines
 from search.records.evaluations import CurvePoint, TrainingReport
-from search.records.inspections import ContextualCosines
+from search.render.contexts import compared, what_was_compared
 from search.render.format import letters
-from search.render.inspection import compared, what_was_compared
 from search.render.picture.canvas import (
     FAINT,
     GRID,
