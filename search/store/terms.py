@@ -110,6 +110,22 @@ class Stemmer:
             connection.execute("ROLLBACK")
         return [tuple(stems) for stems in found]
 
+    def inverted(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
+        """All tokens of texts that are `indexable`, in the order of their UTF-8 bytes: the numbers of the texts.
+
+        Numbers count from 0 and stand as FTS5 has them, once for each place: "0,0,3". A token that is longer than FTS5
+        keeps can end within a letter.
+        """
+        connection = self._connection()
+        connection.execute("BEGIN")
+        try:
+            connection.executemany("INSERT INTO one (rowid, text) VALUES (?, ?)", enumerate(texts))
+            return connection.execute(
+                "SELECT CAST(term AS BLOB), group_concat(doc) FROM tokens GROUP BY term ORDER BY term"
+            ).fetchall()
+        finally:
+            connection.execute("ROLLBACK")
+
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         """The words of a query, each once, in order.
 
