@@ -28,13 +28,12 @@ import argparse
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from machine import headline
 
 import search
-from search.explaining.explanation import similarity_matrix
 from search.records.explanations import Explanation
 from search.records.tokens import Word
 
@@ -132,23 +131,17 @@ def read(file: Path) -> Iterator[Judged]:
 
 def measure(judged: Judged, encoder: search.Encoder, figures: Figures, all_layers: bool) -> None:
     a, b = judged.texts
-    why = search.explain(a, b, model=encoder)
+    why = search.explain(a, b, layer=["middle", *range(encoder.n_layers + 1)], model=encoder)
     figures.add("search.explain", aligned(why, judged), judged)
     marks_too = aligned(why, judged, punctuation=True)
     figures.add("search.explain, punctuation too", marks_too, judged, punctuation=True)
     figures.add("mutual best cosine", greedy(why, judged).mutual, judged)
-    layers = encoder.tokens([a, b], layers=list(range(encoder.n_layers + 1)))
-
-    def at(layer: int) -> Explanation:
-        matrix = similarity_matrix(layers[0].layers[layer], layers[1].layers[layer])
-        return replace(why, similarity=matrix, similarity_layer=layer)
-
-    last = greedy(at(encoder.n_layers), judged)
+    last = greedy(why.at(encoder.n_layers), judged)
     figures.add("greedy, last layer", last.forth | last.back, judged)
     figures.add("greedy, last layer, one way", last.forth, judged)
     for layer in range(encoder.n_layers + 1) if all_layers else ():
-        figures.add(f"search.explain, layer {layer}", aligned(at(layer), judged), judged)
-        figures.add(f"mutual best cosine, layer {layer}", greedy(at(layer), judged).mutual, judged)
+        figures.add(f"search.explain, layer {layer}", aligned(why.at(layer), judged), judged)
+        figures.add(f"mutual best cosine, layer {layer}", greedy(why.at(layer), judged).mutual, judged)
 
 
 def aligned(why: Explanation, judged: Judged, punctuation: bool = False) -> Pairs:

@@ -116,7 +116,8 @@ def asked(
     index: Index, questions: Sequence[Mapping[str, Any]], setting: Setting
 ) -> tuple[list[list[Hit]], list[list[float]]]:
     """The first hits of each question, and the columns of the table."""
-    first, short, ranks = [], [], []
+    first: list[list[Hit]] = []
+    short, ranks = [], []
     for question in questions:
         hits = index.query(question["query"], k=FIRST, per_document=3, **setting.options)
         first.append(hits)

@@ -13,8 +13,15 @@ from search.errors import SearchError, quoted
 from search.ranking.options import WEIGHT, Ranking, Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
 from search.ranking.rank import Among, others_than, ranked, scored
-from search.records.hits import Cluster, Hit, Surroundings
-from search.records.options import HITS_OF_A_DOCUMENT, RankingOptions, RerankOptions, SimilarOptions, parts_of
+from search.records.hits import Cluster, Hit, Hits, Surroundings
+from search.records.options import (
+    HITS_OF_A_DOCUMENT,
+    MatrixOptions,
+    RankingOptions,
+    RerankOptions,
+    SimilarOptions,
+    parts_of,
+)
 from search.store.database import read_meta
 from search.store.folders import Folders, Named
 from search.store.layout import DATABASE, confirmed, find_index, is_own, place_for
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
     from search.records.options import (
         AnnotateOptions,
         BuildOptions,
+        Layer,
         QueryOptions,
         SourceOptions,
         TagOptions,
@@ -292,7 +300,7 @@ class Index:
         with self._store.reading() as snapshot:
             return snapshot.status(WEIGHT)
 
-    def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> list[Hit]:
+    def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> Hits:
         """The k passages that answer a text best, best first; exact.
 
         Args:
@@ -317,18 +325,28 @@ class Index:
             min_score: leave out what scores less.
             all_copies: a text that stands in many documents (a licence, navigation) is shown once, from the best of
                 these; with this it is shown for each of them.
+            explain: give each hit its `explanation`: tokens, matrices, addends. They go through the encoder together.
+            layer: of the matrices of cosines, see `explain`.
 
         Raises:
             InputError: an empty text, k < 1, a text that is too long for the model, no such mode, or a filter that
                 cannot be understood.
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
-        ranking_options, selection_options = parts_of(options, RerankOptions, SimilarOptions)
+        ranking_options, selection_options, matrix_options = parts_of(
+            options, RerankOptions, SimilarOptions, MatrixOptions
+        )
         among = self._among(selection_options.pop("where", None), selection_options.pop("since", None))
         question = as_question(text)
         selection, ranking = Selection.of(k, **selection_options), self._ranking(question, **ranking_options)
-        query = self._encoded(question, ranking)
-        return ranked(self._store, query, ranking, selection, among, self._reranker(query, ranking))
+        explained = matrix_options.pop("explain", False)
+        explainer = self._explainer(question, ranking, **matrix_options) if explained else None
+        query = explainer.query if explainer else self._encoded(question, ranking)
+        hits = ranked(self._store, query, ranking, selection, among, self._reranker(query, ranking))
+        if explainer:
+            whys = explainer.explain(hits)
+            hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
+        return Hits(hits)
 
     def hit(self, query: Query, passage_id: int, **options: Unpack[RerankOptions]) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
@@ -348,12 +366,21 @@ class Index:
         question = as_question(query)
         return highlights(self._store, question if isinstance(question, str) else question.words_of, hits)
 
-    def explain(self, query: Query, hit: Hit | int, **options: Unpack[RankingOptions]) -> Explanation:
+    def explain(
+        self,
+        query: Query,
+        hit: Hit | int,
+        *,
+        layer: Layer | Sequence[Layer] | None = None,
+        **options: Unpack[RankingOptions],
+    ) -> Explanation:
         """Why a passage has its score for a query.
 
         Args:
             query: as it was given to `query`.
             hit: one of the hits, whose score is then explained exactly, or a passage id.
+            layer: of the matrix of cosines: 0 is the embedding layer, "last" the last hidden state, "middle" the
+                default; or several, [0, "last"], see `search.explain`.
             mode, weight, phrases: as for `query`, for a passage id; a hit knows its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
@@ -361,15 +388,20 @@ class Index:
         loads the model in PyTorch; `residual` says what they miss.
 
         Raises:
-            InputError: an empty query, or an id that is none.
+            InputError: an empty query, an id that is none, or no such layer.
         """
-        return self.explain_all(query, [hit], **options)[0]
+        return self.explain_all(query, [hit], layer=layer, **options)[0]
 
     def explain_all(
-        self, query: Query, hits: Sequence[Hit | int], **options: Unpack[RankingOptions]
+        self,
+        query: Query,
+        hits: Sequence[Hit | int],
+        *,
+        layer: Layer | Sequence[Layer] | None = None,
+        **options: Unpack[RankingOptions],
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
-        return self._explainer(as_question(query), self._ranking(**options)).explain(hits)
+        return self._explainer(as_question(query), self._ranking(**options), layer).explain(hits)
 
     def contrast(
         self,
@@ -437,7 +469,7 @@ class Index:
 
     def similar(
         self, what: Example, k: int = 10, *, same_document: bool = False, **options: Unpack[SimilarOptions]
-    ) -> list[Hit]:
+    ) -> Hits:
         """The k passages whose embeddings are nearest to that of a passage or document, best first; exact.
 
         Args:
@@ -459,7 +491,7 @@ class Index:
         among = others_than(ids, same_document, asked)
         hits = ranked(self._store, query, Ranking.of("dense"), selection, among)
         # The random pairs are of a query and a passage, so they say nothing of two passages.
-        return [replace(hit, percentile=None, random_pairs=0) for hit in hits]
+        return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
     def explain_similar(self, what: Example, hit: Hit | int) -> Explanation:
         """Why a passage is similar to a passage or document, by pairs of tokens of the two.
@@ -720,14 +752,19 @@ class Index:
             return None
         from search.ranking.rerank import Judge, LateInteraction, cross_encoder
 
-        if query.tokens is not None:
+        if ranking.rerank == "late" and query.tokens is not None:
             return LateInteraction(self.encoder, query.tokens)
         return Judge(cross_encoder(ranking.rerank, self._offline), query.text)
 
-    def _explainer(self, query: str | Question | EncodedQuery, ranking: Ranking) -> Explainer:
+    def _explainer(
+        self,
+        query: str | Question | EncodedQuery,
+        ranking: Ranking,
+        layer: Layer | Sequence[Layer] | None = None,
+    ) -> Explainer:
         from search.explaining.explainer import Explainer
 
-        return Explainer(self._store, self.encoder, query, ranking, self._offline)
+        return Explainer(self._store, self.encoder, query, ranking, self._offline, layer)
 
 
 def _state(database: Path) -> tuple[int, ...]:

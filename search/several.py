@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from search.encoding import Encoder
 from search.errors import FieldMissing, IndexDamaged, IndexMismatch, IndexNotFound, InputError, SearchError
 from search.index import Index
 from search.ranking.options import Ranking, Selection
-from search.records.hits import Hit, Surroundings
+from search.records.hits import Hit, Hits, Surroundings
 from search.records.options import HITS_OF_A_DOCUMENT
 from search.store.layout import all_indexes, is_own
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from search.ranking.question import Query
     from search.records.explanations import Explanation, Highlight
-    from search.records.options import QueryOptions, RankingOptions
+    from search.records.options import Layer, QueryOptions, RankingOptions
+
+Said = TypeVar("Said")
 
 
 class Indexes:
@@ -91,7 +93,7 @@ class Indexes:
         """The index that a hit is of."""
         return next(index for index in self.all if name_of(index) == hit.index)
 
-    def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> list[Hit]:
+    def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> Hits:
         """The k best passages of all indexes; as `Index.query`, which says what the options mean.
 
         Each index is asked with the same options, and what it finds ranks by score among what the others find. An index
@@ -107,6 +109,7 @@ class Indexes:
             for index in self.all[1:]:
                 index.share(self.encoder)
         offset, options["offset"] = options.get("offset", 0), 0
+        explain, layer = options.pop("explain", False), options.pop("layer", None)
         wanted = Selection.of(k, offset=offset)
         found = list(self._asked(text, wanted.last, options))
         if len({Ranking.of_hit(hit) for hits in found for hit in hits}) > 1:
@@ -121,20 +124,43 @@ class Indexes:
         first = sum(map(len, groups[:offset])) + 1
         said = groups[0][0].verdict if groups else None
         shown = [hit for group in groups[offset : wanted.last] for hit in group]
-        return [replace(hit, rank=rank, verdict=said) for rank, hit in enumerate(shown, first)]
+        hits = [replace(hit, rank=rank, verdict=said) for rank, hit in enumerate(shown, first)]
+        if explain:
+            whys = self.explain_all(text, hits, layer=layer)
+            hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
+        return Hits(hits)
 
-    def explain(self, query: Query, hit: Hit, **options: Unpack[RankingOptions]) -> Explanation:
+    def explain(
+        self,
+        query: Query,
+        hit: Hit,
+        *,
+        layer: Layer | Sequence[Layer] | None = None,
+        **options: Unpack[RankingOptions],
+    ) -> Explanation:
         """Why a hit has its score for a query; as `Index.explain`."""
-        return self.of(hit).explain(query, hit, **options)
+        return self.of(hit).explain(query, hit, layer=layer, **options)
+
+    def explain_all(
+        self, query: Query, hits: Sequence[Hit], *, layer: Layer | Sequence[Layer] | None = None
+    ) -> list[Explanation]:
+        """As `explain`, for many hits of one query."""
+        return self._of_each(hits, lambda index, its: index.explain_all(query, its, layer=layer))
 
     def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
         """What counts in the text of each hit; as `Index.highlights`."""
+        return self._of_each(hits, lambda index, its: index.highlights(query, its))
+
+    def _of_each(
+        self, hits: Sequence[Hit], asked: Callable[[Index, list[Hit]], Sequence[Said]]
+    ) -> list[Said]:
+        """What each index says of its own hits, in the order of all."""
         of = [self.of(hit) for hit in hits]
         found = {
-            one: iter(one.highlights(query, [hit for hit, its in zip(hits, of, strict=True) if its is one]))
-            for one in set(of)
+            index: iter(asked(index, [hit for hit, its in zip(hits, of, strict=True) if its is index]))
+            for index in set(of)
         }
-        return [next(found[one]) for one in of]
+        return [next(found[index]) for index in of]
 
     def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
         """The lines of the source file around a hit; as `Index.surroundings`."""

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.explaining.explanation import explain_pair, similarity_layer
+from search.explaining.explanation import explain_pair, similarity_layers
 from search.records.explanations import Explanation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from search.records.options import Layer
 
 
 def similarity(
@@ -43,13 +45,28 @@ def similarity(
 
 
 def explain(
-    query: str, passage: str, *, model: str | Encoder = DEFAULT_MODEL, pooling: str | None = None
+    query: str,
+    passage: str,
+    *,
+    layer: Layer | Sequence[Layer] | None = None,
+    model: str | Encoder = DEFAULT_MODEL,
+    pooling: str | None = None,
 ) -> Explanation:
-    """Why two free texts have their cosine; as `Index.explain`, without an index."""
+    """Why two free texts have their cosine; as `Index.explain`, without an index.
+
+    Args:
+        layer: whose token vectors `similarity` compares: 0 is the embedding layer, "last" the last hidden state,
+            "middle" (the default) the one that tells best which word is like which. Of several, [0, "last"], the
+            first is `similarity`, and all are in `similarities`, from one pass through the model.
+
+    Raises:
+        InputError: there is no such layer.
+        TextTooLong: a text has more tokens than the model reads.
+    """
     encoder = _encoder_of(model, pooling)
-    layer = similarity_layer(encoder.n_layers)
-    query_tokens, passage_tokens = encoder.tokens([query, passage], layers=[layer, -1])
-    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layer=layer)
+    layers = similarity_layers(layer, encoder.n_layers)
+    query_tokens, passage_tokens = encoder.tokens([query, passage], layers=[*layers, -1])
+    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layers=layers)
 
 
 def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:

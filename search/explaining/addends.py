@@ -52,17 +52,11 @@ class _Stored:
 
 
 class AddendFinder:
-    """Finds them for the hits of one query.
+    """Finds them for the hits of one query."""
 
-    Args:
-        tokens: the query's; None for a query of several parts.
-    """
-
-    def __init__(
-        self, store: Store, encoder: Encoder, query: EncodedQuery, tokens: TokenVectors | None
-    ) -> None:
+    def __init__(self, store: Store, encoder: Encoder, query: EncodedQuery) -> None:
         self._store, self._query = store, query
-        self._late = LateInteraction(encoder, tokens) if tokens is not None else None
+        self._late = LateInteraction(encoder, query.tokens) if query.tokens is not None else None
 
     def of(self, hits: Sequence[Hit], encoded: Sequence[TokenVectors]) -> list[Addends]:
         """For each hit, given with its token vectors."""

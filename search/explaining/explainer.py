@@ -16,12 +16,12 @@ from search.corpus import Skipped, SourceFile, documents, load
 from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
 from search.explaining.addends import AddendFinder, Addends
-from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layer
+from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layers
 from search.indexing.plan import listed
 from search.ranking.freshness import Since, as_of_now, since_indexed
 from search.ranking.fusion import Fusion
 from search.ranking.options import Ranking, Selection
-from search.ranking.question import EncodedQuery, Question, encoded_question, meant, query_fits
+from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, meant, query_fits
 from search.ranking.rank import Among, Scale, as_hit, everything, ranked, scored
 from search.ranking.rerank import LATE_SHARE
 from search.records.comparisons import Contrast, Difference, WhyNot
@@ -33,6 +33,7 @@ from search.store.protocol import Place
 from search.store.settings import Source
 
 if TYPE_CHECKING:
+    from search.records.options import Layer
     from search.store.protocol import Store
 
 NOT_THERE, OUTSIDE, NEW = "not there", "outside the folder", "new"
@@ -95,9 +96,13 @@ class Explainer:
         query: a text that is not empty; or a query of several parts.
         ranking: how passages are ranked that are named by id or path; a hit knows its own.
         offline: never call out to the hub, should the model be needed in PyTorch (see gradients.py).
+        layer: see `search.explain`.
+
+    Attributes:
+        query: as it is searched for.
 
     Raises:
-        InputError: the query is too long.
+        InputError: the query is too long, or the model has no such layer.
     """
 
     def __init__(
@@ -107,25 +112,24 @@ class Explainer:
         query: str | Question | EncodedQuery,
         ranking: Ranking,
         offline: bool = False,
+        layer: Layer | Sequence[Layer] | None = None,
     ) -> None:
         self._store, self._encoder, self._offline = store, encoder, offline
         self._ranking = ranking
-        self._layer = similarity_layer(encoder.n_layers)
-        layers = [self._layer, -1]
+        self._layers = similarity_layers(layer, encoder.n_layers)
+        layers = [*self._layers, -1]
         with query_fits():
             if isinstance(query, Question):
                 query = encoded_question(query, ranking, encoder, store, explained=True)
             if isinstance(query, str):
-                (self._tokens,) = encoder.tokens([query], role="query", layers=layers)
-                query = EncodedQuery(query, self._tokens.embedding.astype("float32", copy=False))
-            else:
-                self._parts = encoded_parts(encoder, query.parts, layers)
-        self._query = query
+                query = encoded_text(query, encoder, layers)
+            self._parts = encoded_parts(encoder, query.parts, layers)
+        self.query = query
 
     def explain(self, what: Sequence[Hit | int]) -> list[Explanation]:
         """Of each hit or passage id, in one pass through the encoder."""
         hits = [
-            scored(self._store, self._query, self._ranking, hit) if isinstance(hit, int) else hit
+            scored(self._store, self.query, self._ranking, hit) if isinstance(hit, int) else hit
             for hit in what
         ]
         if not hits:
@@ -136,10 +140,9 @@ class Explainer:
                 contexts=[hit.context for hit in hits],
                 hidden=[hit.hidden for hit in hits],
                 role="document",
-                layers=[self._layer, -1],
+                layers=[*self._layers, -1],
             )
-        tokens = None if self._query.parts else self._tokens
-        addends = AddendFinder(self._store, self._encoder, self._query, tokens).of(hits, vectors)
+        addends = AddendFinder(self._store, self._encoder, self.query).of(hits, vectors)
         return [self._explained(*one) for one in zip(hits, vectors, addends, strict=True)]
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
@@ -160,11 +163,11 @@ class Explainer:
         place = self._place(what)
         hit = self._best(self._passing(place.passages, among)) or self._best(place.passages)
         with self._store.reading() as snapshot:
-            question = (self._query.text, place.document, k, per_document, snapshot.passage_count)
+            question = (self.query.text, place.document, k, per_document, snapshot.passage_count)
             file = snapshot.file_of(hit.passage_id) if hit else None
         if hit is None:
             return WhyNot(*question, "not indexed", *why_missing(self._store, place))
-        hits = ranked(self._store, self._query, self._ranking, wanted, among)
+        hits = ranked(self._store, self.query, self._ranking, wanted, among)
         passes = bool(self._passing([hit.passage_id], among))
         if not hits:  # none passes the filter, or only words count and no passage has one
             (why,) = self.explain([hit])
@@ -229,7 +232,7 @@ class Explainer:
         if not passages:
             return None
         with self._store.reading() as snapshot:
-            positions = Fusion(snapshot, self._query, self._ranking).positions(passages)
+            positions = Fusion(snapshot, self.query, self._ranking).positions(passages)
             if not positions:
                 return None
             rank, item = min(positions.values(), key=lambda position: position[0])
@@ -241,11 +244,12 @@ class Explainer:
 
     def _explained(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.rerank, 0.0)
-        if parts := self._query.parts:
+        if parts := self.query.parts:
             explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding, weight=counts)
         else:
-            explain = partial(explain_pair, self._tokens, vectors, roles=("query", "document"))
-        why: Explanation = explain(encoder=self._encoder, layer=self._layer, offline=self._offline)
+            assert self.query.tokens is not None
+            explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
+        why: Explanation = explain(encoder=self._encoder, layers=self._layers, offline=self._offline)
         return replace(
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,

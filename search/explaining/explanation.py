@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.encoding import Encoder
+from search.encoding.pooling import layer_number
 from search.errors import InputError
 from search.records.explanations import Explanation, Term
 from search.records.tokens import Token, TokenVectors
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from search.encoding.tokenizer import Role
     from search.ranking.question import Part
+    from search.records.options import Layer
     from search.records.tokens import Matrix
 
 
@@ -132,24 +134,45 @@ def similarity_layer(n_layers: int) -> int:
     return n_layers // 2
 
 
+def similarity_layers(asked: Layer | Sequence[Layer] | None, n_layers: int) -> list[int]:
+    """The layers whose cosines are asked for, each once, counted from the embedding layer, 0.
+
+    Args:
+        asked: numbers, negative ones counted from the last as Python counts, "middle" or "last"; None is "middle".
+
+    Raises:
+        InputError: the model has no such layer.
+    """
+    if asked is None or isinstance(asked, str | int):
+        asked = ["middle" if asked is None else asked]
+    named = {"middle": similarity_layer(n_layers), "last": n_layers}
+    if not asked or (unknown := [layer for layer in asked if isinstance(layer, str) and layer not in named]):
+        shown = f"'{unknown[0]}'" if asked else "named"
+        raise InputError(f"there is no layer {shown}. Give its number, 0 to {n_layers}, 'middle' or 'last'.")
+    numbers = (named[layer] if isinstance(layer, str) else layer for layer in asked)
+    return list(dict.fromkeys(layer_number(number, n_layers) for number in numbers))
+
+
 def explain_pair(
     query: TokenVectors,
     passage: TokenVectors,
     *,
     encoder: Encoder,
-    layer: int,
+    layers: Sequence[int],
     roles: tuple[Role | None, Role | None] = (None, None),
     offline: bool = False,
 ) -> Explanation:
     """Explain the cosine of two texts, as if it was all of a score.
 
     Args:
-        query, passage: from `encoder`, with the last layer, and layer `layer` for the similarity matrix.
+        query, passage: from `encoder`, with the last layer and `layers`.
+        layers: of the similarity matrices; the first is that of `Explanation.similarity`.
         roles: what the two texts were encoded as.
         offline: never call out to the hub, should the model be needed in PyTorch.
     """
     cosine = float(query.embedding @ passage.embedding)
     contributions, steps = _contributions(query, passage, encoder, roles, offline)
+    cosines = {layer: similarity_matrix(query.layers[layer], passage.layers[layer]) for layer in layers}
     return Explanation(
         query=query.text,
         passage=passage.text,
@@ -157,8 +180,10 @@ def explain_pair(
         hidden=passage.hidden,
         query_tokens=query.tokens,
         passage_tokens=passage.tokens,
-        similarity=similarity_matrix(query.layers[layer], passage.layers[layer]),
-        similarity_layer=layer,
+        similarity=cosines[layers[0]],
+        similarity_layer=layers[0],
+        similarities=cosines,
+        n_layers=encoder.n_layers,
         contributions=contributions,
         terms=(),
         cosine=cosine,
@@ -206,7 +231,7 @@ def explain_parts(
     embedding: Matrix,
     *,
     encoder: Encoder,
-    layer: int,
+    layers: Sequence[int],
     weight: float,
     offline: bool = False,
 ) -> Explanation:
@@ -225,16 +250,20 @@ def explain_parts(
             others.append(Term(part.name, added, kind="like"))
         elif mine is not None:
             roles: tuple[Role, Role] = (part.role, "document")
-            pair = explain_pair(mine, passage, encoder=encoder, layer=layer, roles=roles, offline=offline)
+            pair = explain_pair(mine, passage, encoder=encoder, layers=layers, roles=roles, offline=offline)
             wholes.append((part.factor, pair))
     texts = [whole.query for _, whole in wholes]
     _, first = wholes[0]
-    similarity: NDArray[np.float32] = np.vstack([whole.similarity for _, whole in wholes]).astype(np.float32)
+    cosines: dict[int, Matrix] = {
+        layer: np.vstack([whole.similarities[layer] for _, whole in wholes]).astype(np.float32)
+        for layer in layers
+    }
     return replace(
         first,
         query="\n".join(texts),
         query_tokens=_in_a_row([whole.query_tokens for _, whole in wholes], texts),
-        similarity=similarity,
+        similarity=cosines[layers[0]],
+        similarities=cosines,
         contributions=np.vstack([factor * whole.contributions for factor, whole in wholes]),
         terms=tuple(others),
         steps=max(whole.steps for _, whole in wholes),

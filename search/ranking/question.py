@@ -112,7 +112,7 @@ class EncodedQuery:
 
     Attributes:
         embedding: (d,) unit length; None where the ranking does not need it.
-        tokens: the vectors of its tokens at the last layer; None where the ranking does not need them.
+        tokens: the vectors of its tokens; None where they are not needed, and for several parts.
         parts: of a query that has several.
     """
 
@@ -167,9 +167,14 @@ def encoded(query: str | Question, ranking: Ranking, encoder: Encoder, store: St
         if isinstance(query, Question):
             return encoded_question(query, ranking, encoder, store)
         if ranking.rerank == "late":
-            (tokens,) = encoder.tokens([query], role="query", layers=[-1])
-            return EncodedQuery(query, tokens.embedding.astype("float32", copy=False), tokens)
+            return encoded_text(query, encoder, [-1])
         return EncodedQuery(query, encoder.encode([query], role="query")[0])
+
+
+def encoded_text(text: str, encoder: Encoder, layers: Sequence[int]) -> EncodedQuery:
+    """A query of one text with the vectors of its tokens, at the last layer and some others."""
+    (tokens,) = encoder.tokens([text], role="query", layers=layers)
+    return EncodedQuery(text, tokens.embedding.astype("float32", copy=False), tokens)
 
 
 def encoded_question(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from search.records.shown import Spans
@@ -132,7 +132,9 @@ class Explanation:
             spans of the passage that are markup, which was not encoded.
         query_tokens, passage_tokens: the q and p tokens, special tokens included.
         similarity: (q, p) float32 cosines of token vectors at layer `similarity_layer`: which word is
-            like which. They do not sum to anything.
+            like which. They do not sum to anything. Row i is of query_tokens[i], column j of passage_tokens[j].
+        similarities: the same by layer, of every layer that was asked for; see `at`.
+        n_layers: how many layers the model has; 0 is the embedding layer. None where it is not known.
         contributions: (q, p) float64 addends of the cosine of the two embeddings, from the last layer:
             what made the score. `contributions.sum()` is `cosine` but for rounding.
         terms: the addends of the word part; empty when the ranking did not use it.
@@ -165,10 +167,20 @@ class Explanation:
     steps: int = 0
     late: Matrix | None = None
     hidden: Spans = ()
+    similarities: Mapping[int, Matrix] = field(default_factory=dict)
+    n_layers: int | None = None
 
     def __repr__(self) -> str:
         size = f"{len(self.query_tokens)} x {len(self.passage_tokens)} tokens"
         return f"<Explanation of {self.score:.3f}: {self.query!r}, {size}, residual {self.residual:+.1e}>"
+
+    def at(self, layer: int) -> Explanation:
+        """The same with the cosines of another layer that was asked for, so also its words and alignment.
+
+        Raises:
+            KeyError: it was not.
+        """
+        return replace(self, similarity=self.similarities[layer], similarity_layer=layer)
 
     @property
     def audit(self) -> Audit:

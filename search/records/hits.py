@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from search.records.shown import Spans
+
+if TYPE_CHECKING:
+    from search.records.explanations import Explanation
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Hit:
             nearest. None for any other, and where the ranking did not use the cosine.
         verdict: whether anything in the index, or of what passes the filter, seems to answer the query; None where
             that was not asked, and for any but the default ranking and model.
+        explanation: why it has its score, of a query that was asked with `explain=True`; None else.
     """
 
     rank: int
@@ -102,6 +106,7 @@ class Hit:
     index: str = ""
     verdict: Verdict | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    explanation: Explanation | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         place = f"page {self.page}" if self.page else f"{self.line_start}-{self.line_end}"
@@ -112,6 +117,10 @@ class Hit:
         """Where it stands: `file:///notes/keys.md#L3-L9`, and `#page=3` in a format with pages (RFC 8118)."""
         place = f"page={self.page}" if self.page else f"L{self.line_start}-L{self.line_end}"
         return f"{Path(self.path).as_uri()}#{place}"
+
+
+class Hits(list[Hit]):
+    """The hits of a query, best first: a list."""
 
 
 @dataclass(frozen=True)

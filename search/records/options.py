@@ -8,7 +8,7 @@ says what `query` takes; what the options mean stands with `search.Index`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from search.records.predictions import TagTask
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
+
+Layer: TypeAlias = int | Literal["middle", "last"]
 
 
 class RankingOptions(TypedDict, total=False):
@@ -49,7 +51,14 @@ class SimilarOptions(SelectionOptions, total=False):
     since: str | None
 
 
-class QueryOptions(RerankOptions, SimilarOptions, total=False):
+class MatrixOptions(TypedDict, total=False):
+    """Whether hits come with their explanations, and at which layers these compare tokens."""
+
+    explain: bool
+    layer: Layer | Sequence[Layer] | None
+
+
+class QueryOptions(RerankOptions, SimilarOptions, MatrixOptions, total=False):
     """All that a query takes."""
 
 

@@ -38,7 +38,9 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Answer": ("passage",),
     "EntityEvaluation": ("predictions", "micro"),
     "Evaluation": ("settings", "comparisons", "notes"),
+    "Explanation": ("similarities",),
     "Faithfulness": ("query", "passage", "context", "is_score"),
+    "Hit": ("explanation",),
 }
 
 
@@ -57,12 +59,15 @@ def hits(
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Hits, with what stands around them and what counts in their texts, if that is given."""
+    """Hits, with what stands around them and what counts in their texts, if that is given, and why, if it is known."""
     records: list[dict[str, Any]] = [plain(hit) for hit in ranked]
     for record, beside in zip(records, around or (), strict=False):
         record["surroundings"] = plain(beside)
     for record, marked in zip(records, marks or (), strict=False):
         record["highlights"] = [[mark.start, mark.end] for mark in marked]
+    for record, hit in zip(records, ranked, strict=True):
+        if hit.explanation:
+            record["explanation"] = plain(hit.explanation)
     return records
 
 

@@ -147,9 +147,8 @@ class SearchScreen(Screen[None]):
                 found = Found(hits, self._index.highlights(asked.text, hits))
             else:
                 index = index_of(self._index, asked.like)
-                hits = index.similar(asked.like.passage_id, **self._options)
-                hits = [replace(hit, index=asked.like.index) for hit in hits]
-                found = Found(hits, [()] * len(hits))
+                similar = index.similar(asked.like.passage_id, **self._options)
+                found = Found([replace(hit, index=asked.like.index) for hit in similar], [()] * len(similar))
         except (SearchError, OSError) as problem:
             error = str(problem)
         seconds = time.perf_counter() - started
