@@ -74,7 +74,7 @@ class VectorOptions(EncoderOptions):
     precision: Annotated[
         str | None,
         model_option(
-            help="fp32, or bf16 or fp16: quicker on a GPU, a little less exact. Default: the index's."
+            help="fp32, or bf16 or fp16: less exact, quicker on a GPU, bf16 on some processors. Default: the index's."
         ),
     ] = None
     token_vectors: TokenVectors = None

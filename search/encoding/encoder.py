@@ -13,7 +13,7 @@ import numpy as np
 
 from search.encoding.cache import cached_model, dropped, entry_folder, name_here
 from search.encoding.description import KnownModel, describe
-from search.encoding.engine import batches, check_engine, claim_process, open_engine
+from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
 from search.encoding.pooling import (
@@ -69,8 +69,9 @@ class Encoder:
         offline: never call out to the hub.
         engine: "auto", "openvino" or "torch"; see `search.encoding.engine`. All give the same
             embeddings, to rounding.
-        precision: of the arithmetic: "fp32", or "bf16" or "fp16", which are quicker on a GPU, differ a little
-            and need the engine "torch". Pooling and what follows is always computed in float32.
+        precision: of the arithmetic: "fp32", or "bf16" or "fp16", which differ a little and are quicker on a GPU,
+            bf16 also on a processor with units for it; fp16 needs the engine "torch". Pooling and what follows is
+            always computed in float32.
         device: of PyTorch: "cpu", "cuda", "mps"; None takes a GPU where there is one.
         batch_tokens: most tokens in one batch, padding included; None takes what suits the engine.
 
@@ -140,7 +141,7 @@ class Encoder:
             FingerprintMismatch: what was asked for, or the model that is found now, makes others.
         """
         # The cache holds what OpenVINO needs, not the weights that PyTorch would read.
-        quick = model is None and engine != "torch" and made.precision == "fp32"
+        quick = model is None and engine != "torch" and made.precision in OF_OPENVINO
         name = model or (made.model if trusted else name_here(made.weights, made.tokenizer, made.config))
         known = cached_model(made.weights, made.tokenizer, made.config) if quick else None
         if known:

@@ -39,9 +39,12 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "openvino", "torch")
 PRECISIONS = ("fp32", "bf16", "fp16")
+OF_OPENVINO = {"fp32": "f32", "bf16": "bf16"}
+"""Those that OpenVINO computes in, as it calls them."""
 
 _PROOF_TEXT = "Café 27"
-_PROOF_TOLERANCE = 1e-4  # between unit-length embeddings; that of another processor is off by some 1e-6
+# Between unit-length embeddings. That of another processor is off by some 1e-6, that of bf16 by some 1e-3.
+_PROOF_TOLERANCE = {"fp32": 1e-4, "bf16": 0.05}
 
 _loaded_by: int | None = None  # the process that loaded an engine first; a forked child sees its parent's id
 
@@ -126,9 +129,9 @@ def check_engine(engine: str, precision: str) -> None:
     for what, asked, known in (("engine", engine, ENGINES), ("precision", precision, PRECISIONS)):
         if asked not in known:
             raise InputError(f"{what} '{asked}' is not known. Choose one of: {', '.join(known)}.")
-    if engine == "openvino" and precision != "fp32":
+    if engine == "openvino" and precision not in OF_OPENVINO:
         raise InputError(
-            f"the engine 'openvino' computes in fp32 only, not in {precision}. "
+            f"the engine 'openvino' computes in {' and '.join(OF_OPENVINO)}, not in {precision}. "
             "Leave the engine out, or choose 'torch'."
         )
 
@@ -160,8 +163,8 @@ def open_engine(
     """Load a model.
 
     Args:
-        engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded or the precision is
-            lower than fp32, OpenVINO otherwise, and PyTorch if OpenVINO cannot run the model.
+        engine: "auto" takes PyTorch where there is a GPU and many texts are to be encoded, OpenVINO otherwise, and
+            PyTorch if OpenVINO cannot run the model, or not in that precision on this processor.
         device: of PyTorch; naming one other than "cpu" implies PyTorch.
         many: whether loading PyTorch could pay.
         precision: one of PRECISIONS.
@@ -170,28 +173,33 @@ def open_engine(
     Raises:
         ModelError: the model cannot be loaded, or not by the engine that was asked for; or this process was
             forked after a model had been loaded.
+        InputError: the engine that was asked for does not compute in that precision on this processor.
     """
     claim_process()
     from search.encoding.torch_engine import TorchEngine, best_device
 
-    has_openvino = importlib.util.find_spec("openvino") is not None
-    if engine == "torch" or precision != "fp32" or (device or "cpu") != "cpu":
+    if engine == "torch" or precision not in OF_OPENVINO or (device or "cpu") != "cpu":
         return TorchEngine(known.whole(), device, precision)
-    if engine == "auto" and many and device is None and _may_have_gpu() and best_device() != "cpu":
-        return TorchEngine(known.whole())
+    has_openvino = importlib.util.find_spec("openvino") is not None
+    lacking = _lacking(precision) if has_openvino else ""
+    worth_loading = many or lacking
+    if engine == "auto" and worth_loading and device is None and _may_have_gpu() and best_device() != "cpu":
+        return TorchEngine(known.whole(), precision=precision)
     if engine == "auto" and has_openvino:
-        return _openvino_or_torch(known, tokenizer)
+        return _openvino_or_torch(known, precision, tokenizer, lacking)
     if engine == "auto":
-        return TorchEngine(known.whole(), "cpu")
+        return TorchEngine(known.whole(), "cpu", precision)
     if not has_openvino:
         raise ModelError("the engine 'openvino' needs the package openvino: pip install openvino")
+    if lacking:
+        raise InputError(f"the engine 'openvino' cannot compute in {precision}: {lacking}. Choose 'torch'.")
     if known.description.only_torch:
         raise ModelError(
             f"the engine 'openvino' cannot do all of '{known.files.name}': it has {known.description.only_torch}. "
             "Leave the engine out, or choose 'torch'."
         )
     try:
-        return _openvino(known, tokenizer)
+        return _openvino(known, precision, tokenizer)
     except OSError as error:
         raise ModelError(
             f"the engine 'openvino' cannot run '{known.files.name}': {_of_cache(error)}"
@@ -209,7 +217,18 @@ def proof_of(engine: Engine, tokenizer: tokenizers.Tokenizer, known: KnownModel)
     return unit(vectors, known.files.name)[0]
 
 
-def _openvino(known: KnownModel, tokenizer: Callable[[], tokenizers.Tokenizer] | None) -> Engine:
+def _lacking(precision: str) -> str:
+    """Why OpenVINO cannot compute in a precision on this processor, "" where it can."""
+    if precision == "fp32":
+        return ""
+    from search.encoding.openvino_engine import computes_in
+
+    return "" if computes_in(precision) else f"this processor has no units for {precision}"
+
+
+def _openvino(
+    known: KnownModel, precision: str, tokenizer: Callable[[], tokenizers.Tokenizer] | None
+) -> Engine:
     """A converted model that gives its proof; what is in the cache and does not is dropped, and made again.
 
     Raises:
@@ -225,10 +244,10 @@ def _openvino(known: KnownModel, tokenizer: Callable[[], tokenizers.Tokenizer] |
             converted = add(whole, partial(convert, whole))
         folder, name = converted.files.folder, converted.files.name
         try:
-            engine = OpenVINOEngine(folder, converted, cached=may_use_compiled(folder))
+            engine = OpenVINOEngine(folder, converted, precision, cached=may_use_compiled(folder))
             said = tokenizer() if tokenizer else load_tokenizer(folder, name, converted.description.lowercase)
             off = np.abs(proof_of(engine, said, converted) - np.asarray(converted.proof)).max()
-            if off < _PROOF_TOLERANCE:
+            if off < _PROOF_TOLERANCE[precision]:
                 note_compiled(folder)
                 return engine
             why = f"a fixed text is encoded otherwise than when it was made, off by {off:.1e}"
@@ -241,19 +260,24 @@ def _openvino(known: KnownModel, tokenizer: Callable[[], tokenizers.Tokenizer] |
     raise ModelError(f"the converted model of '{known.files.name}' cannot be used: {why}")
 
 
-def _openvino_or_torch(known: KnownModel, tokenizer: Callable[[], tokenizers.Tokenizer] | None) -> Engine:
+def _openvino_or_torch(
+    known: KnownModel, precision: str, tokenizer: Callable[[], tokenizers.Tokenizer] | None, lacking: str
+) -> Engine:
     from search.encoding.torch_engine import TorchEngine
 
-    reason, failed = known.description.only_torch or known_failure(known.files), False
+    reason = known.description.only_torch or lacking or known_failure(known.files)
+    failed = False
     if not reason:
         try:
-            return _openvino(known, tokenizer)
+            return _openvino(known, precision, tokenizer)
         except OSError as error:
             reason = _of_cache(error)
         except (ModelError, RuntimeError) as error:
             reason = first_line(error)
             failed = cached_model(*known.files.hashes) is None and not is_of_memory(error)
-    fallback = TorchEngine(known.whole(), "cpu")  # what is wrong with the model itself is said here
+    fallback = TorchEngine(
+        known.whole(), "cpu", precision
+    )  # what is wrong with the model itself is said here
     if failed:
         remember_failure(known.files, reason)
     fallback.instead = f"instead of OpenVINO: {reason}"

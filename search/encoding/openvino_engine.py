@@ -1,8 +1,8 @@
 """OpenVINO: a transformers model -> the same model as OpenVINO reads it; batches of token ids -> hidden states by it.
 
 Converting loads both PyTorch and OpenVINO, once for each model on a machine, and checks the result before it is used.
-Running it needs neither PyTorch nor transformers. Arithmetic is float32 on every machine, said explicitly: where a
-processor has bfloat16 units OpenVINO would use them, and scores would depend on the machine.
+Running it needs neither PyTorch nor transformers. The precision is always said: left to itself OpenVINO takes bfloat16
+where a processor has units for it, and scores would depend on the machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.encoding.engine import Hidden, padded, proof_of
+from search.encoding.engine import OF_OPENVINO, Hidden, padded, proof_of
 from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.errors import ModelError, first_line
 
@@ -35,6 +35,7 @@ class OpenVINOEngine:
 
     Args:
         folder: holds encoder.xml and encoder.bin.
+        precision: of the arithmetic, "fp32" or "bf16". Hidden states are handed on as float32.
         cached: keep what was compiled in `folder`, so that the next process starts quicker.
     """
 
@@ -43,14 +44,16 @@ class OpenVINOEngine:
     batch_tokens = 1024
     instead = ""
 
-    def __init__(self, folder: Path, known: KnownModel, *, cached: bool = True) -> None:
+    def __init__(
+        self, folder: Path, known: KnownModel, precision: str = "fp32", *, cached: bool = True
+    ) -> None:
         self.n_layers, self.has_pooler = known.description.layers, known.description.has_pooler
         self._lock = threading.Lock()  # the requests below are shared by all threads
         self._pad = int(known.files.config.get("pad_token_id") or 0)
         ov = _openvino()
         streams = _usable_cores()
         config: dict[str, Any] = {
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": OF_OPENVINO[precision],
             "PERFORMANCE_HINT": "THROUGHPUT",
             "NUM_STREAMS": str(streams),
             # Kernels are kept for each shape of batch; the default keeps so many that memory grows on and on.
@@ -96,6 +99,12 @@ class OpenVINOEngine:
             mask=inputs[2],
             pooler=request.get_output_tensor(self.n_layers + 1).data if self.has_pooler else None,
         )
+
+
+def computes_in(precision: str) -> bool:
+    """Whether OpenVINO has arithmetic of a precision on this processor."""
+    capabilities = _openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    return precision.upper() in capabilities
 
 
 _engines: weakref.WeakSet[OpenVINOEngine] = weakref.WeakSet()

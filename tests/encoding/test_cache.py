@@ -162,7 +162,7 @@ def test_the_proof_is_what_is_noticed_without_hashes(
     assert "a fixed text is encoded otherwise" in sound(whole).remarks[0]
     zeros("encoder.bin")(entry)
     shutil.rmtree(entry / "compiled")
-    monkeypatch.setattr(engine, "_PROOF_TOLERANCE", 9)  # with neither, it would be a wrong answer
+    monkeypatch.setitem(engine._PROOF_TOLERANCE, "fp32", 9)  # with neither, it would be a wrong answer
     with pytest.raises(AssertionError):
         sound(whole)
 

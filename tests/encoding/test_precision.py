@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 
 from search.encoding import Encoder
+from search.encoding import engine as engines
 from search.encoding.fingerprint import Fingerprint
+from search.encoding.openvino_engine import computes_in
 from search.errors import FingerprintMismatch, InputError
 from search.index import Index
 
 TEXTS = ["find the key", "", "time and water and the long way to the other side of the door", "a!"]
 # Ten times the largest 1 - cosine to fp32 that was measured: 2.1e-4 and 2.0e-6.
 LOSS = {"bf16": 2e-3, "fp16": 2e-5}
+BF16_HERE = "openvino" if computes_in("bf16") else "torch"
+"""The engine that encodes in bf16 where there is no GPU."""
+needs_units = pytest.mark.skipif(BF16_HERE == "torch", reason="this processor has no units for bf16")
+ENGINES = [("torch", "bf16"), ("torch", "fp16"), pytest.param("openvino", "bf16", marks=needs_units)]
 
 
 def lower(model: str, precision: str, **options: Any) -> Encoder:
@@ -25,23 +31,25 @@ def off(one: np.ndarray, two: np.ndarray) -> float:
     return float((1 - (one.astype(np.float64) * two).sum(axis=1)).max())
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize(("engine", "precision"), ENGINES)
 @pytest.mark.parametrize("pooling", ["mean", "cls", "pooler", "max", "mean_sqrt_len"])
-def test_lower_precision_is_near_and_not_equal(tiny: Encoder, precision: str, pooling: str) -> None:
+def test_lower_precision_is_near_and_not_equal(
+    tiny: Encoder, engine: str, precision: str, pooling: str
+) -> None:
     expected = Encoder(tiny.model, pooling=pooling).encode(TEXTS)
-    encoder = lower(tiny.model, precision, pooling=pooling)
+    encoder = lower(tiny.model, precision, engine=engine, pooling=pooling)
     found = encoder.encode(TEXTS)
-    assert (found.dtype, encoder.engine.name) == (np.dtype("float32"), "torch")
+    assert (found.dtype, encoder.engine.name) == (np.dtype("float32"), engine)
     assert 1e-9 < off(found, expected) < LOSS[precision]
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)  # normalised in float32
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     assert off(found, alone) < LOSS[precision]  # padding and company change it by rounding only
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_of_the_real_model(real: Encoder, precision: str) -> None:
+@pytest.mark.parametrize(("engine", "precision"), ENGINES)
+def test_of_the_real_model(real: Encoder, engine: str, precision: str) -> None:
     texts = [*TEXTS, "Passages are half-open spans of characters. " * 20]
-    found = lower(real.model, precision).encode(texts)
+    found = lower(real.model, precision, engine=engine).encode(texts)
     assert off(found, real.encode(texts)) < LOSS[precision]
 
 
@@ -56,18 +64,31 @@ def test_pooling_is_computed_in_float32(tiny: Encoder) -> None:
 def test_an_unknown_precision_and_one_that_the_engine_lacks(tiny: Encoder) -> None:
     with pytest.raises(InputError, match="precision 'int8' is not known. Choose one of: fp32, bf16, fp16"):
         Encoder(tiny.model, precision="int8")
-    with pytest.raises(InputError, match="'openvino' computes in fp32 only, not in bf16.*choose 'torch'"):
-        Encoder(tiny.model, engine="openvino", precision="bf16")
+    with pytest.raises(InputError, match="'openvino' computes in fp32 and bf16, not in fp16.*choose 'torch'"):
+        Encoder(tiny.model, engine="openvino", precision="fp16")
+
+
+def test_a_processor_without_units_for_it(tiny: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.encoding.openvino_engine.computes_in", lambda precision: False)
+    monkeypatch.setattr(engines, "_may_have_gpu", lambda: False)
+    encoder = Encoder(tiny.model, precision="bf16")
+    assert encoder.runs_on == "torch on cpu, bf16 (instead of OpenVINO: this processor has no units for bf16)"
+    assert encoder.remarks == ("PyTorch encodes instead of OpenVINO: this processor has no units for bf16",)
+    asked = Encoder(tiny.model, precision="bf16", engine="openvino")
+    with pytest.raises(InputError, match="in bf16: this processor has no units for bf16. Choose 'torch'"):
+        asked.encode(TEXTS)
 
 
 def test_it_is_part_of_the_fingerprint(tiny: Encoder) -> None:
-    mine = lower(tiny.model, "bf16").fingerprint
+    encoder = lower(tiny.model, "bf16")
+    mine = encoder.fingerprint
+    assert encoder.engine.name == BF16_HERE
     assert (tiny.fingerprint.precision, mine.precision) == ("fp32", "bf16")
     with pytest.raises(FingerprintMismatch, match="precision: the index has 'fp32', you asked for 'bf16'"):
         tiny.fingerprint.require_equal(mine)
     tiny.encode(TEXTS)  # its model is in the cache, which lacks the weights that PyTorch needs
     again = Encoder.of(mine)
-    assert (again.precision, again.engine.name) == ("bf16", "torch")
+    assert (again.precision, again.engine.name) == ("bf16", BF16_HERE)
     assert off(again.encode(TEXTS), tiny.encode(TEXTS)) < LOSS["bf16"]
     with pytest.raises(FingerprintMismatch, match="precision"):
         Encoder.of(mine, precision="fp32")
@@ -76,17 +97,17 @@ def test_it_is_part_of_the_fingerprint(tiny: Encoder) -> None:
 def test_an_index_keeps_its_precision(notes: Path, tiny: Encoder) -> None:
     made = Index.build(notes, model=tiny.model, precision="bf16")
     assert made.status().engine.endswith(", bf16")
-    assert made.status().engine.startswith("torch on ")
     index = Index.open(notes)
     assert index.status().fingerprint["precision"] == "bf16"
-    assert index.query("find the key")
+    (hit,) = index.query("find the key", k=1)
+    why = index.explain("find the key", hit)
+    assert why.audit.drift == 0  # by the embedding that is stored
+    assert abs(why.residual) < 5e-3  # of the passage as it was encoded again
     assert index.encoder.precision == "bf16"
     (notes / "more.txt").write_text("more water", encoding="utf-8")
     assert Index.build(notes).encoder.precision == "bf16"
     with pytest.raises(FingerprintMismatch, match="precision: the index has 'bf16', you asked for 'fp32'"):
         Index.build(notes, precision="fp32")
-    with pytest.raises(InputError, match="'openvino' computes in fp32 only"):
-        Index.open(notes, engine="openvino").query("key")
     rebuilt = Index.build(notes, precision="fp32", rebuild=True)
     assert rebuilt.status().fingerprint["precision"] == "fp32"
 

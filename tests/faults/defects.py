@@ -320,6 +320,6 @@ def models_trusted() -> Iterator[None]:
     with (
         mock.patch.object(cache, "_require_as_written", are_files),
         mock.patch.object(engine, "may_use_compiled", lambda _: True),
-        mock.patch.object(engine, "_PROOF_TOLERANCE", float("inf")),
+        mock.patch.dict(engine._PROOF_TOLERANCE, fp32=float("inf")),
     ):
         yield
