@@ -392,14 +392,17 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
 
 
 def _limit_steps(connection: sqlite3.Connection, database: Path) -> None:
-    """Give up what goes on for longer than the size of a database explains.
+    """Give up what goes on for longer than the size of a database explains, which a writer makes grow.
 
     Pages that name each other in a circle, or share what is below them, can make a table of a few kilobytes endless.
     """
-    with suppress(OSError):  # it is about to be made
-        steps = max(_FEWEST_STEPS, _STEPS_A_BYTE * database.stat().st_size)
-        rounds = itertools.repeat(False, steps // _STEPS_AT_ONCE)
-        connection.set_progress_handler(lambda: next(rounds, True), _STEPS_AT_ONCE)
+    taken = itertools.count(_STEPS_AT_ONCE, _STEPS_AT_ONCE)
+
+    def is_too_long() -> bool:
+        steps = next(taken)
+        return steps > _FEWEST_STEPS and steps > _STEPS_A_BYTE * database.stat().st_size
+
+    connection.set_progress_handler(is_too_long, _STEPS_AT_ONCE)
 
 
 def _require_tables(connection: sqlite3.Connection, database: Path) -> None:

@@ -183,6 +183,15 @@ def test_a_table_whose_pages_share_what_is_below_them_ends(index: Path) -> None:
     assert time.monotonic() - started < 10
 
 
+def test_a_first_run_may_take_what_the_file_explains_that_it_fills(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The random pairs of 50,000 new passages took 30 million steps; the file was empty when the run began."""
+    monkeypatch.setattr(database, "_FEWEST_STEPS", 1000)
+    monkeypatch.setattr(database, "_STEPS_AT_ONCE", 100)
+    assert Index.build(notes, index=str(tmp_path / "first")).report.passages
+
+
 def bomb(index: Path, table: str, depth: int, width: int) -> None:
     """Let a table be as deep as SQLite allows, with every page's children the same page."""
     with contextlib.closing(sqlite3.connect(index / "index.db")) as connection:
