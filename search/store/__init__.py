@@ -5,7 +5,8 @@
     passages.py     rows of passages, and what models say of them (annotating.py writes it); what a path means
     vectors.py      embeddings in index.db, exact search among vectors; faiss_file.py the file that is quick to search
     lexicon.py      the words of the passages, an FTS5 table; what it says of single terms; terms.py of a query
-    postings.py     a block of words: one buffer with the postings of passages; composing.py makes and merges them
+    postings.py     a block of words: one buffer with the postings of passages; composing.py makes and merges them,
+                    bm25.py scores passages by them
     filters.py      a tree of conditions (conditions.py) -> SQL -> ids
     calibration.py  what random pairs score, and which passages are near everything
 

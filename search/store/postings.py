@@ -109,8 +109,7 @@ class Block:
     """A block that is there to be asked. Safe between threads.
 
     Attributes:
-        ids: (n,) of its passages, increasing.
-        lengths: (n,) how many tokens each has.
+        lengths: (n,) how many tokens each of its passages has.
 
     Raises:
         IndexDamaged: the buffer holds no block, or a damaged one.
@@ -130,13 +129,21 @@ class Block:
             name: np.frombuffer(self._bytes[start:end], dtype=f"<u{width}")
             for (name, (start, end)), width in zip(spans.items(), self._header.widths, strict=True)
         }
-        self.ids = self._numbered()
         self.lengths: Unsigned = self._arrays["lengths"]
+        self._check_ids()
         self._firsts = self._arrays["firsts"].tobytes().split(b"\n")[:-1]
         if len(self._firsts) != self._header.groups:
             self._damaged("its stems")
         # Of which groups and stems the checksums were compared.
         self._groups, self._terms = bytearray(self._header.groups), bytearray(self._header.terms)
+
+    def __len__(self) -> int:
+        return self._header.passages
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """(n,) of its passages, increasing."""
+        return self._arrays["ids"].astype(np.int64) + self._header.first_id
 
     def find(self, stem: str) -> tuple[Unsigned, Unsigned] | None:
         """Where a stem is: (m,) increasing positions among the ids, and how often each has it; None for nowhere.
@@ -169,7 +176,7 @@ class Block:
             zlib.crc32(self._bytes[self._body :]) != self._header.body
             or len(lines) != len(counts)
             or sum(counts.tolist()) != len(rows)
-            or (len(rows) and int(rows.max()) >= len(self.ids))
+            or (len(rows) and int(rows.max()) >= len(self))
         ):
             self._damaged("its postings")
         return Postings(lines, counts.astype(np.int64), rows, frequencies)
@@ -189,16 +196,14 @@ class Block:
             self._damaged("its length")
         return header, spans
 
-    def _numbered(self) -> NDArray[np.int64]:
-        """The ids."""
-        offsets, first = self._arrays["ids"], self._header.first_id
+    def _check_ids(self) -> None:
+        offsets = self._arrays["ids"]
         if len(offsets) and (
             int(offsets[0]) != 0
             or (offsets[1:] <= offsets[:-1]).any()
-            or first + int(offsets[-1]) > np.iinfo(np.int64).max
+            or self._header.first_id + int(offsets[-1]) > np.iinfo(np.int64).max
         ):
             self._damaged("its ids")
-        return offsets.astype(np.int64) + first
 
     def _group(self, group: int) -> list[bytes]:
         """The stems of a group, of which all was compared."""
@@ -228,7 +233,7 @@ class Block:
             if (
                 chained(rows, frequencies) != self._arrays["checks"][term]
                 or not len(rows)
-                or rows[-1] >= len(self.ids)
+                or rows[-1] >= len(self)
                 or (rows[1:] <= rows[:-1]).any()
                 or not frequencies.all()
             ):

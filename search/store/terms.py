@@ -12,7 +12,8 @@ import re
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -125,6 +126,27 @@ class Stemmer:
             ).fetchall()
         finally:
             connection.execute("ROLLBACK")
+
+    def in_a_row(self, texts: Iterable[str], stems: Sequence[str]) -> dict[int, int]:
+        """How often tokens follow each other in texts that are `indexable`: the numbers of those where they do."""
+        connection = self._connection()
+        connection.execute("BEGIN")
+        try:
+            connection.executemany("INSERT INTO one (rowid, text) VALUES (?, ?)", enumerate(texts))
+            starts = set.intersection(
+                *(
+                    {
+                        start
+                        for (start,) in connection.execute(
+                            "SELECT (doc << 32) + offset - ? FROM tokens WHERE term = ?", (place, stem)
+                        )
+                    }
+                    for place, stem in enumerate(stems)
+                )
+            )
+        finally:
+            connection.execute("ROLLBACK")
+        return Counter(start >> 32 for start in starts)
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         """The words of a query, each once, in order.

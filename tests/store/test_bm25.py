@@ -1,0 +1,175 @@
+"""BM25 over blocks of words: FTS5's own numbers, whatever was deleted, and what a query asks of them."""
+
+import random
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from search.store.bm25 import Words, scale, weight
+from search.store.composing import merged, written
+from search.store.postings import Block
+from search.store.terms import TOKENIZER, Stemmer, Term, indexable
+
+STEMMER = Stemmer()
+HANDBOOK = Path(__file__).parents[2] / "corpora" / "handbook"
+QUERIES = [
+    "how is the score of a passage explained",
+    '"the index" words',
+    '"of the" "of the index"',
+    "the the of of",
+    "zebra",
+    '"no such row of words" zebra',
+    '"a a" b a',
+    "w1 w2 w3 w40 w1999",
+    "",
+]
+
+
+class Case:
+    """The same passages in an FTS5 table and in blocks, some deleted of both."""
+
+    def __init__(self, texts: list[str], sizes: list[int], seed: int) -> None:
+        rng = random.Random(seed)
+        self.texts = {1 + 3 * number: indexable("", text) for number, text in enumerate(texts)}
+        self.fts5 = sqlite3.connect(":memory:")
+        self.fts5.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, content = '', tokenize = '{TOKENIZER}')")
+        self.fts5.executemany("INSERT INTO t (rowid, text) VALUES (?, ?)", self.texts.items())
+        rows = list(self.texts.items())
+        blocks, alive = [], []
+        for size in sizes:
+            part, rows = rows[:size], rows[size:]
+            there = np.array([rng.random() < 0.8 for _ in part], dtype=bool)
+            gone = [row for row, is_there in zip(part, there, strict=True) if not is_there]
+            if len(sizes) % 2 and len(blocks) == 1:
+                gone, there = [], None
+            self.fts5.executemany("INSERT INTO t (t, rowid, text) VALUES ('delete', ?, ?)", gone)
+            for id_, _ in gone:
+                del self.texts[id_]
+            blocks.append(Block(written(STEMMER, part), "words"))
+            alive.append(there)
+        assert not rows
+        self.words = Words(STEMMER, blocks, alive)
+        self.ids = np.array(list(self.texts))
+        self.asked = 0
+
+    def at(self, ids: NDArray[np.int64]) -> Iterable[str]:
+        self.asked += 1
+        return (self.texts[id_] for id_ in ids.tolist())  # of deleted ones there is no text
+
+    def addends(self, terms: list[Term]) -> NDArray[np.float64]:
+        """(n, terms) of all living passages, by FTS5."""
+        found = np.zeros((len(self.ids), len(terms)))
+        for number, term in enumerate(terms):
+            rows = self.fts5.execute("SELECT rowid, -bm25(t) FROM t WHERE t MATCH ?", (term.expression,))
+            for id_, score in rows:
+                found[np.searchsorted(self.ids, id_), number] = score
+        return found
+
+
+def handbook() -> list[str]:
+    pages = (path.read_text(encoding="utf-8") for path in sorted(HANDBOOK.rglob("*.md")))
+    return [piece for page in pages for piece in page.split("\n\n")]
+
+
+def drawn() -> list[str]:
+    rng = random.Random(9)
+    words = ["a", "b", *(f"w{i}" for i in range(2000))]
+    shares = [1 / (i + 1) for i in range(len(words))]
+    return [" ".join(rng.choices(words, shares, k=rng.choice((0, 1, 5, 80)))) for _ in range(900)]
+
+
+@pytest.fixture(scope="module", params=["handbook", "drawn"])
+def case(request: pytest.FixtureRequest) -> Case:
+    texts = handbook() if request.param == "handbook" else drawn()
+    sizes = [200, 1, 0, 150, len(texts) - 351] if request.param == "drawn" else [300, len(texts) - 300]
+    return Case(texts, sizes, seed=4)
+
+
+def terms_of(query: str) -> list[Term]:
+    return STEMMER.terms(query, phrases=True)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_scores_are_those_of_fts5(case: Case, query: str) -> None:
+    terms = terms_of(query)
+    each = case.addends(terms)
+    assert case.words.counts(terms, case.at) == (each > 0).sum(axis=0).tolist()
+    matches = case.words.matches(terms, case.at)
+    np.testing.assert_allclose(matches.addends(case.ids) * matches.scale, each, rtol=1e-12, atol=0)
+    np.testing.assert_allclose(matches.parts(case.ids) * matches.scale, each.sum(axis=1), rtol=1e-12, atol=0)
+    np.testing.assert_allclose(matches.addends(case.ids).sum(axis=1), matches.parts(case.ids), rtol=1e-12)
+    counts = (each > 0).sum(axis=0).tolist()
+    expected = scale(each.sum(axis=1).max(), counts, len(case.ids)) if terms else 1.0
+    assert matches.scale == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_best_and_those_with_enough(case: Case, query: str) -> None:
+    matches = case.words.matches(terms_of(query), case.at)
+    every = matches.parts(case.ids)
+    for among in (None, case.ids[::3], case.ids[:0], np.array([0, 2, case.ids[5], 10**9])):
+        here = every > 0 if among is None else (every > 0) & np.isin(case.ids, among)
+        ranked = np.flatnonzero(here)[np.argsort(-every[here], kind="stable")]
+        for n in (1, 10, 10_000):
+            ids, parts = matches.best(n, among)
+            assert ids.tolist() == case.ids[ranked[:n]].tolist()
+            assert parts.tolist() == every[ranked[:n]].tolist()
+        for part in (-1.0, 0.0, 0.2, float(every.max()), 2.0):
+            ids, parts = matches.at_least(part, among)
+            assert ids.tolist() == case.ids[here & (every >= part)].tolist()
+            assert parts.tolist() == every[here & (every >= part)].tolist()
+
+
+def test_telling_terms(case: Case) -> None:
+    half = len(case.ids) / 2
+    for query in (*QUERIES, " ".join(case.texts.values())[:3000]):
+        terms = terms_of(query)
+        counts = case.words.counts(terms, case.at)
+        there = [(term, count) for term, count in zip(terms, counts, strict=True) if count]
+        few = [term for term, count in there if count <= half]
+        assert case.words.telling(terms, case.at) == (few or [term for term, _ in there])
+
+
+def test_passages_that_are_not_there_have_nothing(case: Case) -> None:
+    terms = terms_of("a the index w1")
+    matches = case.words.matches(terms, case.at)
+    others = np.setdiff1d(np.arange(3000), case.ids)
+    assert not matches.parts(others).any() and not matches.addends(others).any()
+    nothing = Words(STEMMER, [], [])
+    assert nothing.counts(terms, case.at) == [0] * len(terms) and nothing.telling(terms, case.at) == []
+    none = nothing.matches(terms, case.at)
+    assert none.best(3)[0].tolist() == none.at_least(0)[0].tolist() == []
+    assert none.parts(others[:2]).tolist() == [0, 0] and none.addends(others[:2]).shape == (2, len(terms))
+
+
+def test_a_phrase_is_looked_for_once(case: Case) -> None:
+    words = Words(STEMMER, case.words._blocks, case.words._alive)
+    (phrase,) = terms_of('"a b"')
+    counts = words.counts([phrase], case.at)
+    asked = case.asked
+    assert words.telling([phrase], case.at) == [phrase] * bool(counts[0])
+    assert len(words.matches([phrase], case.at).at_least(0)[0]) == counts[0]
+    assert case.asked == asked
+
+
+def test_blocks_that_were_merged_score_alike(case: Case) -> None:
+    alive = [
+        np.ones(len(block.ids), dtype=bool) if there is None else there
+        for block, there in zip(case.words._blocks, case.words._alive, strict=True)
+    ]
+    one = Words(STEMMER, [Block(merged(case.words._blocks, alive), "one")], [None])
+    assert one.passages == case.words.passages == len(case.ids)
+    for query in QUERIES:
+        terms = terms_of(query)
+        apart, together = (words.matches(terms, case.at) for words in (case.words, one))
+        assert apart.scale == together.scale
+        assert apart.parts(case.ids).tolist() == together.parts(case.ids).tolist()
+
+
+def test_a_term_weighs_something_whatever_an_index_says_of_itself() -> None:
+    assert weight(1, 10) == pytest.approx(np.log(9.5 / 1.5))
+    assert weight(9, 10) == weight(5, 0) == 1e-6
