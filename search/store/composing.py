@@ -52,7 +52,7 @@ def _living(postings: Postings, alive: NDArray[np.bool_]) -> Postings:
     kept = alive[postings.rows]
     counts = np.bincount(_numbers(postings.counts)[kept], minlength=len(postings.stems))
     stems = [stem for stem, count in zip(postings.stems, counts.tolist(), strict=True) if count]
-    rows = (np.cumsum(alive) - 1)[postings.rows[kept]]
+    rows = (np.cumsum(alive) - 1).astype(np.uint16)[postings.rows[kept]]
     return Postings(stems, counts[counts > 0], rows, postings.frequencies[kept])
 
 
@@ -68,13 +68,13 @@ def _joined(each: Sequence[Postings], passages: Sequence[int]) -> Postings:
     counts = np.zeros(len(stems), dtype=np.int64)
     for part, its in zip(each, numbers, strict=True):
         counts[its] += part.counts
-    rows = np.empty(counts.sum(), dtype=np.int64)
-    frequencies = np.empty(len(rows), dtype=np.int64)
+    rows = np.empty(counts.sum(), dtype=np.uint16)
+    frequencies = np.empty(len(rows), dtype=np.result_type(np.uint8, *(part.frequencies for part in each)))
     free = _starts(counts)  # where the next of each stem goes
     before = 0
     for part, its, size in zip(each, numbers, passages, strict=True):
         places = np.repeat(free[its] - _starts(part.counts), part.counts) + np.arange(len(part.rows))
-        rows[places] = part.rows + before
+        rows[places] = part.rows.astype(np.int64) + before
         frequencies[places] = part.frequencies
         free[its] += part.counts
         before += size
