@@ -146,7 +146,11 @@ class Words:
         numbers = np.searchsorted(self._starts, places, side="right") - 1
         for number, (rows, frequencies) in term.places.items():
             here = np.flatnonzero(numbers == number)
-            wanted = places[here] - self._starts[number]
+            if not len(here):
+                continue
+            wanted = (places[here] - self._starts[number]).astype(
+                np.uint16
+            )  # as the rows: else these are copied
             at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
             there = rows[at] == wanted
             here, at = here[there], at[there]
