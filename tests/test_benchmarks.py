@@ -11,8 +11,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from search import Index
 from tests.conftest import REPOSITORY
 from tests.training.conftest import write_graded
 
@@ -96,6 +98,16 @@ def pages(folder: Path) -> Path:
     return folder
 
 
+def exported(folder: Path) -> Path:
+    """Two queries, as benchmarks/scale.py writes them."""
+    folder.mkdir()
+    (folder / "queries.json").write_text(json.dumps(["the key opens", "water is cold"]), encoding="utf-8")
+    vectors = np.eye(2, 384, dtype=np.float32)
+    np.savez(folder / "queries.npz", vectors=vectors, nearest=np.zeros((2, 10), dtype=np.int64))
+    return folder
+
+
+HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact"}
 SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
@@ -112,7 +124,11 @@ SMALL: dict[str, Made] = {
     "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
     "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv", 4), "--passages", "3", "--repeats", "1",
                             "--queries", "2", "--device", "cpu"],
+    "peers": lambda p: [exported(p / "export"), Index.build(pages(p / "pages"), index=str(p / "index")).path,
+                        "--repeats", "1"],
     "quality": lambda p: [beir(p / "a"), "--offline"],
+    "scale": lambda p: [pages(p / "pages"), "--sizes", "150", "--steps", "built", "cold", "exact", "--repeats", "1",
+                        "--queries", "3", "--adversarial", "--many", "9"],
     "stale": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--hits", "5", "--repeats", "1"],
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],
@@ -125,7 +141,7 @@ SMALL: dict[str, Made] = {
 
 
 def test_every_benchmark_is_here() -> None:
-    assert set(SMALL) == {path.stem for path in BENCHMARKS.glob("*.py")} - {"machine"}
+    assert set(SMALL) == {path.stem for path in BENCHMARKS.glob("*.py")} - HELPERS
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -1,0 +1,231 @@
+"""Folders of any number of passages that look like real ones, and their indexes without a model: for scale.py.
+
+The first passages are real ones with their embeddings. Each further one has the text of two that are near each other,
+some sentences of each, so words are as frequent as they are; and the normalised mix of their embeddings, with some
+noise, so neighbourhoods are about as dense as they are. Documents have 1 to 30 passages, one file each. The seed
+decides all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from search import Encoder, Index
+from search.encoding.encoder import Role
+from search.indexing import run
+from search.indexing.plan import Plan
+from search.indexing.update import update
+from search.records.documents import Document, LineMap, Passage
+from search.records.shown import shown
+from search.store import calibration
+from search.store.settings import PassageSettings, Source
+from search.store.writer import Work
+
+MOST_OF_A_DOCUMENT = 30
+NEIGHBOURS, NOISE = 10, 0.05
+_BATCH = 512
+_FILES_OF_A_FOLDER = 500
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A passage that was made up: its text, what is encoded before it, and its embedding."""
+
+    text: str
+    context: str
+    vector: NDArray[np.float32]
+
+
+class Documents(Protocol):
+    def document(self, number: int) -> list[Made]: ...
+
+
+@dataclass
+class Corpus:
+    """Real passages, and any number made of them.
+
+    Attributes:
+        texts: without markup; `contexts`, what is encoded before them; `vectors`, (n, d) unit length.
+        near: (n, 10) the rows of the nearest others.
+    """
+
+    texts: list[str]
+    contexts: list[str]
+    vectors: NDArray[np.float32]
+    near: NDArray[np.int64]
+    seed: int = 0
+    starts: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = np.random.default_rng(self.seed).integers(1, MOST_OF_A_DOCUMENT + 1, 1_000_000)
+        self.starts = np.concatenate([[0], np.cumsum(sizes)])
+
+    @classmethod
+    def of(cls, place: Path, seed: int) -> Corpus:
+        """Of what `prepared` wrote."""
+        with np.load(place, allow_pickle=False) as kept:
+            texts, contexts = json.loads(str(kept["texts"]))
+            return cls(texts, contexts, kept["vectors"], kept["near"], seed)
+
+    def documents(self, passages: int) -> int:
+        """How many documents have so many passages; the last may be cut short."""
+        return int(np.searchsorted(self.starts, passages))
+
+    def document(self, number: int) -> list[Made]:
+        chance = np.random.default_rng((self.seed, number))
+        rows = range(int(self.starts[number]), int(self.starts[number + 1]))
+        return [self._passage(row, chance) for row in rows]
+
+    def _passage(self, row: int, chance: np.random.Generator) -> Made:
+        if row < len(self.texts):
+            return Made(self.texts[row], self.contexts[row], self.vectors[row])
+        a = int(chance.integers(len(self.texts)))
+        b = int(chance.choice(self.near[a]))
+        share = chance.uniform(0.25, 0.75)
+        noise = chance.standard_normal(self.vectors.shape[1]) * NOISE / np.sqrt(self.vectors.shape[1])
+        mixed = share * self.vectors[a] + (1 - share) * self.vectors[b] + noise
+        text = " ".join(_some(self.texts[a], share, chance) + _some(self.texts[b], 1 - share, chance))
+        return Made(text, self.contexts[a], (mixed / np.linalg.norm(mixed)).astype(np.float32))
+
+
+def _some(text: str, share: float, chance: np.random.Generator) -> list[str]:
+    """About that share of the sentences of a text, in their order."""
+    sentences = _SENTENCE_END.split(text)
+    n = max(1, round(share * len(sentences)))
+    return [sentences[i] for i in np.sort(chance.choice(len(sentences), n, replace=False))]
+
+
+def prepared(source: Path, place: Path) -> None:
+    """Write down the passages of an index, or of a folder, which is indexed first, and which are near each other."""
+    import faiss
+
+    index = source if (source / "index.db").exists() else Index.build(source, offline=True).path
+    with closing(sqlite3.connect(f"file:{index / 'index.db'}?mode=ro", uri=True)) as connection:
+        rows = connection.execute(
+            "SELECT text, hidden, context, vector FROM passages JOIN embeddings ON passage = id ORDER BY id"
+        ).fetchall()
+    texts = [shown(text, json.loads(hidden)).strip() for text, hidden, _, _ in rows]
+    vectors = np.frombuffer(b"".join(row[3] for row in rows), dtype="<f4").reshape(len(rows), -1)
+    flat = faiss.IndexFlatIP(vectors.shape[1])
+    flat.add(vectors)
+    _, near = flat.search(vectors, min(NEIGHBOURS, len(rows) - 1) + 1)
+    kept = json.dumps([texts, [row[2] for row in rows]])
+    np.savez(place, texts=np.array(kept), vectors=vectors, near=near[:, 1:])
+
+
+def fill(folder: Path, corpus: Documents, numbers: Sequence[int]) -> None:
+    """Write documents as files."""
+    for number in numbers:
+        path = folder / f"{number // _FILES_OF_A_FOLDER:04}" / f"{number:07}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n\n".join(made.text for made in corpus.document(number)), encoding="utf-8")
+
+
+class StandIn(Encoder):
+    """The default encoder, but the embeddings of passages are those that were made up."""
+
+    def __init__(self) -> None:
+        super().__init__(offline=True)
+        self.made_up: dict[str, NDArray[np.float32]] = {}
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        role: Role | None = None,
+        truncate: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> NDArray[np.float32]:
+        if role == "document":
+            return np.array([self.made_up[text] for text in texts])
+        return super().encode(texts, role=role, truncate=truncate, progress=progress)
+
+
+@dataclass
+class Build:
+    """What a run of the product's own indexing took, with made-up embeddings.
+
+    Attributes:
+        commits: (seconds, of the processor) of each batch that was stored.
+        pairs: seconds of the random pairs; `end` of all else after the last commit.
+    """
+
+    commits: list[tuple[float, float]] = field(default_factory=list)
+    pairs: float = 0.0
+    end: float = 0.0
+
+
+def build(folder: Path, index: Path, corpus: Documents, encoder: Any) -> Build:
+    """Bring an index up to date with a folder that `fill` filled; no file is read, cut or looked at for boilerplate."""
+    taken, last = Build(), time.perf_counter()
+    commit, renew = run.Run._commit, calibration.renew_baseline
+
+    def timed_commit(self: run.Run, batch: Sequence[Work]) -> None:
+        nonlocal last
+        started, processor = time.perf_counter(), time.process_time()
+        commit(self, batch)
+        last = time.perf_counter()
+        taken.commits.append((last - started, time.process_time() - processor))
+
+    def timed_renew(*arguments: Any) -> None:
+        started = time.perf_counter()
+        renew(*arguments)
+        taken.pairs = time.perf_counter() - started
+
+    def batches(_: object, plan: Plan, *__: object) -> Iterator[list[Work]]:
+        return _batches(plan, corpus, encoder)
+
+    with ExitStack() as patched:
+        for owner, name, instead in (
+            (run.Run, "_commit", timed_commit),
+            (run.Run, "_boilerplate", lambda self, plan: frozenset()),
+            (run, "renew_baseline", timed_renew),
+            (run, "batches_ahead", batches),
+        ):
+            patched.enter_context(patch.object(owner, name, instead))
+        update(folder, index, encoder, settings=PassageSettings(), source=Source())
+    taken.end = time.perf_counter() - last - taken.pairs
+    return taken
+
+
+def _batches(plan: Plan, corpus: Documents, encoder: Any) -> Iterator[list[Work]]:
+    batch: list[Work] = []
+    for file, _ in plan.changed:
+        made = corpus.document(int(Path(file.path).stem))
+        document, passages = _cut(file.path, made)
+        encoder.made_up |= {p.encoded: m.vector for p, m in zip(passages, made, strict=True)}
+        sha256 = hashlib.sha256(document.text.encode()).hexdigest()
+        batch.append(Work(file, sha256, [(document, passages)], {0}, last=True, outcome="added"))
+        if sum(work.n_passages for work in batch) >= _BATCH:
+            yield batch
+            batch = []
+            encoder.made_up.clear()
+    if batch:
+        yield batch
+
+
+def _cut(path: str, made: Sequence[Made]) -> tuple[Document, list[Passage]]:
+    text, passages, start, line = "\n\n".join(one.text for one in made), [], 0, 1
+    for one in made:
+        end, last = start + len(one.text), line + one.text.count("\n")
+        n_tokens = len(one.text) // 4
+        passages.append(Passage(start, end, one.text, "", one.context, line, last, n_tokens))
+        start, line = end + 2, last + 2
+    return Document(path, "text", text, Path(path).stem, LineMap([0], [1]), ()), passages
