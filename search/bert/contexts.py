@@ -1,4 +1,4 @@
-"""The public `in_contexts`: vectors of words in several texts, side by side, layer by layer.
+"""The public `in_contexts` and `equal_rows`: vectors of several texts side by side, layer by layer.
 
 `in_contexts` follows one word through several texts: the same entry of the vocabulary, other vectors. In layer 0 a
 word's vector depends on the word and its place alone; each further layer mixes in what stands around it. "python"
@@ -14,57 +14,115 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.bert.checkpoint import Checkpoint, load_checkpoint
+from search.bert.inspecting import inspect
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.records.contexts import ContextualCosines
+from search.records.contexts import ContextualCosines, EqualRows
+from search.records.inspections import Inspection
+
+_ROUNDING = 1e-6  # of float32, by what is computed beside it
 
 
 def in_contexts(
-    word: str,
+    word: str | Sequence[str],
     texts: Sequence[str],
     against: Sequence[str] = (),
     *,
     model: str = DEFAULT_MODEL,
     offline: bool = False,
 ) -> ContextualCosines:
-    """Cosines of a word's vectors in several texts, and with other words, at every layer.
+    """Cosines of words' vectors in several texts, and with other words, at every layer.
 
     Args:
         word: what to look for, whatever its case; as a whole word, the first one where there are several. Its
-            vector is the mean of its tokens' vectors.
+            vector is the mean of its tokens' vectors. Or a word for each text: "python" in the first, "snake" in the
+            second.
         texts: the contexts. One will do where there is something to compare with.
-        against: words or phrases, each read by itself.
+        against: words or phrases, each read by itself; the vector of a phrase is the mean of its tokens'.
 
     Raises:
-        InputError: a text lacks the word, is empty or too long, or there is nothing to compare.
+        InputError: a text lacks its word, is empty or too long, or there is nothing to compare.
         ModelError: the model cannot be found, loaded or taken apart.
+
+    Example:
+        >>> found = in_contexts(["python", "snake"], ["my pet python", "a snake bit me"])    # doctest: +SKIP
+        >>> found.between[:, 0, 1]    # a cosine for each layer                             # doctest: +SKIP
     """
     if isinstance(texts, str) or isinstance(against, str):
         raise InputError("texts and against are lists of strings.")
-    places = [occurrences(word, text) for text in texts]
+    words = [word] * len(texts) if isinstance(word, str) else list(word)
+    if len(words) != len(texts):
+        raise InputError(
+            f"words: {len(words)}, texts: {len(texts)}. Give one word for all texts, or one for each."
+        )
+    places = [occurrences(word, text) for word, text in zip(words, texts, strict=True)]
     if not texts or (len(texts) == 1 and not against):
         raise InputError(
             "there is nothing to compare: give two texts, or something to compare the word with."
         )
     checkpoint = load_checkpoint(model, offline)
     vectors, pieces = zip(
-        *(_word(checkpoint, text, word, *spans[0]) for text, spans in zip(texts, places, strict=True)),
+        *(
+            _word(checkpoint, text, word, *spans[0])
+            for word, text, spans in zip(words, texts, places, strict=True)
+        ),
         strict=True,
     )
-    others = [_whole(checkpoint, text) for text in against]
+    wholes = [_whole(checkpoint, text) for text in against]
+    others = [vectors for vectors, _ in wholes]
     here = _unit(np.stack(vectors, axis=1))
     there = _unit(np.stack(others, axis=1)) if others else np.zeros((len(here), 0, here.shape[2]))
     return ContextualCosines(
-        word=word,
+        words=tuple(words),
         texts=tuple(texts),
         found=tuple(spans[0] for spans in places),
         counts=tuple(len(spans) for spans in places),
         pieces=pieces,
         against=tuple(against),
+        lengths=tuple(length for _, length in wholes),
         between=here @ here.transpose(0, 2, 1),
         others=here @ there.transpose(0, 2, 1),
         model=checkpoint.name,
     )
+
+
+def equal_rows(text: str, text2: str, *, model: str = DEFAULT_MODEL, offline: bool = False) -> EqualRows:
+    """Two texts, each read by itself: which vectors at the same place are equal, and how alike the others are.
+
+    In the tables a row depends on the entry, the place or the segment alone, so [CLS] has equal rows in any two texts.
+    From layer 1 on it has not, as it has read the others.
+
+    Raises:
+        InputError: a text is empty or too long.
+        ModelError: the model cannot be found, loaded or taken apart.
+    """
+    one, two = (inspect(each, model=model, offline=offline) for each in (text, text2))
+    sides = _vectors(one), _vectors(two)
+    places = min(len(one.tokens), len(two.tokens))
+    pairs = [(sides[0][part][:places], sides[1][part][:places]) for part in sides[0]]
+    return EqualRows(
+        texts=(text, text2),
+        tokens=(one.tokens, two.tokens),
+        parts=tuple(sides[0]),
+        cosines=np.stack([(_unit(a) * _unit(b)).sum(axis=1) for a, b in pairs], axis=1),
+        equal=np.stack([np.abs(a - b).max(axis=1) <= _ROUNDING for a, b in pairs], axis=1),
+        elsewhere=tuple(
+            (i, j)
+            for i, left in enumerate(one.tokens)
+            for j, right in enumerate(two.tokens)
+            if left.id == right.id and i != j
+        ),
+        model=one.model.name,
+    )
+
+
+def _vectors(inspected: Inspection) -> dict[str, NDArray[np.float64]]:
+    """The vectors of a text's tokens by the name of what they come from, each (n, width)."""
+    layer = inspected.embedding
+    found = {"word": layer.words, "position": layer.positions}
+    if layer.segments is not None:
+        found["segment"] = layer.segments
+    return found | {f"layer {i}": states.astype(np.float64) for i, states in enumerate(inspected.states)}
 
 
 def occurrences(word: str, text: str, named: str | None = None) -> list[tuple[int, int]]:
@@ -99,13 +157,13 @@ def _word(
     return _mean(checkpoint.run(made), at), tuple(made.tokens[i].text for i in at)
 
 
-def _whole(checkpoint: Checkpoint, text: str) -> NDArray[np.float64]:
-    """(layers + 1, d) the mean vector of a text's own tokens, read by itself."""
+def _whole(checkpoint: Checkpoint, text: str) -> tuple[NDArray[np.float64], int]:
+    """(layers + 1, d) the mean vector of a text's own tokens, read by itself, and how many there are."""
     made = checkpoint.tokens(text)
     at = [i for i, token in enumerate(made.tokens) if not token.special]
     if not at:
         raise InputError(f"the tokenizer of '{checkpoint.name}' leaves nothing of '{text}'. Leave it out.")
-    return _mean(checkpoint.run(made), at)
+    return _mean(checkpoint.run(made), at), len(at)
 
 
 def _mean(output: object, at: list[int]) -> NDArray[np.float64]:
@@ -114,4 +172,6 @@ def _mean(output: object, at: list[int]) -> NDArray[np.float64]:
 
 
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.maximum(
+        np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-300
+    )  # a row of padding is 0

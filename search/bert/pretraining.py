@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.contexts import occurrences
+from search.bert.entries import is_wordpiece, piece_of, word_of
 from search.bert.tokenizing import check_text, unknown_id
 from search.encoding.models import optional_json
 from search.errors import InputError, ModelError
@@ -31,7 +32,6 @@ from search.records.predictions import Filled, Guess, Mask, NextSentence
 
 TYPED = "[MASK]"
 _USUAL = (TYPED, "<mask>")
-_NO_ENTRY = "[no entry]"
 
 
 def fill(
@@ -41,6 +41,7 @@ def fill(
     k: int = 5,
     among: Sequence[str] = (),
     word: str | None = None,
+    labels: Sequence[str] = (),
     offline: bool = False,
 ) -> Filled:
     """The most likely words at the masked places of a text.
@@ -55,18 +56,22 @@ def fill(
         among: candidates to score besides. Each must be one entry of the vocabulary, as a mask stands for one;
             "##ing" is an entry that goes on with a word.
         word: hide every occurrence of this word, whatever its case, and say how likely the model finds it there.
+        labels: the right word of each mask, in their order; the loss is taken of them. Instead of `word`, whose
+            occurrences are right themselves.
 
     Raises:
-        InputError: there is no mask and no such word, a candidate or the word is no single entry of the vocabulary,
-            or the text is empty, no valid Unicode or too long.
+        InputError: there is no mask and no such word, not a label for each mask, a candidate, a label or the word is
+            no single entry of the vocabulary, or the text is empty, no valid Unicode or too long.
         ModelError: the model cannot be found or loaded, has no such head or no mask token.
     """
     if k < 1:
         raise InputError(f"k={k}, but at least 1 guess must be asked for.")
-    if isinstance(among, str):
-        raise InputError("among is a list of strings.")
+    if isinstance(among, str) or isinstance(labels, str):
+        raise InputError("among and labels are lists of strings.")
+    if word is not None and labels:
+        raise InputError("a hidden word is its own label: give the word or labels.")
     check_text(text)
-    for one in (*among, word or ""):
+    for one in (*among, *labels, word or ""):
         check_text(one, "one of the words", may_be_empty=True)
     head, mask = with_mask(load_head("fill", model, offline))
     hidden = [] if word is None else occurrences(word, without_masks(text, mask), named=text)
@@ -77,11 +82,16 @@ def fill(
             f"the text has no mask. Type {TYPED}{own} where a word is to be guessed, "
             "or hide one that stands there with --word WORD."
         )
+    if labels and len(labels) != len(given.spans):
+        raise InputError(
+            f"masks: {len(given.spans)}, labels: {len(labels)}. Give the right word of each mask."
+        )
     logits = _logits(head, given, mask)
     masks = []
     for number, (start, end) in enumerate(given.source):
         row = logits[number]
-        own_id = entry_at(head, given, number, text[start:end]) if (start, end) in hidden else None
+        right = labels[number].strip() if labels else text[start:end] if (start, end) in hidden else None
+        own_id = None if right is None else entry_at(head, given, number, right)
         asked = {entry_at(head, given, number, one.strip()): None for one in among}
         best = np.argsort(-row, kind="stable")[:k]
         masks.append(
@@ -152,7 +162,6 @@ def with_mask(head: Head) -> tuple[Head, str]:
     Raises:
         ModelError: the checkpoint has no mask token.
     """
-    import tokenizers
 
     name = _named(head) or next(
         (usual for usual in _USUAL if head.tokenizer.token_to_id(usual) is not None), ""
@@ -221,23 +230,6 @@ def entry_at(head: Head, given: Masked, number: int, word: str) -> int:
     return int(ids[0])
 
 
-def piece_of(tokenizer: tokenizers.Tokenizer, number: int) -> str:
-    """An entry as it stands in the vocabulary; "[no entry]" for a row of the model that has none."""
-    return tokenizer.id_to_token(number) or _NO_ENTRY
-
-
-def word_of(tokenizer: tokenizers.Tokenizer, number: int) -> str:
-    """An entry as it reads in a text."""
-    piece = piece_of(tokenizer, number)
-    if is_wordpiece(tokenizer):
-        return piece.removeprefix("##") if len(piece) > 2 else piece
-    return tokenizer.decode([number], skip_special_tokens=False).strip() or piece
-
-
-def is_wordpiece(tokenizer: tokenizers.Tokenizer) -> bool:
-    return type(tokenizer.model).__name__ == "WordPiece"
-
-
 def _masks(mask: str) -> re.Pattern[str]:
     return re.compile(f"{re.escape(mask)}|{re.escape(TYPED)}")
 
@@ -252,10 +244,13 @@ def _named(head: Head) -> str:
     return ""
 
 
-def next_sentence(first: str, second: str, *, model: str, offline: bool = False) -> NextSentence:
+def next_sentence(
+    first: str, second: str, *, model: str, follows: bool | None = None, offline: bool = False
+) -> NextSentence:
     """How likely `second` follows `first`, and the other way round.
 
     Args:
+        follows: whether it does; then there is a loss.
         model: name or folder of a checkpoint with a next-sentence head, such as bert-base-uncased. Of the families
             that are taken apart here only BERT has one.
 
@@ -263,19 +258,25 @@ def next_sentence(first: str, second: str, *, model: str, offline: bool = False)
         InputError: a text is empty or no valid Unicode, or both together are longer than the model reads.
         ModelError: the model cannot be found or loaded, or has no such head.
     """
-    return next_sentences([first, second], model=model, offline=offline)[0]
+    given = None if follows is None else [follows]
+    return next_sentences([first, second], model=model, follows=given, offline=offline)[0]
 
 
-def next_sentences(texts: Sequence[str], *, model: str, offline: bool = False) -> tuple[NextSentence, ...]:
+def next_sentences(
+    texts: Sequence[str], *, model: str, follows: Sequence[bool] | None = None, offline: bool = False
+) -> tuple[NextSentence, ...]:
     """As `next_sentence`, of each text and the one after it.
 
     Args:
         texts: at least 2.
+        follows: of each neighbouring pair whether the second follows the first; then each has a loss.
     """
     if isinstance(texts, str):
         raise InputError("texts is a list of strings.")
     if len(texts) < 2:
         raise InputError("there is nothing to compare: give at least two texts.")
+    if follows is not None and len(follows) != len(texts) - 1:
+        raise InputError(f"pairs: {len(texts) - 1}, labels: {len(follows)}. Give one for each pair.")
     for number, text in enumerate(texts, 1):
         check_text(text, f"text {number}")
     head = load_head("next", model, offline)
@@ -283,6 +284,7 @@ def next_sentences(texts: Sequence[str], *, model: str, offline: bool = False) -
     inputs = [head.encoded(*pair) for one, two in pairs for pair in ((one, two), (two, one))]
     logits = np.stack([found["logits"] for found in head.run(inputs)]).astype(np.float64)
     likely = softmax(logits)[:, 0]  # label 0 is "is next"
+    given = [None] * len(pairs) if follows is None else follows
     return tuple(
         NextSentence(
             first=one,
@@ -292,6 +294,13 @@ def next_sentences(texts: Sequence[str], *, model: str, offline: bool = False) -
             reverse_probability=float(likely[2 * i + 1]),
             reverse_logits=(float(logits[2 * i + 1, 0]), float(logits[2 * i + 1, 1])),
             model=head.name,
+            follows=given[i],
+            loss=None if given[i] is None else _loss(logits[2 * i], 0 if given[i] else 1),
         )
         for i, (one, two) in enumerate(pairs)
     )
+
+
+def _loss(logits: NDArray[np.float64], right: int) -> float:
+    """-ln of the softmax of the right one, exact also where that rounds to 1."""
+    return float(np.logaddexp.reduce(logits) - logits[right])

@@ -1,4 +1,7 @@
-"""What a model is made of, before it reads anything: its sizes and its parameters."""
+"""What a model is made of, before it reads anything: its sizes, its tensors by name, its modules as a tree.
+
+The checkpoint is that of the encoder; a head (for masked words, classes, spans) is no part of it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ import re
 from math import prod
 from typing import Any
 
-from search.bert.checkpoint import Checkpoint
-from search.records.models import ModelShape, ParameterPart
+from search.bert.checkpoint import Checkpoint, load_checkpoint
+from search.encoding.models import DEFAULT_MODEL
+from search.records.models import ModelShape, Module, ParameterPart, Parameters, Tensor
 
 # Beginnings of parameter names, or parts of them, in the order they are tried in.
 _PARTS = (
@@ -41,6 +45,12 @@ def shape_of(checkpoint: Checkpoint) -> ModelShape:
     )
 
 
+def _layer_of(name: str) -> int | None:
+    """The layer that a parameter belongs to, from 1."""
+    found = _LAYER.search(name)
+    return int(found[1]) + 1 if found else None
+
+
 def parameter_parts(model: Any, *, pooler: bool = True) -> tuple[ParameterPart, ...]:
     """Every parameter of a transformers model, counted once, in the order of the model.
 
@@ -50,9 +60,8 @@ def parameter_parts(model: Any, *, pooler: bool = True) -> tuple[ParameterPart, 
     found: dict[tuple[str, int | None], list[tuple[int, ...]]] = {}
     for name, tensor in model.named_parameters():
         part = next((part for part, pattern in _PARTS if pattern.search(name)), "other")
-        layer = _LAYER.search(name)
         if part != "pooler" or pooler:
-            found.setdefault((part, int(layer[1]) + 1 if layer else None), []).append(tuple(tensor.shape))
+            found.setdefault((part, _layer_of(name)), []).append(tuple(tensor.shape))
     return tuple(
         ParameterPart(
             name=part,
@@ -64,3 +73,50 @@ def parameter_parts(model: Any, *, pooler: bool = True) -> tuple[ParameterPart, 
         )
         for (part, layer), shapes in found.items()
     )
+
+
+def parameters(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Parameters:
+    """Every tensor of a model by name, with shape, type and values; no copy is made of these.
+
+    Args:
+        model: a name or a folder of a checkpoint of one of `FAMILIES`.
+
+    Raises:
+        ModelError: the model cannot be found, loaded or taken apart.
+
+    Example:
+        >>> found = parameters()                                             # doctest: +SKIP
+        >>> found.arrays["embeddings.word_embeddings.weight"].shape          # doctest: +SKIP
+        (30522, 384)
+    """
+    checkpoint = load_checkpoint(model, offline)
+    return Parameters(
+        checkpoint.name,
+        tuple(
+            Tensor(
+                name=name,
+                shape=tuple(tensor.shape),
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                layer=_layer_of(name),
+                values=tensor.detach().numpy(),
+            )
+            for name, tensor in checkpoint.model.named_parameters()
+            if not (checkpoint.no_pooler and name.startswith("pooler"))
+        ),
+    )
+
+
+def modules(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Module:
+    """The tree of a model's modules, as PyTorch has it; arguments and errors as of `parameters`.
+
+    A layer that several places share, as all of ALBERT do, stands in the tree once.
+    """
+    checkpoint = load_checkpoint(model, offline)
+    return _module("", checkpoint.model, without="pooler" if checkpoint.no_pooler else "")
+
+
+def _module(name: str, module: Any, without: str = "") -> Module:
+    parts = tuple(_module(inner, part) for inner, part in module.named_children() if inner != without)
+    own = sum(tensor.numel() for tensor in module.parameters(recurse=False))
+    total = own + sum(part.parameters for part in parts)
+    return Module(name, type(module).__name__, module.extra_repr(), total, parts)

@@ -30,6 +30,7 @@ from search.cli.places import move, remove
 from search.cli.query import query, similar
 from search.cli.similarity import duplicates, similarity
 from search.cli.train import train
+from search.cli.vocabulary import vocabulary
 from search.errors import SearchError, is_of_memory
 from search.render.format import cut_in_the_middle, escape
 
@@ -82,6 +83,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Laboratory": {
         "similarity": similarity,
         "inspect": inspect,
+        "vocabulary": vocabulary,
         "fill": fill,
         "next": follows,
         "tag": tag,

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated
 
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, top_k
 from search.cli.output import Output
+
+
+class Label(str, Enum):  # typer takes no list of literals
+    """Whether a text follows the one before it."""
+
+    follows = "is-next"
+    other = "not-next"
+
 
 HeadModel = Annotated[
     str | None, checkpoint("A checkpoint that still has its head, bert-base-uncased for instance. Needed.")
@@ -34,6 +43,12 @@ def fill(
             help="Hide this word of the text wherever it stands, and say how likely it is there.",
         ),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORD...", help="The right word of each [MASK], up to the next option: says its loss."
+        ),
+    ] = None,
     offline: OfflineOption = False,
 ) -> None:
     """Say which words BERT puts in the place of [MASK].
@@ -45,7 +60,13 @@ def fill(
     from search.render import predictions as draw
 
     filled = fill_masks(
-        text, model=_named(model, "masked words"), k=k, among=among or [], word=word, offline=offline
+        text,
+        model=_named(model, "masked words"),
+        k=k,
+        among=among or [],
+        word=word,
+        labels=label or [],
+        offline=offline,
     )
     output.show(filled, draw.filled)
 
@@ -54,6 +75,10 @@ def follows(
     texts: Annotated[list[str], typer.Argument(metavar="TEXT", help="Two texts or more, in their order.")],
     output: Output,
     model: HeadModel = None,
+    label: Annotated[
+        list[Label] | None,
+        typer.Option(help="What is right, for all pairs or repeated for each: says the loss."),
+    ] = None,
     offline: OfflineOption = False,
 ) -> None:
     """Say how likely each text follows the one before it.
@@ -68,7 +93,10 @@ def follows(
     from search.render import json
     from search.render import predictions as draw
 
-    pairs = next_sentences(texts, model=_named(model, "the next sentence"), offline=offline)
+    named = _named(model, "the next sentence")
+    given = label * (len(texts) - 1) if label and len(label) == 1 else label
+    follows = None if given is None else [one is Label.follows for one in given]
+    pairs = next_sentences(texts, model=named, follows=follows, offline=offline)
     record = {"model": pairs[0].model, "texts": texts, "pairs": pairs}
     output.show(pairs, draw.next_sentences, data=lambda: json.document(record))
 

@@ -1,22 +1,28 @@
-"""seewhy inspect: a look inside BERT"""
+"""seewhy inspect: a look inside BERT, and what a model consists of."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, panel
 from search.cli.output import DrawnOutput, output_option
+from search.cli.saving import SaveOption, check_savable, save
 from search.errors import InputError
 
 if TYPE_CHECKING:
-    from search.records.attention import Attention, View
-    from search.records.contexts import ContextualCosines
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-attention_option, word_option = panel("Attention"), panel("A word in two contexts")
+    from numpy.typing import NDArray
+
+    from search.records.attention import Attention, View
+
+attention_option, texts_option = panel("Attention"), panel("Two texts side by side")
+itself_option = panel("The model itself, without a text")
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,13 @@ class AttentionOptions:
         int | None, attention_option(min=1, help="Attention of this layer, the mean of its heads.")
     ] = None
     head: Annotated[int | None, attention_option(min=1, help="Attention of this head of --layer.")] = None
+    token: Annotated[
+        str | None,
+        attention_option(
+            metavar="TOKEN|N",
+            help="Work this head through for one token: q.k / sqrt(d), softmax, weighted sum.",
+        ),
+    ] = None
     rollout: Annotated[
         bool, attention_option("--rollout", help="Attention rolled out over the layers, up to --layer.")
     ] = False
@@ -41,10 +54,13 @@ class AttentionOptions:
         return View(self.layer, self.head, self.rollout)
 
     @property
-    def named(self) -> list[str]:
-        """The options that ask for attention, and were given."""
-        given = {"--attention": self.shown, "--layer": self.layer is not None, "--rollout": self.rollout}
-        return [name for name, there in given.items() if there]
+    def modes(self) -> dict[str, bool]:
+        """The options that ask for attention, and whether they were given."""
+        whole = {"--attention": self.shown, "--layer": self.layer is not None, "--rollout": self.rollout}
+        one = self.token is not None
+        return {"--token": one} | {
+            name: given and not (one and name == "--layer") for name, given in whole.items()
+        }
 
     def check(self) -> None:
         """Refuse what has no meaning."""
@@ -52,43 +68,89 @@ class AttentionOptions:
             raise typer.BadParameter("--head needs --layer: heads are counted within a layer")
         if self.head is not None and self.rollout:
             raise typer.BadParameter("--rollout is of all heads: leave --head out")
-
-    def check_there(self, attention: Attention) -> None:
-        """
-        Raises:
-            InputError: the model has no such layer or head.
-        """
-
-        for name, number, most in (
-            ("layer", self.layer, attention.layers),
-            ("head", self.head, attention.heads),
-        ):
-            if number is not None and number > most:
-                raise InputError(f"'{attention.model}' has no {name} {number}. Give one from 1 to {most}.")
+        if self.token is not None and self.head is None:
+            raise typer.BadParameter("--token needs --layer and --head: one head is worked through")
 
 
-def inspect(
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What the model reads; with --passages a file.")
-    ],
-    asked: AttentionOptions,
-    output: DrawnOutput,
-    text2: Annotated[
-        str | None,
-        typer.Argument(metavar="TEXT2", help="The second text of a pair; with --word, of another context."),
-    ] = None,
-    model: Annotated[
-        str | None, checkpoint("The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
-    ] = None,
+@dataclass(frozen=True)
+class TextsOptions:
+    """What of two texts, each read by itself, is compared."""
+
     word: Annotated[
-        str | None, word_option(metavar="WORD", help="Compare this word's vectors in TEXT and TEXT2.")
-    ] = None,
+        list[str] | None,
+        texts_option(
+            metavar="WORD", help="This word's vectors in both; repeat it for another word in TEXT2."
+        ),
+    ] = None
     against: Annotated[
         list[str] | None,
-        word_option(
+        texts_option(
             metavar="WORD...",
             help="With --word: also compare with these, up to the next option. Give the texts before.",
         ),
+    ] = None
+    equal_rows: Annotated[
+        bool, texts_option("--equal-rows", help="Which vectors at the same place are equal, part by part.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What is shown of a model that reads nothing."""
+
+    parameters: Annotated[
+        bool, itself_option("--parameters", help="Its tensors by name, with shape and count.")
+    ] = False
+    modules: Annotated[bool, itself_option("--modules", help="Its modules as a tree.")] = False
+    every: Annotated[bool, itself_option("--all", help="A line for each, also where layers are alike.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True)
+class VectorOptions:
+    """How much is shown of the vectors themselves."""
+
+    values: Annotated[
+        int, output_option("--values", metavar="N", min=0, help="Show the first N numbers of vectors, too.")
+    ] = 0
+    vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False
+    save: SaveOption = None
+
+
+# Which options go with which modes; "" is a text that is read.
+_ONLY_WITH = {
+    "--against": ("--word",),
+    "--all": ("--parameters", "--modules"),
+    "--values": ("", "--parameters", "--token"),
+    "--vectors": ("",),
+    "--save": (
+        "",
+        "--parameters",
+        "--token",
+        "--word",
+        "--equal-rows",
+        "--attention",
+        "--layer",
+        "--rollout",
+    ),
+}
+
+
+def inspect(
+    asked: AttentionOptions,
+    compared: TextsOptions,
+    itself: ModelOptions,
+    numbers: VectorOptions,
+    output: DrawnOutput,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="What the model reads; with --passages a file.")
+    ] = None,
+    text2: Annotated[
+        str | None, typer.Argument(metavar="TEXT2", help="The second text of a pair, or to compare with.")
+    ] = None,
+    model: Annotated[
+        str | None, checkpoint("The checkpoint, or NAME@REVISION. Default: all-MiniLM-L6-v2.")
     ] = None,
     passages: Annotated[
         bool,
@@ -96,50 +158,138 @@ def inspect(
             "--passages", help="Show each passage of the file TEXT, as it is and as it is encoded, instead."
         ),
     ] = False,
-    vectors: Annotated[bool, output_option("--vectors", help="With --json: every vector, too.")] = False,
     offline: OfflineOption = False,
 ) -> None:
     """Look inside BERT while it reads a text, or a pair of texts.
 
     Tokens, the embedding layer taken apart, hidden states, pooler and parameters; with --attention, --layer,
-    --head or --rollout who reads whom; with --word one word in two contexts. These have pictures: --png draws
-    them, --html writes a page of attention with all heads to choose from.
+    --head or --rollout who reads whom, with --token one head step by step; with --word words in two contexts, with
+    --equal-rows what two texts share. Attention and words have pictures: --png draws them, --html writes a page of
+    attention with all heads to choose from. Without a text: --parameters, --modules.
     """
+    asked.check()
+    given = asked.modes | {
+        "--word": bool(compared.word),
+        "--equal-rows": compared.equal_rows,
+        "--parameters": itself.parameters,
+        "--modules": itself.modules,
+        "--passages": passages,
+    }
+    mode = _mode(given, [name for name in asked.modes if name != "--token"])
+    _check_texts(mode, text, text2)
+    _check_others(
+        mode,
+        {
+            "--against": bool(compared.against),
+            "--all": itself.every,
+            "--values": bool(numbers.values),
+            "--vectors": numbers.vectors,
+            "--save": numbers.save is not None,
+        },
+        output,
+    )
+    if numbers.vectors and not output.as_json:
+        raise typer.BadParameter("--vectors goes with --json alone")
+    check_savable(numbers.save)
     from search.encoding.models import DEFAULT_MODEL
 
-    if passages:
-        if asked.named or word is not None or vectors or text2 is not None or output.files:
-            raise typer.BadParameter("--passages goes with a file, --model and --json alone")
-        _show_passages(text, model, offline, output)
-        return
-    asked.check()
-    if asked.named and word is not None:
-        raise typer.BadParameter(f"{asked.named[0]} and --word exclude each other")
-    if against and word is None:
-        raise typer.BadParameter("--against needs --word")
-    if vectors and (asked.named or word is not None or not output.as_json):
-        raise typer.BadParameter("--vectors goes with --json alone")
-    if output.files and not asked.named and word is None:
-        raise typer.BadParameter(
-            "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout), --png a word "
-            "in its contexts (--word)"
-        )
-    if word is not None and output.html:
-        raise typer.BadParameter("a word in its contexts has no page: draw it with --png")
-    import search.bert as bert
-    from search.render import inspection as tables
-
-    model = model or DEFAULT_MODEL
-    if word is not None:
-        texts = [text] if text2 is None else [text, text2]
-        _show_contexts(bert.in_contexts(word, texts, against or [], model=model, offline=offline), output)
-    elif asked.named:
-        attention = bert.attention(text, text2, model=model, offline=offline)
-        asked.check_there(attention)
-        _show_attention(attention, asked.view, output)
+    which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
+    found = _Found(output, numbers)
+    if mode == "--passages":
+        _show_passages(str(text), model, offline, output)
+    elif mode in ("--parameters", "--modules"):
+        _show_model(mode, itself.every, found, which)
+    elif mode == "--word":
+        _show_contexts(compared, [one for one in (text, text2) if one is not None], found, which)
+    elif mode == "--equal-rows":
+        _show_equal_rows(str(text), str(text2), found, which)
+    elif mode == "--token":
+        _show_head(asked, str(text), text2, found, which)
+    elif mode:
+        _show_attention(asked, str(text), text2, found, which)
     else:
-        inspection = bert.inspect(text, text2, model=model, offline=offline)
-        output.show(inspection, tables.inspection, data=lambda: tables.as_json(inspection, vectors=vectors))
+        _show_inspection(str(text), text2, found, which)
+
+
+def _mode(given: dict[str, bool], of_attention: list[str]) -> str:
+    """The option that says what is looked at; "" for a text as a whole.
+
+    Raises:
+        typer.BadParameter: two of them exclude each other.
+    """
+    named = [name for name, there in given.items() if there]
+    if len(named) > 1 and not all(name in of_attention for name in named):
+        raise typer.BadParameter(f"{named[0]} and {named[-1]} exclude each other")
+    return named[0] if named else ""
+
+
+def _check_texts(mode: str, text: str | None, text2: str | None) -> None:
+    """
+    Raises:
+        typer.BadParameter: a text is missing, or one is too many.
+    """
+    if mode in ("--parameters", "--modules"):
+        if text is not None:
+            raise typer.BadParameter(f"{mode} is about the model alone: leave the text out")
+    elif text is None:
+        raise typer.BadParameter(
+            "Missing argument: give a text, or --parameters or --modules.", param_hint="TEXT"
+        )
+    elif mode == "--equal-rows" and text2 is None:
+        raise typer.BadParameter("--equal-rows compares two texts: give a second one")
+    elif mode == "--passages" and text2 is not None:
+        raise typer.BadParameter("--passages goes with one file")
+
+
+def _check_others(mode: str, given: dict[str, bool], output: DrawnOutput) -> None:
+    """
+    Raises:
+        typer.BadParameter: an option has no meaning beside what is looked at.
+    """
+    for name, modes in _ONLY_WITH.items():
+        if given[name] and mode not in modes:
+            named = [f"{other}" if other else "a text" for other in modes]
+            raise typer.BadParameter(f"{name} goes with {' or '.join(named)} alone")
+    drawn = mode in ("--attention", "--layer", "--rollout", "--word")
+    if output.files and not drawn:
+        raise typer.BadParameter(
+            "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout), --png words "
+            "in their contexts (--word)"
+        )
+    if output.html and mode == "--word":
+        raise typer.BadParameter("words in their contexts have no page: draw them with --png")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where a result goes: a file of NumPy, if that was asked for, and what `DrawnOutput` writes and prints."""
+
+    output: DrawnOutput
+    numbers: VectorOptions
+
+    def show(
+        self,
+        record: Any,
+        text: Callable[..., str],
+        *,
+        data: Callable[[], str] | None = None,
+        arrays: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
+        main: str = "",
+        png: Callable[[], bytes] | None = None,
+        html: Callable[[], str] | None = None,
+    ) -> None:
+        """
+        Args:
+            arrays: what is saved, where that is not simply the record's.
+            main: of them the one that a .npy file holds.
+        """
+        path: Path | None = self.numbers.save
+        if path:
+            self.output.note(save(path, arrays() if arrays else record.arrays, main))
+        if self.output.files and png:
+            self.output.result(record, text, data=data, png=png, html=html)
+        elif self.output.as_json or not path:
+            self.output.show(record, text, data=data)
 
 
 def _show_passages(file: str, model: str | None, offline: bool, output: DrawnOutput) -> None:
@@ -150,13 +300,65 @@ def _show_passages(file: str, model: str | None, offline: bool, output: DrawnOut
     output.show(found, tables.passages, data=lambda: tables.passages_json(found))
 
 
-def _show_attention(attention: Attention, view: View, output: DrawnOutput) -> None:
+def _show_model(mode: str, every: bool, found: _Found, which: dict[str, Any]) -> None:
+    import search.bert as bert
+    from search.render import models as draw
+
+    if mode == "--modules":
+        found.show(bert.modules(**which), partial(draw.modules, every=every))
+    else:
+        drawn = partial(draw.parameters, every=every, values=found.numbers.values)
+        found.show(bert.parameters(**which), drawn)
+
+
+def _show_inspection(text: str, text2: str | None, found: _Found, which: dict[str, Any]) -> None:
+    import search.bert as bert
+    from search.render import inspection as tables
+
+    inspected = bert.inspect(text, text2, **which)
+    found.show(
+        inspected,
+        partial(tables.inspection, values=found.numbers.values),
+        data=lambda: tables.as_json(inspected, vectors=found.numbers.vectors),
+        main="hidden_states",
+    )
+
+
+def _show_head(
+    asked: AttentionOptions, text: str, text2: str | None, found: _Found, which: dict[str, Any]
+) -> None:
+    import search.bert as bert
+    from search.render.attending import head_at_work
+
+    token = str(asked.token)
+    work = bert.work_through(
+        text,
+        text2,
+        layer=asked.layer or 0,
+        head=asked.head or 0,
+        token=int(token) if token.isdecimal() else token,
+        **which,
+    )
+    found.show(work, partial(head_at_work, values=found.numbers.values), main="weights")
+
+
+def _show_attention(
+    asked: AttentionOptions, text: str, text2: str | None, found: _Found, which: dict[str, Any]
+) -> None:
+    import search.bert as bert
+    from search.bert.attending import require_there
     from search.render import heatmap, picture
 
-    output.result(
+    attention, view = bert.attention(text, text2, **which), asked.view
+    require_there("layer", asked.layer or 1, attention.layers, attention.model)
+    require_there("head", asked.head or 1, attention.heads, attention.model)
+    seen = view.matrix(attention)
+    found.show(
         attention,
         partial(heatmap.attention, view=view),
         data=lambda: heatmap.attention_json(attention, view),
+        arrays=lambda: attention.arrays if seen is None else {"weights": seen},
+        main="attentions" if seen is None else "weights",
         png=lambda: picture.attention(attention, view),
         html=lambda: _page(attention, view),
     )
@@ -179,13 +381,26 @@ def _page(attention: Attention, view: View) -> str:
     return page.attention(attention, view)
 
 
-def _show_contexts(contexts: ContextualCosines, output: DrawnOutput) -> None:
+def _show_contexts(compared: TextsOptions, texts: list[str], found: _Found, which: dict[str, Any]) -> None:
+    import search.bert as bert
     from search.render import contexts as draw
     from search.render import picture
 
-    output.result(
+    words = compared.word or []
+    contexts = bert.in_contexts(
+        words[0] if len(words) == 1 else words, texts, compared.against or [], **which
+    )
+    found.show(
         contexts,
         draw.contexts,
         data=lambda: draw.contexts_json(contexts),
+        main="between",
         png=lambda: picture.contexts(contexts),
     )
+
+
+def _show_equal_rows(text: str, text2: str, found: _Found, which: dict[str, Any]) -> None:
+    import search.bert as bert
+    from search.render.contexts import equal_rows
+
+    found.show(bert.equal_rows(text, text2, **which), equal_rows, main="cosines")

@@ -6,8 +6,9 @@ hits.py          Hit, Cluster, Surroundings
 explanations.py  Explanation and what it is made of
 comparisons.py   Contrast, WhyNot, Faithfulness, Similarities
 predictions.py   what models say of texts: Filled, NextSentence, Labelling, Tagged, Answers
-inspections.py   Tokenization, Inspection           attention.py     Attention
-models.py        ModelShape                         contexts.py      ContextualCosines
+inspections.py   Tokenization, Inspection           attention.py     Attention, HeadAtWork
+models.py        ModelShape, Parameters, Module, Vocabulary
+contexts.py      ContextualCosines, EqualRows
 evaluations.py   Evaluation, EntityEvaluation, TrainingReport
 reports.py       Progress, Changes, Report, Status, CheckReport, RepairReport
 options.py       options that several functions take

@@ -45,6 +45,11 @@ class Attention:
 
         return float(abs(self.weights.sum(axis=-1, dtype=np.float64) - 1).max())
 
+    @property
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The weights by name, as `numpy.savez` takes them."""
+        return {"attentions": self.weights}
+
     def matrix(self, layer: int, head: int | None = None) -> Matrix:
         """(n, n) of one head, or the mean of all heads of the layer; rows sum to 1.
 
@@ -78,6 +83,64 @@ class Attention:
         for number in range(1, last + 1):
             found = (0.5 * self.matrix(number) + 0.5 * identity) @ found
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class HeadAtWork:
+    """How one head makes one token's new vector: products, softmax, weighted sum.
+
+    All are computed here, in float64, from what the model's layer reads and its weights; only `own_weights` and
+    `own_output` are the model's. h is the width of a head.
+
+    Attributes:
+        texts, tokens, model: as of `Attention`; n tokens.
+        layer, head: from 1.
+        token: the place of the token that reads.
+        query: (h,) its query vector.
+        keys, values: (n, h) of all tokens.
+        products: (n,) query . key.
+        bias: (n,) what MPNet adds by the distance of two places; None in all other families.
+        scaled: (n,) products / sqrt(h), plus the bias.
+        weights: (n,) softmax of `scaled`; they sum to 1.
+        output: (h,) sum of the value vectors, each times its weight.
+        own_weights: (n,) float32, the row of `Attention.weights`.
+        own_output: (h,) float32, what the model hands on.
+    """
+
+    texts: tuple[str, ...]
+    tokens: tuple[InputToken, ...]
+    model: str
+    layer: int
+    head: int
+    token: int
+    query: NDArray[np.float64]
+    keys: NDArray[np.float64]
+    values: NDArray[np.float64]
+    products: NDArray[np.float64]
+    bias: NDArray[np.float64] | None
+    scaled: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    output: NDArray[np.float64]
+    own_weights: NDArray[np.float32]
+    own_output: NDArray[np.float32]
+
+    @property
+    def difference(self) -> float:
+        """The largest difference from the model's own weights: rounding, when everything is right."""
+        return float(abs(self.weights - self.own_weights).max())
+
+    @property
+    def output_difference(self) -> float:
+        """The largest difference from what the model itself hands on; of values beyond 1 as a share."""
+        import numpy as np
+
+        return float((abs(self.output - self.own_output) / np.maximum(abs(self.own_output), 1)).max())
+
+    @property
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The vectors by name, as `numpy.savez` takes them."""
+        names = ("query", "keys", "values", "products", "bias", "scaled", "weights", "output")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True)

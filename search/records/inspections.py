@@ -161,6 +161,25 @@ class Inspection:
     no_pooler: str = ""
 
     @property
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """All vectors by name, as `numpy.savez` takes them."""
+        import numpy as np
+
+        layer = self.embedding
+        found = {
+            "input_ids": np.array([token.id for token in self.tokens]),
+            "token_type_ids": np.array([token.segment for token in self.tokens]),
+            "word_embeddings": layer.words,
+            "position_embeddings": layer.positions,
+            "token_type_embeddings": layer.segments,
+            "embeddings_normalized": layer.normalized,
+            "embeddings_projected": layer.projected,
+            "hidden_states": self.states,
+            "pooler_output": self.pooler.output if self.pooler else None,
+        }
+        return {name: array for name, array in found.items() if array is not None}
+
+    @property
     def cls(self) -> Matrix:
         """(layers + 1, d) the first token's vector in every layer: [CLS] in BERT, <s> in RoBERTa."""
         return self.states[:, 0]

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from search.records.tokens import Token, Word
 
 
+_LEAST = 5e-324  # the smallest probability that has a logarithm
+
+
 @dataclass(frozen=True)
 class Guess:
     """One entry of the vocabulary as what stands at a masked place.
@@ -39,6 +42,11 @@ class Guess:
     probability: float
     logit: float
 
+    @property
+    def loss(self) -> float:
+        """-ln of the probability: what training would lower if this entry were the right one."""
+        return 0.0 - math.log(max(self.probability, _LEAST))
+
 
 @dataclass(frozen=True)
 class Mask:
@@ -46,7 +54,8 @@ class Mask:
 
     Attributes:
         start, end: its span in the text as it was given: of the mask that was typed, or of the hidden word.
-        hidden: the word that stands there, as the model guesses it; None where a mask was typed.
+        hidden: the word that stands there, or that was given as the right one, as the model guesses it; None where a
+            mask was typed and nothing was said of it.
         guesses: the k most likely entries, the best first.
         among: the candidates that were asked about, the most likely first.
     """
@@ -76,6 +85,15 @@ class Filled:
     vocabulary: int
     model: str
 
+    @property
+    def loss(self) -> float | None:
+        """The mean loss of the words that are known to be right: -ln of their probabilities; None if none is.
+
+        It is what BERT's pre-training lowers: transformers' `loss` where `labels` holds these words.
+        """
+        known = [mask.hidden.loss for mask in self.masks if mask.hidden]
+        return sum(known) / len(known) if known else None
+
 
 @dataclass(frozen=True)
 class NextSentence:
@@ -86,6 +104,8 @@ class NextSentence:
         logits: "is next" (label 0) and "is not next" (label 1).
         reverse_probability, reverse_logits: that `first` follows `second`.
         model: its name.
+        follows: whether it does, as it was given; None if nothing was said.
+        loss: -ln of the probability of what was given, as training lowers it; None if nothing was said.
     """
 
     first: str
@@ -95,6 +115,8 @@ class NextSentence:
     reverse_probability: float
     reverse_logits: tuple[float, float]
     model: str
+    follows: bool | None = None
+    loss: float | None = None
 
 
 @dataclass(frozen=True)

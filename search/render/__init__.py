@@ -6,7 +6,8 @@ hits.py       ranked hits, also as Markdown and paths; passages that say the sam
 reports.py    what indexing, checks and repairs did; status; lists of indexes and models
 why.py        an explanation, and its check              contrast.py   two hits compared; why a document is no hit
 heatmap.py    matrices: sentences, two texts, attention  inspection.py a look inside BERT
-models.py     what a model is made of            contexts.py   a word through the layers
+models.py     what a model is made of            vocabulary.py its entries
+contexts.py   words through the layers, equal rows  attending.py one head step by step
 predictions.py  masked words, labels, entities           evaluation.py judged queries and entities
 training.py   trainings of encoders and of heads for labels
 json.py       any record, for programs                   csv.py        matrices, hits and figures, for spreadsheets

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,6 +163,12 @@ def fixed(value: float, places: int, *, signed: bool = False) -> str:
     if float(number) == 0:
         number = number.removeprefix("-")
     return f"+{number}" if signed and not number.startswith("-") else number
+
+
+def first_values(vector: Iterable[float], most: int) -> str:
+    """The first numbers of a vector, and a sign that there are more."""
+    first = [fixed(float(value), 4) for value in islice(vector, most + 1)]
+    return " ".join([*first[:most], *(["..."] if len(first) > most else [])])
 
 
 def letters(number: int) -> str:

@@ -16,7 +16,7 @@ from search.records.inspections import (
     Inspection,
 )
 from search.render import json
-from search.render.format import escape, one_line
+from search.render.format import escape, first_values, one_line
 from search.render.models import draw_parameters, model_line
 from search.render.terminal import Canvas, as_text, folded, grid
 
@@ -25,8 +25,12 @@ _STATE_HEADERS = ("layer", "|[CLS]|", "mean length", "cosine to layer before", "
 
 
 @as_text
-def inspection(canvas: Canvas, inspected: Inspection) -> None:
-    """Tokens, embedding layer, hidden states, pooler, parameters; a section each."""
+def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> None:
+    """Tokens, embedding layer, hidden states, pooler, parameters; a section each.
+
+    Args:
+        values: how many of the first numbers of each vector to show, in a section more.
+    """
     texts = zip(("text", "text 2"), map(one_line, inspected.texts), strict=False)
     canvas.facts((*texts, ("model", model_line(inspected.model))))
     _draw_tokens(canvas, inspected)
@@ -35,6 +39,8 @@ def inspection(canvas: Canvas, inspected: Inspection) -> None:
     canvas.title("Pooler: tanh(W [CLS] + b)")
     canvas.line(_pooler_line(inspected))
     draw_parameters(canvas, inspected.model)
+    if values:
+        _draw_values(canvas, inspected, values)
 
 
 @as_text
@@ -132,6 +138,28 @@ def _pooler_line(inspected: Inspection) -> str:
         f"Computed here, it differs from the model's own output by at most {inspected.pooler.difference:.1e}. "
         f"Length {_length(output):.3f}, values from {output.min():.3f} to {output.max():.3f}."
     )
+
+
+def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
+    layer, last = inspected.embedding, len(inspected.states) - 1
+    parts = {
+        "word": layer.words,
+        "position": layer.positions,
+        "segment": layer.segments,
+        "layer 0": inspected.states[0],
+        f"layer {last}": inspected.states[last],
+    }
+    canvas.title(f"First values: {most} of {inspected.model.dimension}")
+    table = grid(folded("#"), "token", "vector", "", header="dim")
+    for i, token in enumerate(inspected.tokens):
+        place, text = str(i), one_line(token.text)
+        for name, rows in parts.items():
+            if rows is not None:
+                table.add_row(place, text, name, first_values(rows[i], most))
+                place = text = ""
+    if inspected.pooler:
+        table.add_row("", "", "pooler", first_values(inspected.pooler.output, most))
+    canvas.table(table)
 
 
 def _embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float]]]:

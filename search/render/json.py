@@ -26,9 +26,14 @@ _DERIVED: dict[str, tuple[str, ...]] = {
         "audit", "shares", "residual", "sum_of_contributions", "words", "alignment", "highlights",
     ),
     "Faithfulness": ("holds", "seed"),
+    "Filled": ("loss",),
+    "Guess": ("loss",),
+    "HeadAtWork": ("difference", "output_difference"),
     "LabelExplanation": ("residual", "by_word"),
     "ModelShape": ("parameters", "in_matrices", "tensors"),
+    "Parameters": ("parameters",),
     "Removal": ("random_mean", "random_spread", "as_much"),
+    "Tensor": ("parameters",),
     "TrainingReport": ("improved",),
     "WhyNot": ("rank", "gap", "matched_on"),
 }  # fmt: skip
@@ -41,6 +46,7 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Explanation": ("similarities",),
     "Faithfulness": ("query", "passage", "context", "is_score"),
     "Hit": ("explanation",),
+    "Tensor": ("values",),
 }
 
 

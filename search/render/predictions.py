@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.table import Column
@@ -38,16 +39,22 @@ def filled(canvas: Canvas, guessed: Filled) -> None:
     for place, mask in enumerate(guessed.masks, 1):
         which = title = f"mask {place} of {len(guessed.masks)}, " if len(guessed.masks) > 1 else ""
         if mask.hidden:
-            title += f"'{one_line(guessed.text[mask.start : mask.end])}', "
+            right = guessed.text[mask.start : mask.end] if guessed.word else mask.hidden.word
+            title += f"'{one_line(right)}', "
         title += f"characters {mask.start}-{mask.end}"
         if mask.hidden:
             likely = probability(mask.hidden.probability)
             title += f": rank {mask.hidden.rank:,} of {guessed.vocabulary:,}, probability {likely}"
+            title += f", loss {mask.hidden.loss:.4f}"
         _draw_guesses(canvas, title, mask.guesses)
         if mask.among:
             _draw_guesses(canvas, f"{which}of the words that were asked about", mask.among)
     canvas.gap()
     canvas.dim(f"Probabilities are taken over all {guessed.vocabulary:,} entries of the vocabulary.")
+    if guessed.loss is not None:
+        mean = f" Their mean is {guessed.loss:.4f}." if len(guessed.masks) > 1 else ""
+        random = math.log(guessed.vocabulary)
+        canvas.dim(f"The loss is -ln of the probability; a guess at random has {random:.4f}.{mean}")
     if len(guessed.masks) > 1:
         canvas.dim(_TOGETHER)
     if any(guess.piece.startswith("##") for mask in guessed.masks for guess in (*mask.guesses, *mask.among)):
@@ -85,6 +92,12 @@ def next_sentences(canvas: Canvas, pairs: Sequence[NextSentence]) -> None:
     canvas.table(table)
     canvas.gap()
     canvas.dim("Probability is the softmax of the two logits beside it.")
+    if losses := [pair.loss for pair in pairs if pair.loss is not None]:
+        for first, second, pair in zip(names, names[1:], pairs, strict=False):
+            right = "is next" if pair.follows else "is not next"
+            canvas.line(f"{second} after {first}, label '{right}': loss {pair.loss:.4f}")
+        mean = f" The mean is {sum(losses) / len(losses):.4f}." if len(losses) > 1 else ""
+        canvas.dim(f"The loss is -ln of the probability of the label.{mean}")
     canvas.dim(_TRAINED)
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from search.bert import in_contexts, inspect
+from search.bert import equal_rows, in_contexts, inspect
 from search.bert.contexts import occurrences
 from search.encoding import Encoder
 from search.errors import InputError
+from search.render import contexts as draw
 from tests.bert.conftest import named_checkpoint
 from tests.bert.test_inspecting import figures
 
@@ -33,6 +34,54 @@ def test_cosines_are_those_of_the_hidden_states(tiny_model: Path) -> None:
             assert value == pytest.approx(float(x @ y / np.linalg.norm(x) / np.linalg.norm(y)), abs=1e-5)
     np.testing.assert_allclose(found.between[:, 0, 0], 1)
     np.testing.assert_array_equal(found.between, found.between.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
+def test_a_word_each_in_its_own_sentence(families: dict[str, Path], kind: str) -> None:
+    """By the hidden states of transformers."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    name, texts = str(families[kind]), ["turn the key", "a lock and the door"]
+    model, tokenizer = AutoModel.from_pretrained(name).eval(), AutoTokenizer.from_pretrained(name)
+    found = in_contexts(["key", "lock"], texts, ["many people"], model=name)
+    assert (found.words, found.pieces, found.lengths) == (("key", "lock"), (("key",), ("lock",)), (2,))
+    vectors = []
+    for text, place in zip(texts, (3, 2), strict=True):
+        ids = torch.tensor([tokenizer.encode(text, truncation=False)])
+        with torch.inference_mode():
+            states = model(ids, output_hidden_states=True).hidden_states
+        vectors.append(np.stack([state[0, place].numpy() for state in states]))
+    one, two = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in vectors)
+    np.testing.assert_allclose(found.between[:, 0, 1], (one * two).sum(axis=1), atol=1e-5)
+    drawn = " ".join(draw.contexts(found).split())
+    assert "Cosines of 'key' in A and 'lock' in B" in drawn
+    assert "The vector of 'many people' is the mean of its 2 tokens." in drawn
+    with pytest.raises(InputError, match="words: 2, texts: 3. Give"):
+        in_contexts(["key", "lock"], [*texts, "a"], model=name)
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
+def test_equal_rows_are_pointed_out(families: dict[str, Path], kind: str) -> None:
+    name = str(families[kind])
+    found = equal_rows("turn the key", "find the door the", model=name)
+    segment = [] if kind == "distilbert" else ["segment"]
+    assert list(found.parts) == ["word", "position", *segment, "layer 0", "layer 1", "layer 2"]
+    columns = dict(zip(found.parts, found.equal.T.tolist(), strict=True))
+    assert columns["word"] == columns["layer 0"] == [True, False, True, False, False]
+    assert columns["position"] == [True] * 5
+    assert columns["layer 1"] == [False] * 5
+    assert found.elsewhere == ((2, 4), (4, 5))
+    one, two = (inspect(text, model=name).states for text in found.texts)
+    for layer in range(3):
+        a, b = one[layer], two[layer][:5]
+        cosines = (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+        np.testing.assert_allclose(found.cosines[:, len(found.parts) - 3 + layer], cosines, atol=1e-5)
+    drawn = " ".join(draw.equal_rows(found).split())
+    assert "Equal rows in layer 0, where entry and place are the same: 0 [CLS], 2 the." in drawn
+    assert "at two places, in A and in B: the 2 and 4, [SEP] 4 and 5." in drawn
+    assert "Equal in layer 2, where each has read its text: none." in drawn
+    assert equal_rows("a key", "a key", model=name).equal.all()
 
 
 def test_a_snake_and_a_language(real: Encoder) -> None:

@@ -103,6 +103,36 @@ def test_a_hidden_word_is_hidden_everywhere(model: str) -> None:
     assert found.word == "turn" and fill(text, model=model, word="key").masks[0].start == 9
 
 
+def test_the_loss_of_labels_is_that_of_transformers(model: str, tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForMaskedLM
+
+    for name in (model, str(save_tiny_head(tmp_path, "fill", kind="distilbert"))):
+        tokenizer = load_head("fill", name).tokenizer
+        ids = tokenizer.encode("turn the key and lock it").ids
+        places, right = [3, 5], [ids[3], ids[5]]
+        ids[3] = ids[5] = tokenizer.token_to_id("[MASK]")
+        labels = torch.full((1, len(ids)), -100)
+        labels[0, places] = torch.tensor(right)
+        loaded = AutoModelForMaskedLM.from_pretrained(name).eval()
+        with torch.inference_mode():
+            known = float(loaded(torch.tensor([ids]), labels=labels).loss)
+        found = fill("turn the [MASK] and [MASK] it", model=name, labels=["key", "lock"])
+        assert found.loss == pytest.approx(known, abs=1e-5)
+        assert [mask.hidden.word for mask in found.masks if mask.hidden] == ["key", "lock"]
+    hidden = fill("turn the key", model=model, word="key")
+    assert hidden.loss == pytest.approx(fill("turn the [MASK]", model=model, labels=["key"]).loss)
+    assert fill("turn the [MASK]", model=model).loss is None
+    for options, said in (
+        ({"labels": ["key", "lock"]}, "masks: 1, labels: 2. Give"),
+        ({"labels": ["key"], "word": "turn"}, "is its own label"),
+        ({"labels": ["keyed"]}, "no single entry"),
+        ({"labels": "key"}, "lists of strings"),
+    ):
+        with pytest.raises(InputError, match=said):
+            fill("turn the [MASK]", model=model, **options)  # type: ignore[arg-type]
+
+
 def test_a_mask_and_a_hidden_word_together(model: str) -> None:
     found = fill("turn the [MASK] key", model=model, word="key")
     assert [(mask.start, mask.end, mask.hidden is None) for mask in found.masks] == [
@@ -157,7 +187,7 @@ def test_other_families(tmp_path: Path, kind: str) -> None:
         ("\udcff [MASK]", {}, "no valid text"),
         ("[MASK] " + "key " * 80, {}, "Nothing is cut"),
         ("the [MASK]", {"k": 0}, "k=0"),
-        ("the [MASK]", {"among": "key"}, "list of strings"),
+        ("the [MASK]", {"among": "key"}, "lists of strings"),
         ("the [MASK]", {"among": ["keyed"]}, r"'keyed' is no single entry .* but 2: key ##ed"),
         ("the [MASK]", {"among": ["the key"]}, r"but 2: the key"),
         ("the [MASK]", {"among": ["☃"]}, "cannot spell '☃'"),

@@ -52,6 +52,26 @@ def test_probabilities_are_those_of_transformers(model: str) -> None:
     )
 
 
+def test_the_loss_of_a_label_is_that_of_transformers(model: str) -> None:
+    import torch
+    from transformers import BertForNextSentencePrediction
+
+    loaded = BertForNextSentencePrediction.from_pretrained(model).eval()
+    found = next_sentences(TEXTS, model=model, follows=[True, False])
+    for pair, label in zip(found, (0, 1), strict=True):
+        one, two = ids_of(model, pair.first), ids_of(model, pair.second)
+        ids = torch.tensor([[2, *one, 3, *two, 3]])
+        types = torch.tensor([[0] * (len(one) + 2) + [1] * (len(two) + 1)])
+        with torch.inference_mode():
+            known = loaded(ids, token_type_ids=types, labels=torch.tensor([label])).loss
+        assert pair.follows is (label == 0)
+        assert pair.loss == pytest.approx(float(known), abs=1e-5)
+    assert next_sentence(TEXTS[0], TEXTS[1], model=model, follows=True).loss == pytest.approx(found[0].loss)
+    assert next_sentence(TEXTS[0], TEXTS[1], model=model).loss is None
+    with pytest.raises(InputError, match="pairs: 2, labels: 1. Give"):
+        next_sentences(TEXTS, model=model, follows=[True])
+
+
 def test_what_cannot_be_told_is_said(model: str, tmp_path: Path) -> None:
     for texts, said in (
         (["one"], "at least two texts"),

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from search.bert import fill, next_sentences
@@ -74,6 +75,25 @@ def test_next(run: Run, follower: str) -> None:
     )
 
 
+def test_losses(run: Run, filler: str, follower: str) -> None:
+    labels = ["--label", "key", "lock", "--model", filler]
+    found = fill("turn the [MASK] and [MASK]", model=filler, labels=["key", "lock"])
+    out = " ".join(run("fill", "turn the [MASK] and [MASK]", *labels)[1].split())
+    for mask in found.masks:
+        assert mask.hidden is not None
+        assert f"'{mask.hidden.word}', characters {mask.start}-{mask.end}: rank {mask.hidden.rank}" in out
+        assert f"loss {mask.hidden.loss:.4f}" in out
+    assert f"a guess at random has {np.log(400):.4f}. Their mean is {found.loss:.4f}." in out
+    said = json.loads(run("fill", "turn the [MASK] and [MASK]", *labels, "--json")[1])
+    assert said["loss"] == pytest.approx(found.loss)
+    pairs = next_sentences(TEXTS, model=follower, follows=[True, False])
+    out = run("next", *TEXTS, "--model", follower, "--label", "is-next", "--label", "not-next")[1]
+    assert f"B after A, label 'is next': loss {pairs[0].loss:.4f}" in out
+    assert f"C after B, label 'is not next': loss {pairs[1].loss:.4f}" in out
+    said = json.loads(run("next", *TEXTS, "--model", follower, "--label", "not-next", "--json")[1])
+    assert [pair["follows"] for pair in said["pairs"]] == [False, False]
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
@@ -87,6 +107,8 @@ def test_next(run: Run, follower: str) -> None:
         (["fill", "the [MASK]", "--model", "FILL", "--html", "x.html"], 2, "No such option: --html"),
         (["next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
         (["next", "a", "--model", "NEXT"], 2, "give at least two texts"),
+        (["next", "a", "b", "--model", "NEXT", "--label", "maybe"], 2, "Invalid value for '--label'"),
+        (["fill", "a [MASK]", "--model", "FILL", "--label", "key", "lock"], 1, "masks: 1, labels: 2. Give"),
         (["next", "a", " ", "--model", "NEXT"], 1, "text 2 is empty"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search.bert import attention
+from search.bert import attention, in_contexts, inspect, parameters, work_through
 from tests.bert.conftest import save_tiny
 from tests.conftest import Run
 
@@ -72,6 +72,114 @@ def test_a_word_in_two_contexts(run: Run) -> None:
     assert run("--word", "key", "a key", "--against", "lock")[0] == 0
 
 
+def test_words_in_their_own_sentences(run: Run, tiny_model: Path) -> None:
+    """--word twice: the first of TEXT, the second of TEXT2."""
+    code, out, err = run("turn the key", "a lock", "--word", "key", "--word", "lock", "--against", "a door")
+    assert (code, err) == (0, "")
+    assert "Cosines of 'key' in A and 'lock' in B" in out
+    assert "The vector of 'a door' is the mean of its 2 tokens." in " ".join(out.split())
+    found = json.loads(run("turn the key", "a lock", "--word", "key", "--word", "lock", "--json")[1])
+    known = in_contexts(["key", "lock"], ["turn the key", "a lock"], model=str(tiny_model))
+    np.testing.assert_allclose(found["layers"]["A ~ B"], known.between[:, 0, 1], atol=1e-6)
+
+
+def test_one_head_worked_through(run: Run, tiny_model: Path) -> None:
+    where = ["turn the key", "--layer", 2, "--head", 3, "--token", "key"]
+    known = work_through("turn the key", layer=2, head=3, token="key", model=str(tiny_model))
+    code, out, err = run(*where, "--values", 2)
+    assert (code, err) == (0, "")
+    assert out.startswith("Layer 2, head 3: what 'key' (token 3) reads")
+    for i, token in enumerate(known.tokens):
+        scores = f"{known.products[i]:.3f}", f"{known.scaled[i]:.3f}", f"{known.weights[i]:.4f}"
+        assert any(line.split()[:5] == [str(i), token.text, *scores] for line in out.splitlines())
+    assert "differ from those that the model returns by at most" in " ".join(out.split())
+    assert (
+        len([line for line in out.splitlines() if line.startswith(("q ", "v ", "sum ")) and "..." in line])
+        == 7
+    )
+    found = json.loads(run(*where[:-1], "3", "--json")[1])
+    np.testing.assert_allclose(found["output"], known.output, atol=1e-6)
+    assert found["difference"] < 1e-6
+
+
+def test_equal_rows(run: Run) -> None:
+    code, out, err = run("turn the key", "find the lock", "--equal-rows")
+    assert (code, err) == (0, "")
+    assert "Equal rows in layer 0, where entry and place are the same: 0 [CLS], 2 the, 4 [SEP]." in " ".join(
+        out.split()
+    )
+    found = json.loads(run("turn the key", "find the lock", "--equal-rows", "--json")[1])
+    assert np.array(found["equal"])[:, found["parts"].index("layer 0")].tolist() == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_the_model_itself(run: Run, tiny_model: Path) -> None:
+    known = parameters(str(tiny_model))
+    code, out, err = run("--parameters")
+    assert (code, err) == (0, "")
+    assert f"{len(known.tensors)} tensors, {known.parameters:,} numbers, float32" in out
+    assert "encoder.layer.0-2.attention.self.query.weight 32 x 32 3 x 1,024" in " ".join(out.split())
+    lines = run("--parameters", "--all")[1].splitlines()
+    assert [line.split()[0] for line in lines[-len(known.tensors) :]] == list(known.arrays)
+    (row,) = (
+        one
+        for one in json.loads(run("--parameters", "--json")[1])["tensors"]
+        if "pooler.dense.b" in one["name"]
+    )
+    assert row == {
+        "name": "pooler.dense.bias",
+        "shape": [32],
+        "dtype": "float32",
+        "layer": None,
+        "parameters": 32,
+    }
+    assert "0-2  3 x BertLayer" in run("--modules")[1]
+    assert json.loads(run("--modules", "--json")[1])["kind"] == "BertModel"
+
+
+def test_first_values(run: Run, tiny_model: Path) -> None:
+    out = run("turn the key", "--values", 3)[1]
+    found = inspect("turn the key", model=str(tiny_model))
+    for rows in (found.embedding.words, found.states[0], found.states[-1]):
+        assert " ".join(f"{value:.4f}" for value in rows[3][:3]) + " ..." in out
+    assert "First values" not in run("turn the key")[1]
+
+
+def test_whole_tensors(run: Run, tiny_model: Path, tmp_path: Path) -> None:
+    name, one, all_ = str(tiny_model), tmp_path / "a.npy", tmp_path / "a.npz"
+    code, out, err = run("turn the key", "--save", one)
+    assert (code, out, err) == (0, "", f"wrote {one}: hidden_states (4, 5, 32)\n")
+    states = inspect("turn the key", model=name).states
+    np.testing.assert_array_equal(np.load(one), states)
+    assert run("turn the key", "--save", all_)[2].startswith(
+        f"wrote {all_}: input_ids, token_type_ids, word_emb"
+    )
+    np.testing.assert_array_equal(np.load(all_)["hidden_states"], states)
+    assert np.load(all_)["pooler_output"].shape == (32,)
+    run("--parameters", "--save", all_)
+    assert dict(np.load(all_)).keys() == parameters(name).arrays.keys()
+    assert run("--parameters", "--save", one)[2] == (
+        f"seewhy: '{one}' holds one array, and there are {len(parameters(name).tensors)}. Save them as .npz.\n"
+    )
+    weights = attention("turn the key", model=name)
+    for options, expected in (
+        (["--attention"], weights.weights),
+        (["--layer", 2], weights.matrix(2)),
+        (["--layer", 2, "--head", 1], weights.matrix(2, 1)),
+        (["--rollout"], weights.rollout()),
+        (["--layer", 1, "--head", 1, "--token", 0], weights.matrix(1, 1)[0]),
+    ):
+        assert run("turn the key", *options, "--save", one)[0] == 0
+        np.testing.assert_allclose(np.load(one), expected, atol=1e-6)
+    assert run("turn the key", "a lock", "--equal-rows", "--save", one)[0] == 0
+    assert np.load(one).shape == (4, 7)
+
+
 @drawing
 def test_files(run: Run, tmp_path: Path) -> None:
     png, html = tmp_path / "a.png", tmp_path / "a.html"
@@ -96,7 +204,20 @@ def test_files(run: Run, tmp_path: Path) -> None:
     ("args", "code", "message"),
     [
         ([""], 1, "the text is empty"),
-        ([], 2, "Missing argument"),
+        ([], 2, "Missing argument: give a text, or --parameters or --modules"),
+        (["key", "--modules"], 2, "--modules is about the model alone: leave the text out"),
+        (["--modules", "--parameters"], 2, "--parameters and --modules exclude each other"),
+        (["--modules", "--save", "x.npz"], 2, "--save goes with a text or --parameters or"),
+        (["key", "--save", "x.txt"], 1, "'x.txt' is no name of a file of NumPy. End it with .npz"),
+        (["key", "--save", "no/folder/x.npz"], 1, "there is no folder"),
+        (["key", "--all"], 2, "--all goes with --parameters or --modules alone"),
+        (["key", "--attention", "--values", "3"], 2, "--values goes with a text or --parameters or --token alone"),
+        (["key", "--equal-rows"], 2, "--equal-rows compares two texts"),
+        (["key", "--equal-rows", "--word", "key"], 2, "--word and --equal-rows exclude each other"),
+        (["key", "--token", "key"], 2, "--token needs --layer and --head"),
+        (["key", "--token", "key", "--layer", "1", "--head", "1", "--rollout"], 2, "--rollout is of all heads"),
+        (["key", "--token", "key", "--layer", "9", "--head", "1"], 1, "has no layer 9. Give one from 1 to 3"),
+        (["key", "lock", "--word", "key", "--word", "lock", "--word", "a"], 1, "words: 3, texts: 2. Give"),
         (["key " * 80], 1, "has 82 tokens, [CLS] and [SEP] included, and"),
         (["key", "--head", "1"], 2, "--head needs --layer"),
         (["key", "--layer", "9"], 1, "has no layer 9. Give one from 1 to 3"),
@@ -105,7 +226,7 @@ def test_files(run: Run, tmp_path: Path) -> None:
         (["key", "--rollout", "--layer", "1", "--head", "1"], 2, "--rollout is of all heads"),
         (["key", "--attention", "--word", "key"], 2, "--attention and --word exclude each other"),
         (["key", "--word", "cat"], 1, "'cat' does not stand in 'key'"),
-        (["key", "lock", "--against", "door"], 2, "--against needs --word"),
+        (["key", "lock", "--against", "door"], 2, "--against goes with --word alone"),
         (["key", "--word", "key"], 1, "there is nothing to compare"),
         (["key", "lock", "--word", "key"], 1, "'key' does not stand in 'lock'"),
         (["--word", "key", "a key", "--against"], 2, "--against needs a word at least"),
@@ -114,7 +235,7 @@ def test_files(run: Run, tmp_path: Path) -> None:
         (["key", "--model", "/no/such/folder"], 1, "/no/such/folder"),
         (["key", "--attention", "--html", "no/folder/x.html"], 1, "there is no folder"),
         (["key", "--png", "x.png"], 2, "tables have no picture: --png and --html draw attention (--attention,"),
-        (["key", "--word", "key", "--html", "x.html"], 2, "a word in its contexts has no page"),
+        (["key", "--word", "key", "--html", "x.html"], 2, "words in their contexts have no page"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:

@@ -211,5 +211,7 @@ def test_no_text_is_cut_or_lies_upon_another(monkeypatch: pytest.MonkeyPatch, te
     between, others = np.full((4, 2, 2), 0.5), np.full((4, 2, 1), 0.25)
     spans, pieces = ((0, 4), (0, 4)), (("door",), ("door",))
     assert picture.contexts(
-        ContextualCosines("door", (text, text), spans, (1, 1), pieces, (text,), between, others, text)
+        ContextualCosines(
+            ("door", text), (text, text), spans, (1, 1), pieces, (text,), (2,), between, others, text
+        )
     )

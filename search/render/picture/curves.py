@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from search.records.contexts import ContextualCosines
 from search.records.evaluations import CurvePoint, TrainingReport
-from search.render.contexts import compared, what_was_compared
+from search.render.contexts import compared, what_is_compared, what_was_compared
 from search.render.format import letters
 from search.render.picture.canvas import (
     FAINT,
@@ -43,7 +43,7 @@ def contexts(cosines: ContextualCosines) -> bytes:
     top = _MARGIN + 0.3 + 0.22 * len(heads) + 0.15
     tall = max(_HEIGHT, 0.22 * len(names))
     canvas = Canvas(width, top + tall + 0.6, notes, _MARGIN)
-    title = f"'{cosines.word}' in {len(texts)} contexts, by layer"
+    title = shortened(f"{what_is_compared(cosines)} in {len(texts)} contexts, by layer", 56)
     canvas.write(_MARGIN, _MARGIN - 0.1, title, 12, weight="bold")
     for i, line in enumerate(heads):
         canvas.write(_MARGIN, _MARGIN + 0.2 + 0.22 * i, line, 10)
@@ -58,7 +58,7 @@ def contexts(cosines: ContextualCosines) -> bytes:
     legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.01), frameon=False, prop=style)
     for text in legend.get_texts():
         text.set_parse_math(False)
-    return canvas.png(f"{cosines.word} in contexts")
+    return canvas.png(f"{what_is_compared(cosines)} in contexts")
 
 
 def training(done: TrainingReport) -> bytes:
