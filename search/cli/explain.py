@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from search.cli.matrices import MatrixOptions, layer_of, matrix_option
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     AnyIndexOptions,
@@ -42,6 +43,7 @@ def explain(
     ranking: RerankOptions,
     parts: QuestionOptions,
     index: AnyIndexOptions,
+    shown: MatrixOptions,
     output: DrawnOutput,
     which: Annotated[
         str,
@@ -58,19 +60,28 @@ def explain(
     full: Annotated[
         bool, output_option("--full", help="A line for every addend, also those that add little.")
     ] = False,
+    matrix: Annotated[
+        bool, matrix_option("--matrix", help="The cosines of query and passage, token by token.")
+    ] = False,
 ) -> None:
     """Say why a passage has its score for TEXT, addend by addend.
 
-    With --png or --html it goes into that file and nothing is printed, unless --json or --check asks for it.
+    With --matrix token by token, as a table of cosines.
+
+    With --png or --html it goes into that file, by words or with --matrix by tokens, and nothing is printed, unless
+    --json, --csv or --check asks for it.
     """
-    from search.render import json, page, picture, why
-    from search.render.units import units
+    from search.render import json, why
 
     id_ = passage_id(which)
     if id_ is None and not (which.strip().isdecimal() and int(which) > 0):
         raise InputError(
             f"'{which}' is no hit. Give a rank, such as 1, or a passage as it is listed, such as p812."
         )
+    as_matrix = matrix or shown.as_csv
+    shown.require(output, as_matrix or output.files, "Give --matrix, --csv, --png or --html, too.")
+    if check and shown.as_csv:
+        raise typer.BadParameter("--check has no CSV. Leave --csv out, or ask with --json.")
     question = parts.question(text)
     if check and not isinstance(question, str):
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
@@ -81,14 +92,15 @@ def explain(
     else:
         of_hit = _only(opened, which)
         hit = of_hit.hit(question, id_, **ranking.order)
-    explanation = of_hit.explain(question, hit)
+    explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer))
     tested = of_hit.faithfulness(explanation) if check else None
-    output.result(
+    shown.show(
         explanation,
-        partial(why.explanation, hit=hit, full=full),
-        data=lambda: json.explanation(explanation, hit, **({"faithfulness": tested} if tested else {})),
-        png=lambda: picture.explanation(explanation, units(explanation), hit),
-        html=lambda: page.explanation(explanation, units(explanation), hit),
+        "token" if as_matrix and not shown.words else "word",
+        output,
+        lambda: json.explanation(explanation, hit, **({"faithfulness": tested} if tested else {})),
+        text=None if as_matrix else partial(why.explanation, hit=hit, full=full),
+        hit=hit,
     )
     if tested and not output.as_json:
         echo(("" if output.files else "\n") + why.faithfulness(tested, **output.style))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.hits import HitsOutput, about_age
+from search.cli.matrices import LayerOption, layer_of
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     AnyIndexOptions,
@@ -75,6 +76,14 @@ def query(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say of the best hit why it has its score.")
     ] = False,
+    matrices: Annotated[
+        bool,
+        output_option(
+            "--matrices",
+            help="With --json or --jsonl: each hit with its explanation: tokens, both matrices, every addend.",
+        ),
+    ] = False,
+    layer: LayerOption = None,
     fail_if_nothing: Annotated[
         bool,
         hits_option(
@@ -93,8 +102,15 @@ def query(
     form = output.format()
     if explain and form != "text":
         raise typer.BadParameter(
-            f"--explain is for text, not for {form}. An explanation alone: seewhy explain TEXT 1 --json"
+            f"--explain is for text, not for {form}. In JSON --matrices explains every hit; one alone: "
+            "seewhy explain TEXT 1 --json"
         )
+    if matrices and form not in ("json", "jsonl"):
+        raise typer.BadParameter(
+            f"--matrices is for json and jsonl, not for {form}. One matrix as text: seewhy explain TEXT 1 --matrix"
+        )
+    if layer and not matrices:
+        raise typer.BadParameter("--layer is for the matrices of --matrices: give both, or leave it out.")
     clock.lap("import the library")
     text = " ".join(words)
     question = parts.question(text)
@@ -106,7 +122,7 @@ def query(
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
         opened.query("a", k=1, **ranking.score)
         clock.lap("load FAISS and the vectors, first query")
-    hits = opened.query(question, **vars(selection), **vars(ranking))
+    hits = opened.query(question, **vars(selection), **vars(ranking), explain=matrices, layer=layer_of(layer))
     if fail_if_nothing and hits and hits[0].verdict is None:
         raise typer.BadParameter(
             "--fail-if-nothing goes by the verdict, which only the default ranking with the default model has."

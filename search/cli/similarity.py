@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from search.cli.matrices import MatrixOptions, layer_of
 from search.cli.options import EncoderOptions, IndexOption, WhereOption
 from search.cli.output import DrawnOutput, Output, echo, lines_of
 from search.errors import InputError, TextTooLong
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 def similarity(
     encoder: EncoderOptions,
+    shown: MatrixOptions,
     output: DrawnOutput,
     texts: Annotated[
         list[str] | None,
@@ -32,11 +34,9 @@ def similarity(
         str | None,
         typer.Option(metavar="FILE", help="Compare with the lines of this file, not with each other."),
     ] = None,
-    tokens: Annotated[bool, typer.Option("--tokens", help="Compare two texts token by token.")] = False,
-    words: Annotated[
-        bool, typer.Option("--words", help="As --tokens, with tokens merged into whole words.")
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Compare two texts token by token; or --words, by words.")
     ] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")] = False,
 ) -> None:
     """Compare sentences, or two texts token by token.
 
@@ -45,10 +45,12 @@ def similarity(
     No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --csv
     or --json asks for it.
     """
-    if as_csv and output.as_json:
-        raise typer.BadParameter("--csv and --json exclude each other")
-    if tokens and words:
-        raise typer.BadParameter("--tokens and --words exclude each other")
+    of_pair = tokens or shown.words
+    shown.require(output, of_pair, "Give two texts and --tokens.")
+    if shown.layer and not of_pair:
+        raise typer.BadParameter(
+            "--layer compares the tokens of two texts: give --tokens. Sentences are compared by their embeddings."
+        )
     if against == "-" == file or (file and texts) or (against == "-" and texts == ["-"]):
         raise typer.BadParameter("give the sentences once: as arguments, with --file, or on standard input")
     rows = lines_of(file or "-") if file or texts == ["-"] else list(texts or [])
@@ -56,19 +58,23 @@ def similarity(
     for number, text in enumerate(rows, 1):
         if not text.strip():
             raise InputError(f"sentence {number} is empty. Leave it out.")
-    if tokens or words:
-        _show_pair([*rows, *(columns or [])], "token" if tokens else "word", encoder, output, as_csv)
+    if of_pair:
+        _show_pair([*rows, *(columns or [])], encoder, shown, output)
     elif not rows or not (rows[1:] if columns is None else columns):
         raise InputError(
             "two sentences at least are needed to compare. Give them as arguments, with --file, or one a line "
             "on standard input (-)."
         )
     else:
-        _show_sentences(rows, columns, encoder.load(), output, as_csv)
+        _show_sentences(rows, columns, encoder.load(), shown, output)
 
 
 def _show_sentences(
-    rows: Sequence[str], columns: Sequence[str] | None, encoder: Encoder, output: DrawnOutput, as_csv: bool
+    rows: Sequence[str],
+    columns: Sequence[str] | None,
+    encoder: Encoder,
+    shown: MatrixOptions,
+    output: DrawnOutput,
 ) -> None:
     from search.records.comparisons import Similarities
     from search.render import csv, heatmap, page, picture
@@ -90,32 +96,24 @@ def _show_sentences(
     compared = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
     output.result(
         compared,
-        heatmap.sentences,
-        png=lambda: picture.sentences(compared),
-        html=lambda: page.sentences(compared),
-        csv=(lambda: csv.sentences(compared)) if as_csv else None,
+        partial(heatmap.sentences, ends=shown.ends()),
+        png=lambda: picture.sentences(compared, shown.ends()),
+        html=lambda: page.sentences(compared, shown.ends()),
+        csv=(lambda: csv.sentences(compared)) if shown.as_csv else None,
     )
 
 
 def _show_pair(
-    texts: Sequence[str], by: By, encoder: EncoderOptions, output: DrawnOutput, as_csv: bool
+    texts: Sequence[str], encoder: EncoderOptions, shown: MatrixOptions, output: DrawnOutput
 ) -> None:
-    from search.render import csv, heatmap, json, page, picture
-    from search.render.units import units
+    from search.render import json
     from search.texts import explain
 
+    by: By = "word" if shown.words else "token"
     if len(texts) != 2:
         raise InputError(f"--{by}s compares two texts, and there are {len(texts)}. Give two.")
-    why = explain(*texts, model=encoder.load())
-    drawn = units(why, by)
-    output.result(
-        why,
-        partial(heatmap.pairs, drawn=drawn),
-        data=lambda: json.explanation(why),
-        png=lambda: picture.explanation(why, drawn),
-        html=lambda: page.explanation(why, drawn),
-        csv=(lambda: csv.pairs(drawn)) if as_csv else None,
-    )
+    why = explain(*texts, layer=layer_of(shown.layer), model=encoder.load())
+    shown.show(why, by, output, lambda: json.explanation(why), both=True)
 
 
 def duplicates(

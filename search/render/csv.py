@@ -23,8 +23,6 @@ HIT_COLUMNS = (
     "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",
     "heading", "text", "changed", "index",
 )  # fmt: skip
-_PAIR_COLUMNS = ("row", "column", "first", "second", "contribution", "cosine")
-
 Cell = str | int | float | None
 
 
@@ -39,21 +37,14 @@ def sentences(similarities: Similarities) -> str:
     return _written([("", *similarities.columns), *((text, *cosines) for text, cosines in rows)])
 
 
-def pairs(drawn: Units) -> str:
-    """A line for each pair of the two texts' units, with both numbers."""
-    rows = [
-        (
-            i + 1,
-            j + 1,
-            first.label,
-            second.label,
-            drawn.contributions[i, j].item(),
-            drawn.similarity[i, j].item(),
-        )
-        for i, first in enumerate(drawn.query)
-        for j, second in enumerate(drawn.passage)
-    ]
-    return _written([_PAIR_COLUMNS, *rows])
+def matrix(drawn: Units, *, contributions: bool = False) -> str:
+    """A line for each unit of the query, a column for each of the passage: cosines, or contributions.
+
+    Units are named with their places, so that no two rows or columns have one name.
+    """
+    cells = (drawn.contributions if contributions else drawn.similarity).tolist()
+    head = ("", *(unit.numbered for unit in drawn.passage))
+    return _written([head, *((unit.numbered, *row) for unit, row in zip(drawn.query, cells, strict=True))])
 
 
 def queries(evaluated: Evaluation) -> str:

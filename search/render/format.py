@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from search.records.shown import shown
 
 if TYPE_CHECKING:
+    from search.records.explanations import Explanation
     from search.records.hits import Copy, Hit
     from search.records.predictions import Answer
     from search.records.reports import RandomPairs, Status
@@ -183,6 +184,19 @@ def letters(number: int) -> str:
 def counted(number: int, name: str) -> str:
     """`1 passage`, `2,000 passages`."""
     return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def layer_of(why: Explanation) -> str:
+    """Whose token vectors are compared: "layer 3 of 6, the middle one, which is the default"."""
+    layer, last = why.similarity_layer, why.n_layers
+    if last is None:
+        return f"layer {layer}"
+    names = {
+        0: ", the embedding layer",
+        last: ", the last one",
+        last // 2: ", the middle one, which is the default",
+    }
+    return f"layer {layer} of {last}{names.get(layer, '')}"
 
 
 def percentile_of(hit: Hit) -> str:

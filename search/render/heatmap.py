@@ -1,8 +1,8 @@
 """Matrices, drawn for a terminal: every cell a number with a shade before it, so that neither colour nor
 shade is needed to read it.
 
-Rows are numbered 1, 2, 3, columns too where they are the same sentences, else A, B, C; the sentences stand
-above. A matrix that is wider than the terminal goes on below.
+Rows of sentences are numbered 1, 2, 3, columns too where they are the same sentences, else A, B, C; the sentences
+stand above. A matrix that is wider than the terminal goes on below.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from rich.text import Text
 from search.records.attention import EVERY_HEAD, Attention, View
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
+from search.records.hits import Hit
 from search.render import json
-from search.render.format import fixed, letters, one_line
+from search.render.format import fixed, layer_of, letters, one_line
+from search.render.scale import COSINES, Ends, around_zero
 from search.render.terminal import Canvas, as_text, grid
-from search.render.units import Units, largest_addend, left_out, part
-from search.render.why import signed
+from search.render.units import Units, largest_addend, left_out
+from search.render.why import draw_head, how_made, signed
 
 _SHADES = " ·░▒▓█"
 _CELL = 7  # a space, one or two characters of shade, a number of at most five
 _MOST_SENTENCES = 60
-_MOST_TOKENS = 40
 _CLOSEST = 5
 _LABEL = 12
 
 
 @as_text
-def sentences(canvas: Canvas, similarities: Similarities) -> None:
+def sentences(canvas: Canvas, similarities: Similarities, ends: Ends = COSINES) -> None:
     """A matrix of sentences: the sentences, the cosines, the closest pairs."""
     rows = [str(i + 1) for i in range(len(similarities.rows))]
     columns = rows if similarities.itself else [letters(j) for j in range(len(similarities.columns))]
@@ -45,7 +46,7 @@ def sentences(canvas: Canvas, similarities: Similarities) -> None:
     if large:
         canvas.dim(f"{shape} are too many to draw here; --html, --png, --csv and --json have them all.")
     else:
-        draw_cells(canvas, rows, columns, similarities.cosines.tolist(), 1.0, places=2)
+        draw_cells(canvas, rows, columns, similarities.cosines.tolist(), ends, places=2)
     canvas.title("Closest pairs")
     for i, j in similarities.closest(4 * _CLOSEST if large else _CLOSEST):
         canvas.line(f"  {similarities.cosines[i, j]:.3f}  {rows[i]} ~ {columns[j]}")
@@ -58,34 +59,57 @@ def _draw_legend(canvas: Canvas, names: Sequence[str], texts: Sequence[str]) -> 
 
 
 @as_text
-def pairs(canvas: Canvas, why: Explanation, drawn: Units) -> None:
-    """Both matrices of two texts, unit by unit: what made the cosine, then what is like what."""
-    shown = part(drawn, _MOST_TOKENS, _MOST_TOKENS)
-    rows = [_short(unit.label) for unit in shown.units.query]
-    columns = [_short(unit.label) for unit in shown.units.passage]
-    canvas.line(("rows     ", "dim"), one_line(why.query))
-    canvas.line(("columns  ", "dim"), one_line(why.passage))
+def matrices(
+    canvas: Canvas,
+    why: Explanation,
+    drawn: Units,
+    hit: Hit | None = None,
+    *,
+    contributions: bool = True,
+    cosines: bool = True,
+    ends: Ends = COSINES,
+) -> None:
+    """The matrices of two texts, unit by unit: what made the cosine, then what is like what. Nothing is cut off."""
+    rows = [_short(unit.label) for unit in drawn.query]
+    columns = [_short(unit.label) for unit in drawn.passage]
+    if hit:
+        draw_head(canvas, why, hit)
+    else:
+        canvas.line(("rows     ", "dim"), one_line(why.query))
+        canvas.line(("columns  ", "dim"), one_line(why.passage))
+    if contributions:
+        _draw_contributions(canvas, why, drawn, rows, columns)
+    if cosines:
+        canvas.title(f"Cosines of token vectors at {layer_of(why)}: they do not add up to anything")
+        draw_cells(canvas, rows, columns, drawn.similarity.tolist(), ends, places=2)
     canvas.gap()
+    canvas.dim(f"({len(rows)} x {len(columns)} {drawn.by}s. {left_out(drawn)}".rstrip() + ")")
+
+
+def _draw_contributions(
+    canvas: Canvas, why: Explanation, drawn: Units, rows: Sequence[str], columns: Sequence[str]
+) -> None:
+    part = "cosine" if why.weight == 1 else "cosine's part of the score"
+    canvas.title(f"Contributions, in thousandths: they add up to the {part}")
+    cells, totals = (drawn.contributions * 1000).tolist(), (drawn.query_added * 1000).tolist()
+    ends = around_zero(1000 * largest_addend(drawn))
+    draw_cells(canvas, rows, columns, cells, ends, places=1, totals=totals)
+    canvas.gap()
+    others = f"+ {why.audit.addends - drawn.total:.6f} (words and others) "
+    whole = why.weight == 1 and not why.terms and why.late is None
     canvas.line(
-        "cosine ",
+        "cosine " if whole else "score ",
         (f"{why.score:.6f}", "bold green"),
-        f" = {float(drawn.contributions.sum()):.6f} (the cells of the first matrix) {signed(why.residual)} (residual)",
+        f" = {drawn.total:.6f} (all {why.contributions.size:,} pairs of tokens) ",
+        "" if whole else others,
+        f"{signed(why.residual)} (residual)",
     )
-    canvas.title("Contributions, in thousandths: they add up to the cosine")
-    cells = (shown.units.contributions * 1000).tolist()
-    totals = (shown.query_added * 1000).tolist()
-    draw_cells(canvas, rows, columns, cells, 1000 * largest_addend(shown.units), places=1, totals=totals)
-    canvas.title(f"Cosines of token vectors at layer {why.similarity_layer}: they do not add up to anything")
-    draw_cells(canvas, rows, columns, shown.units.similarity.tolist(), 1.0, places=2)
-    if left_out(shown):
-        canvas.gap()
-        canvas.dim(left_out(shown))
+    canvas.dim(f"({how_made(why)})")
 
 
-def shade(value: float, largest: float) -> str:
-    """One character for the size of a value, whatever its sign."""
-    share = min(abs(value) / largest, 1.0)
-    return _SHADES[round(share * (len(_SHADES) - 1))]
+def shade(share: float) -> str:
+    """One character for a share of the scale, whatever its sign."""
+    return _SHADES[round(abs(share) * (len(_SHADES) - 1))]
 
 
 def draw_cells(
@@ -93,7 +117,7 @@ def draw_cells(
     rows: Sequence[str],
     columns: Sequence[str],
     cells: Sequence[Sequence[float]],
-    largest: float,
+    ends: Ends,
     *,
     places: int,
     totals: Sequence[float] = (),
@@ -115,7 +139,7 @@ def draw_cells(
             for j in block:
                 if j < len(columns):
                     value = cells[i][j]
-                    line.append_text(_cell(value, shade(value, largest), places))
+                    line.append_text(_cell(value, shade(ends.share(value)), places))
                 else:
                     line.append_text(_cell(totals[i], " ", places))
             canvas.line(line, whole=True)
@@ -166,7 +190,7 @@ def attention(canvas: Canvas, attention: Attention, view: View = EVERY_HEAD) -> 
     else:
         names = labels(attention)
         numbered = [f"{i} {name}" for i, name in enumerate(names)]
-        draw_cells(canvas, numbered, names, weights.tolist(), 1.0, places=2)
+        draw_cells(canvas, numbered, names, weights.tolist(), COSINES, places=2)
     canvas.gap()
     for said in (rows_line(attention), *CAVEATS):
         canvas.dim(said)

@@ -31,12 +31,17 @@ class Unit:
     Attributes:
         label: harmless in a terminal, on one line.
         kind: "word", "context" (a word of title and headings), "punctuation", "special" or "prompt".
-        words: positions of its words among the words of its text.
+        words: positions of its words among the words of its text, or of its token among the tokens.
     """
 
     label: str
     kind: WordKind
     words: tuple[int, ...]
+
+    @property
+    def numbered(self) -> str:
+        """Its label with its (first) place, counted from 0, so that no two are equal: "13:##ot"."""
+        return f"{self.words[0]}:{self.label}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,9 @@ class Units:
         contributions: (U, V) sums of addends, weighted as in the score, so that they and the terms sum to it.
         similarity: (U, V) the highest cosine among the tokens of the two units.
         by: whether its units are words or tokens.
+        query_added, passage_added: (U,), (V,) what each unit added, with those of the other text that are left out.
+        total: what all units added.
+        left: how many units of query and passage are left out.
     """
 
     words: WordMatrices
@@ -57,47 +65,38 @@ class Units:
     contributions: Matrix
     similarity: Matrix
     by: By
-
-    @property
-    def query_added(self) -> Vector:
-        """(U,) what each unit of the query added."""
-        return self.contributions.sum(axis=1)
-
-    @property
-    def passage_added(self) -> Vector:
-        """(V,) what each unit of the passage added."""
-        return self.contributions.sum(axis=0)
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Some rows and columns of units, and what was left out for lack of room.
-
-    Attributes:
-        units: those that are shown.
-        query_added, passage_added: what the shown units added, with those not shown too.
-        left_query, left_passage: how many units are not shown, and what these added in all.
-    """
-
-    units: Units
     query_added: Vector
     passage_added: Vector
-    left_query: tuple[int, float]
-    left_passage: tuple[int, float]
+    total: float
+    left: tuple[int, int] = (0, 0)
 
 
-def units(why: Explanation, by: By = "word") -> Units:
-    """The lines of an explanation: its words, then what is no word of the text; or every token."""
+def units(why: Explanation, by: By = "word", *, special: bool = True) -> Units:
+    """The lines of an explanation: its words, then what is no word of the text; or every token.
+
+    Args:
+        special: with the special tokens; without them, unless a text has no others.
+    """
     words = why.words() if by == "word" else _tokens(why)
     query, passage = _units(words.query, by), _units(words.passage, by)
-    return Units(
+    contributions = why.weight * _by_units(np.add, words.contributions, query, passage)
+    whole = Units(
         words,
         query,
         passage,
-        why.weight * _by_units(np.add, words.contributions, query, passage),
+        contributions,
         _by_units(np.maximum, words.similarity, query, passage),
         by,
+        contributions.sum(axis=1),
+        contributions.sum(axis=0),
+        float(contributions.sum()),
     )
+    return whole if special else _only(whole, _own(query), _own(passage))
+
+
+def _own(side: Sequence[Unit]) -> list[int]:
+    """Positions of the units that are no special tokens; all where there are no others."""
+    return [i for i, unit in enumerate(side) if unit.kind != "special"] or [*range(len(side))]
 
 
 def word_lines(drawn: Units) -> tuple[int, int]:
@@ -119,42 +118,40 @@ def largest_addend(drawn: Units) -> float:
     return float(np.abs(cells).max()) or 1.0
 
 
-def part(whole: Units, rows: int, columns: int) -> Part:
+def part(whole: Units, rows: int, columns: int) -> Units:
     """At most so many rows and columns: those that added most, whatever the sign, in the order of the text."""
-    kept_rows, kept_columns = _largest(whole.query_added, rows), _largest(whole.passage_added, columns)
-    cells = np.ix_(kept_rows, kept_columns)
-    shown = replace(
-        whole,
-        query=tuple(whole.query[i] for i in kept_rows),
-        passage=tuple(whole.passage[j] for j in kept_columns),
-        contributions=whole.contributions[cells],
-        similarity=whole.similarity[cells],
-    )
-    return Part(
-        shown,
-        whole.query_added[kept_rows],
-        whole.passage_added[kept_columns],
-        _left(whole.query_added, kept_rows),
-        _left(whole.passage_added, kept_columns),
-    )
+    return _only(whole, _largest(whole.query_added, rows), _largest(whole.passage_added, columns))
 
 
-def left_out(shown: Part) -> str:
+def left_out(shown: Units) -> str:
     """What a picture does not show, in a sentence; empty when it shows all."""
+    sides = zip(("query", "passage"), shown.left, (shown.query_added, shown.passage_added), strict=True)
     phrases = [
-        f"{count} of the {side}, which added {added:+.4f} in all"
-        for side, (count, added) in (("query", shown.left_query), ("passage", shown.left_passage))
+        f"{count} of the {side}, which added {shown.total - added.sum():+.4f} in all"
+        for side, count, added in sides
         if count
     ]
     return f"Lines left out: {'; '.join(phrases)}." if phrases else ""
 
 
+def _only(whole: Units, rows: Sequence[int], columns: Sequence[int]) -> Units:
+    """Some rows and columns; what these added, they still added."""
+    cells = np.ix_(rows, columns)
+    left = (len(whole.query) - len(rows), len(whole.passage) - len(columns))
+    return replace(
+        whole,
+        query=tuple(whole.query[i] for i in rows),
+        passage=tuple(whole.passage[j] for j in columns),
+        contributions=whole.contributions[cells],
+        similarity=whole.similarity[cells],
+        query_added=whole.query_added[rows],
+        passage_added=whole.passage_added[columns],
+        left=(whole.left[0] + left[0], whole.left[1] + left[1]),
+    )
+
+
 def _largest(added: Vector, count: int) -> list[int]:
     return sorted(np.argsort(-np.abs(added), kind="stable")[:count].tolist())
-
-
-def _left(added: Vector, kept: Sequence[int]) -> tuple[int, float]:
-    return len(added) - len(kept), float(added.sum() - added[list(kept)].sum())
 
 
 def _units(words: Sequence[Word], by: By) -> tuple[Unit, ...]:

@@ -17,7 +17,17 @@ from search.records.comparisons import Difference, Faithfulness, Removal
 from search.records.explanations import Explanation, Partner, Share
 from search.records.hits import Hit
 from search.records.tokens import WordMatrices, all_of_kind
-from search.render.format import counted, escape, headings, hub_warning, named, one_line, percentile_of, where
+from search.render.format import (
+    counted,
+    escape,
+    headings,
+    hub_warning,
+    layer_of,
+    named,
+    one_line,
+    percentile_of,
+    where,
+)
 from search.render.terminal import BLOCK, Canvas, as_text, bar, grid, number
 
 _BAR = 18
@@ -38,7 +48,8 @@ def explanation(canvas: Canvas, why: Explanation, hit: Hit | None = None, *, ful
     Args:
         full: a line for every addend; else what adds little stands together in one.
     """
-    _draw_head(canvas, why, hit)
+    draw_head(canvas, why, hit)
+    canvas.gap()
     if said := sentence(why):
         canvas.line(said)
         canvas.gap()
@@ -124,7 +135,8 @@ def sentence(why: Explanation) -> str:
     return f"Mainly {', '.join(pairs)}; {of}."
 
 
-def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
+def draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
+    """The query, and where the passage stands."""
     canvas.line(("query    ", "dim"), (one_line(why.query), "bold"))
     if hit is not None:
         canvas.line(("passage  ", "dim"), (where(hit), "cyan"), (f"  {named(hit)}", "dim"), whole=True)
@@ -133,7 +145,6 @@ def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
             canvas.line(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {said}")
         if warning := hub_warning(hit):
             canvas.line(warning, style="yellow", indent=9)
-    canvas.gap()
 
 
 def _draw_sum(canvas: Canvas, why: Explanation) -> None:
@@ -155,12 +166,17 @@ def _draw_sum(canvas: Canvas, why: Explanation) -> None:
     if audit.recomputed is not None and audit.drift is not None:
         stored = f"      {audit.recomputed:.6f} {signed(audit.drift)} by the embedding that is stored"
         canvas.dim(stored)
+    pairs = f"{len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens"
+    canvas.dim(f"({pairs}, {how_made(why)})")
+    canvas.gap()
+
+
+def how_made(why: Explanation) -> str:
+    """How the embeddings were made, and the addends, where they are not exact."""
     how = f"{why.pooling} pooling"
     if why.steps:
         how += f"; by integrated gradients in {why.steps} steps, so the residual is their error"
-    pairs = f"{len(why.query_tokens)} query tokens x {len(why.passage_tokens)} passage tokens"
-    canvas.dim(f"({pairs}, {how})")
-    canvas.gap()
+    return how
 
 
 def _terms(why: Explanation) -> str:
@@ -289,7 +305,7 @@ def _draw_alignment(canvas: Canvas, why: Explanation, most: int) -> None:
         canvas.dim("  no pair of words is each other's best match")
     more = f"; {counted(len(pairs) - most, 'weaker pair')} left out" if len(pairs) > most else ""
     canvas.dim(
-        f"  (cosines of token vectors at layer {why.similarity_layer}, mutual best matches; "
+        f"  (mutual best matches by the cosines of token vectors at {layer_of(why)}; "
         f"these do not add up to the score{more})"
     )
 

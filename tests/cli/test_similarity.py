@@ -80,10 +80,46 @@ def test_two_texts_token_by_token(run: Run) -> None:
     assert "##s" in out
     assert "##s" not in run("find keys", "the key", "--words")[1]
     found = json.loads(run("find keys", "the key", "--tokens", "--json")[1])
-    cells = list(csv.DictReader(io.StringIO(run("find keys", "the key", "--tokens", "--csv")[1])))
-    assert len(cells) == len(found["query_tokens"]) * len(found["passage_tokens"])
-    assert sum(float(cell["contribution"]) for cell in cells) == pytest.approx(found["score"], abs=1e-5)
-    assert {cell["first"] for cell in cells} == {token["text"] for token in found["query_tokens"]}
+    cells = table(run("find keys", "the key", "--tokens", "--csv", "--contributions")[1])
+    np.testing.assert_allclose(cells, found["contributions"], atol=1e-6)
+
+
+def table(printed: str) -> np.ndarray:
+    """The numbers of a CSV with a header line and a first column of names, none of which comes twice."""
+    head, *lines = csv.reader(io.StringIO(printed))
+    for names in (head, [line[0] for line in lines]):
+        assert len(set(names)) == len(names)
+    return np.array([line[1:] for line in lines], dtype=float)
+
+
+@pytest.mark.parametrize("layer", ["0", "1", "-1", "middle", "last", "3"])
+def test_csv_of_any_layer_has_the_numbers_of_the_library(run: Run, tiny_model: Path, layer: str) -> None:
+    wanted: Any = int(layer) if layer.lstrip("-").isdigit() else layer
+    why = search.explain("find keys", "the key", layer=wanted, model=str(tiny_model))
+    code, out, err = run("find keys", "the key", "--tokens", "--csv", "--layer", layer)
+    assert (code, err) == (0, "")
+    np.testing.assert_allclose(table(out), why.similarity, atol=5e-7)
+    found = json.loads(run("find keys", "the key", "--tokens", "--json", "--layer", layer)[1])
+    assert (found["similarity_layer"], found["n_layers"]) == (why.similarity_layer, 3)
+    np.testing.assert_allclose(found["similarity"], why.similarity, atol=1e-7)
+    assert "similarities" not in found
+    assert (
+        f"layer {why.similarity_layer} of 3" in run("find keys", "the key", "--tokens", "--layer", layer)[1]
+    )
+
+
+def test_words_and_no_special_tokens(run: Run) -> None:
+    *_, last = csv.reader(io.StringIO(run("find keys", "the key", "--words", "--no-special", "--csv")[1]))
+    assert last[0] == "2:keys"
+    assert "[CLS]" not in run("find keys", "the key", "--tokens", "--no-special")[1]
+    assert "1:find" in run("find keys", "the key", "--tokens", "--csv", "--no-special")[1]
+
+
+def test_a_scale_changes_shades_and_no_number(run: Run) -> None:
+    plain, scaled = (run(*TEXTS, *scale)[1] for scale in ([], ["--scale", "0.5..1"]))
+    numbers = [out.translate({ord(shade): None for shade in " ·░▒▓█"}) for out in (plain, scaled)]
+    assert numbers[0] == numbers[1]
+    assert plain != scaled
 
 
 def test_other_poolings(run: Run) -> None:
@@ -101,7 +137,12 @@ def test_other_poolings(run: Run) -> None:
         (["--file", "GAP"], 1, "is empty. Give one sentence a line"),
         (["a", "--against", "EMPTY"], 1, "cannot be read as text: empty"),
         (["a", "b", "--csv", "--json"], 2, "exclude each other"),
-        (["a", "b", "--tokens", "--words"], 2, "exclude each other"),
+        (["a", "b", "--no-special"], 2, "--no-special is for a matrix of tokens. Give two texts and --tokens"),
+        (["a", "b", "--layer", "1"], 2, "--layer compares the tokens of two texts: give --tokens"),
+        (["a", "b", "--tokens", "--layer", "4"], 1, "layer 4 does not exist: the model has layers 0 to 3"),
+        (["a", "b", "--tokens", "--layer", "first"], 1, "there is no layer 'first'"),
+        (["a", "b", "--scale", "1..0"], 2, "--scale 1..0: give two numbers"),
+        (["a", "b", "--scale", "0"], 2, "as in --scale 0..0.8"),
         (["a", "--file", "GAP"], 2, "give the sentences once"),
         (["a", "b", "--png", "same", "--html", "same"], 1, "named twice"),
         (["a", "b", "--png", "no/folder/x.png"], 1, "cannot be written: there is no folder"),

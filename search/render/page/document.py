@@ -16,6 +16,7 @@ from typing import Any
 
 from search.records.comparisons import Similarities
 from search.render.format import escape, letters, one_line
+from search.render.scale import COSINES, Ends
 
 LEVELS = 9
 
@@ -119,7 +120,7 @@ def _hash(content: str) -> str:
 MOST_CELLS = 40_000  # more make a page that no browser scrolls well
 
 
-def sentences(similarities: Similarities) -> str:
+def sentences(similarities: Similarities, ends: Ends = COSINES) -> str:
     """The page of a matrix of sentences, as the text of an HTML file.
 
     Raises:
@@ -135,7 +136,7 @@ def sentences(similarities: Similarities) -> str:
     )
     rows = "".join(
         f'<tr><th scope="row" data-row="{i}"><span class="unit" tabindex="-1" role="button">'
-        f"<i>{i + 1}</i> {isolated(sentence)}</span></th>{_cells(i, cosines)}</tr>"
+        f"<i>{i + 1}</i> {isolated(sentence)}</span></th>{_cells(i, cosines, ends)}</tr>"
         for i, (sentence, cosines) in enumerate(
             zip(similarities.rows, similarities.cosines.tolist(), strict=True)
         )
@@ -158,9 +159,9 @@ def sentences(similarities: Similarities) -> str:
     return document("How alike these sentences are", body, data, "sentences.js")
 
 
-def _cells(row: int, cosines: list[float]) -> str:
+def _cells(row: int, cosines: list[float], ends: Ends) -> str:
     return "".join(
-        f'<td class="{shade(value, 1.0)}" data-row="{row}" data-column="{j}" tabindex="-1">'
+        f'<td class="{shade(float(ends.share(value)), 1.0)}" data-row="{row}" data-column="{j}" tabindex="-1">'
         f"{value:.2f}</td>".replace(">-", ">\u2212")
         for j, value in enumerate(cosines)
     )

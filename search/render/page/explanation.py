@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.tokens import Word
-from search.render.format import headings, named, where
+from search.render.format import headings, layer_of, named, where
 from search.render.page.document import bar, document, header, isolated, shade, signed, text
+from search.render.scale import COSINES, Ends
 from search.render.units import Unit, Units, largest_addend
 from search.render.why import sentence
 
@@ -23,7 +24,7 @@ _CHOICE = """<fieldset class="choice" id="choice">
 <label><input type="radio" name="matrix" value="contribution" checked>
 <span><b>Contribution</b>: what made the score; adds up to it</span></label>
 <label><input type="radio" name="matrix" value="cosine">
-<span><b>Cosine</b> at layer {layer}: which word is like which; adds up to nothing</span></label>
+<span><b>Cosine</b> at {layer}: which {unit} is like which; adds up to nothing</span></label>
 </fieldset>"""
 
 _DETAIL = """<section class="detail" id="detail" aria-live="polite">
@@ -84,11 +85,12 @@ def _two_texts(why: Explanation, drawn: Units, names: tuple[str, str]) -> tuple[
     )
 
 
-def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> str:
+def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES) -> str:
     """The page of an explanation, as the text of an HTML file.
 
     Args:
-        drawn: the units of `why`, all of which are shown.
+        drawn: the units of `why`.
+        ends: of the colours of cosines.
     """
     query, passage = _two_texts(
         why, drawn, names=("First", "Second") if hit is None else ("Query", "Passage")
@@ -97,18 +99,21 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> str:
         (
             _head(why, hit),
             _sum(why, drawn),
-            _CHOICE.format(layer=why.similarity_layer),
+            _CHOICE.format(layer=layer_of(why), unit=drawn.by),
             f'<main class="texts"><div class="aside">{_panel(query)}',
             f"{_DETAIL}</div>",
             f"{_panel(passage)}</main>",
-            _table(query, _others(why), opened=True),
-            _table(passage, (), opened=False),
+            _table(query, _others(why), drawn.total, opened=True),
+            _table(passage, (), drawn.total, opened=False),
             _FOOT,
         )
     )
     data = {
         "limit": largest_addend(drawn),
+        "ends": [ends.low, ends.high],
         "score": why.score,
+        "left": drawn.left,
+        "added": {"query": drawn.query_added.tolist(), "passage": drawn.passage_added.tolist()},
         "query": [{"label": unit.label, "kind": unit.kind} for unit in drawn.query],
         "passage": [{"label": unit.label, "kind": unit.kind} for unit in drawn.passage],
         "contribution": [[round(cell, 8) for cell in row] for row in drawn.contributions.tolist()],
@@ -132,9 +137,7 @@ def _head(why: Explanation, hit: Hit | None) -> str:
 def _sum(why: Explanation, drawn: Units) -> str:
     """The sum, written out."""
     addends = _addend("", f"{why.score:.6f}", "score")
-    addends += _addend(
-        "=", f"{float(drawn.contributions.sum()):.6f}", f"{why.contributions.size:,} token pairs"
-    )
+    addends += _addend("=", f"{drawn.total:.6f}", f"{why.contributions.size:,} token pairs")
     for term in why.terms:
         addends += _addend("+", f"{term.contribution:.6f}", isolated(term.term))
     if why.late is not None:
@@ -156,12 +159,18 @@ def _others(why: Explanation) -> list[Share]:
     return [share for share in why.shares() if share.kind in ("term", "model", "like", "late")]
 
 
-def _table(side: _Side, shares: Sequence[Share], *, opened: bool) -> str:
-    """Every unit with what it added, as a plain table; the addends besides token pairs too, and the sum."""
+def _table(side: _Side, shares: Sequence[Share], by_pairs: float, *, opened: bool) -> str:
+    """Every unit with what it added, as a plain table; the addends besides token pairs too, and the sum.
+
+    Args:
+        by_pairs: what all units added, also those that are left out.
+    """
     rows: list[tuple[str, str, float]] = [
         (isolated(unit.label), unit.kind, float(value))
         for unit, value in zip(side.units, side.added, strict=True)
     ]
+    if abs(rest := by_pairs - float(side.added.sum())) > 1e-9:
+        rows.append(("left out", "special", rest))
     rows += [(_name(share), share.kind, share.contribution) for share in shares]
     end = max((abs(value) for _, _, value in rows), default=0.0)
     remark = {"context": " <small>in title and headings</small>"}

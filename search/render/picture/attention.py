@@ -21,6 +21,7 @@ from search.render.picture.canvas import (
     wrapped,
 )
 from search.render.picture.matrices import NARROWEST_SCALE, Block, draw_cells, draw_scale
+from search.render.scale import Ends
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
@@ -42,7 +43,7 @@ def _one(attention: Attention, weights: Matrix, name: str) -> bytes:
     shown = [shortened(label) for label in labels(attention)] if cell >= _LABELLED_FROM else []
     size = 10.0 if cell > 0.4 else _SIZE
     left = max((text_width(label, size) for label in shown), default=0) + 0.15
-    end = float(weights.max())
+    ends = Ends(0.0, float(weights.max()))
     width = max(_MARGIN + left + n * cell + _MARGIN, 6.5)
     notes = _notes(attention, width, "The deepest colour is the largest weight. ")
     top = _MARGIN + 0.6
@@ -50,8 +51,8 @@ def _one(attention: Attention, weights: Matrix, name: str) -> bytes:
     _head(canvas, attention, name)
     tones = [FAINT if token.special else INK for token in attention.tokens] if shown else []
     block = Block(_MARGIN + left, top, cell, shown, shown, size)
-    draw_cells(canvas, block, np.asarray(weights), end, "attention", tones, tones)
-    draw_scale(canvas, _MARGIN + left, top + n * cell + left + 0.05, NARROWEST_SCALE, end, "attention")
+    draw_cells(canvas, block, np.asarray(weights), ends, "attention", tones, tones)
+    draw_scale(canvas, _MARGIN + left, top + n * cell + left + 0.05, NARROWEST_SCALE, ends, "attention")
     return canvas.png(name)
 
 
@@ -87,7 +88,7 @@ def _all(attention: Attention) -> bytes:
             axes.set_yticks([])
             for spine in axes.spines.values():
                 spine.set_color(GRID)
-    draw_scale(canvas, _MARGIN + left, height, NARROWEST_SCALE, 1.0, "attention")
+    draw_scale(canvas, _MARGIN + left, height, NARROWEST_SCALE, Ends(0.0, 1.0), "attention")
     return canvas.png(name)
 
 

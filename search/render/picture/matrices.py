@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.hits import Hit
-from search.render.format import fixed, headings, letters, named, one_line, where
+from search.render.format import fixed, headings, layer_of, letters, named, one_line, where
 from search.render.picture.canvas import (
     FAINT,
     GRID,
@@ -28,7 +28,8 @@ from search.render.picture.canvas import (
     text_width,
     wrapped,
 )
-from search.render.units import Part, Unit, Units, largest_addend, left_out, part, word_lines
+from search.render.scale import COSINES, Ends, around_zero
+from search.render.units import Unit, Units, largest_addend, left_out, part, word_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,19 +64,19 @@ def draw_cells(
     canvas: Canvas,
     block: Block,
     cells: NDArray[np.floating],
-    end: float,
+    ends: Ends,
     scale: Scale,
     row_tones: Sequence[str],
     column_tones: Sequence[str],
 ) -> None:
-    """The cells, on a scale from -end to end, numbers in them where they are large enough."""
+    """The cells in the colours of a scale with these ends, numbers in them where they are large enough."""
     import numpy as np
 
     rows, columns = cells.shape
     axes = canvas.axes(block.x, block.y, columns * block.cell, rows * block.cell)
     axes.pcolormesh(
-        np.arange(columns + 1), np.arange(rows + 1), cells, cmap=colours(scale), vmin=-end, vmax=end, edgecolors=GRID,
-        linewidth=0.4,
+        np.arange(columns + 1), np.arange(rows + 1), ends.share(cells), cmap=colours(scale), vmin=-1, vmax=1,
+        edgecolors=GRID, linewidth=0.4,
     )  # fmt: skip
     axes.set_xlim(0, columns)
     axes.set_ylim(rows, 0)
@@ -93,19 +94,18 @@ def draw_cells(
             ha="center", rotation=90, color=column_tones[j],
         )  # fmt: skip
     if block.cell >= _NUMBERS_FROM:
-        _draw_numbers(canvas, block, cells, end, scale)
+        _draw_numbers(canvas, block, cells, ends, scale)
 
 
-def draw_scale(canvas: Canvas, x: float, y: float, width: float, end: float, scale: Scale) -> None:
+def draw_scale(canvas: Canvas, x: float, y: float, width: float, ends: Ends, scale: Scale) -> None:
     """A strip of the colours with its ends, and the zero; a cell beyond an end has the end's colour."""
     import numpy as np
 
-    width = min(width, 3.2)
-    number = f"{end:.4f}" if end < 1 else "1"
-    marks = [(0.0, f"-{number}", "left"), (0.5, "0", "center"), (1.0, f"+{number}", "right")]
-    if scale == "attention":
-        marks = [(0.0, "0", "left"), (1.0, number, "right")]
-    shown = np.linspace(0 if scale == "attention" else -1, 1, 256)[None, :]
+    width, below = min(width, 3.2), ends.low < 0
+    marks = [(0.0, f"{ends.low:.4g}", "left"), (1.0, f"{ends.high:{'+' if below else ''}.4g}", "right")]
+    if below:
+        marks.append((0.5, "0", "center"))
+    shown = np.linspace(-1 if below else 0, 1, 256)[None, :]
     axes = canvas.axes(x, y, width, 0.13)
     axes.imshow(shown, aspect="auto", cmap=colours(scale), vmin=-1, vmax=1)
     for share, label, side in marks:
@@ -113,15 +113,15 @@ def draw_scale(canvas: Canvas, x: float, y: float, width: float, end: float, sca
 
 
 def _draw_numbers(
-    canvas: Canvas, block: Block, cells: NDArray[np.floating], end: float, scale: Scale
+    canvas: Canvas, block: Block, cells: NDArray[np.floating], ends: Ends, scale: Scale
 ) -> None:
-    places, tones = 2 if end == 1 else 3, colours(scale)
+    places, tones = 2 if scale == "cosine" or ends.high == 1 else 3, colours(scale)
     for i, row in enumerate(cells.tolist()):
         for j, value in enumerate(row):
             number = fixed(value, places).replace("0.", ".", 1)
             canvas.write(
                 block.x + (j + 0.5) * block.cell, block.y + (i + 0.5) * block.cell, number, 8,
-                ha="center", va="center", color=_ink_on(tones((value / end + 1) / 2)),
+                ha="center", va="center", color=_ink_on(tones((float(ends.share(value)) + 1) / 2)),
             )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def _ink_on(colour: tuple[float, float, float, float]) -> str:
     return INK if luminance > 0.22 else "white"
 
 
-def sentences(similarities: Similarities) -> bytes:
+def sentences(similarities: Similarities, ends: Ends = COSINES) -> bytes:
     """The cosines as the bytes of a PNG: a heatmap, with numbers in it up to about 25 sentences.
 
     Each row has its number and its sentence, which is shortened where it is long. Where the columns are other
@@ -156,14 +156,14 @@ def sentences(similarities: Similarities) -> bytes:
     canvas.write(_MARGIN, _MARGIN - 0.1, f"{n} x {m} sentences", 12, weight="bold")
     x = _MARGIN + left
     block = Block(x, top, cell, labels if labelled else [], [], _SIZE)
-    draw_cells(canvas, block, similarities.cosines, 1.0, "cosine", [INK] * n, [])
+    draw_cells(canvas, block, similarities.cosines, ends, "cosine", [INK] * n, [])
     if labelled:
         for j, name in enumerate(names):
             canvas.write(
                 x + (j + 0.5) * cell, top - 0.06, name, _SIZE if cell > 0.4 else 6.5, ha="center", va="bottom"
             )
     y = top + n * cell + 0.2
-    draw_scale(canvas, x, y, max(m * cell, NARROWEST_SCALE), 1.0, "cosine")
+    draw_scale(canvas, x, y, max(m * cell, NARROWEST_SCALE), ends, "cosine")
     for i, line in enumerate(legend):
         canvas.write(_MARGIN, height + 0.2 * i, line, 8.5)
     return canvas.png("Cosines of sentences")
@@ -174,7 +174,7 @@ _BARS, _GAP = 0.95, 0.5
 _SMALL = 8.5
 
 
-def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes:
+def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES) -> bytes:
     """Both matrices of an explanation, as the bytes of a PNG.
 
     Rows are units of the query, columns units of the passage. Where there are more than a picture can hold, those
@@ -183,9 +183,10 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes
 
     Args:
         drawn: the units of `why`.
+        ends: of the colours of cosines.
     """
     shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
-    rows, columns = shown.units.query, shown.units.passage
+    rows, columns = shown.query, shown.passage
     row_labels = [shortened(unit.label) for unit in rows]
     column_labels = [shortened(unit.label) for unit in columns]
     cell = _cell_size(len(rows), len(columns))
@@ -203,18 +204,18 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None) -> bytes
     canvas = Canvas(width, top + matrix_height + below + 0.75, notes, _MARGIN)
 
     _draw_head(canvas, why, hit)
-    largest = largest_addend(shown.units)
-    cosines = f"Cosines at layer {why.similarity_layer}: which word is like which"
-    drawn_matrices: list[tuple[float, str, Matrix, float, Scale]] = [
-        (first, "Contributions: what made the score", shown.units.contributions, largest, "contribution"),
-        (second, cosines, shown.units.similarity, 1.0, "cosine"),
+    added = around_zero(largest_addend(shown))
+    cosines = f"Cosines at {layer_of(why)}: which {drawn.by} is like which"
+    drawn_matrices: list[tuple[float, str, Matrix, Ends, Scale]] = [
+        (first, "Contributions: what made the score", shown.contributions, added, "contribution"),
+        (second, cosines, shown.similarity, ends, "cosine"),
     ]
     below_labels = top + matrix_height + below + 0.1
-    for x, title, cells, end, scale in drawn_matrices:
-        block = Block(x, top, cell, row_labels, column_labels, label_size, word_lines(shown.units))
+    for x, title, cells, its, scale in drawn_matrices:
+        block = Block(x, top, cell, row_labels, column_labels, label_size, word_lines(shown))
         canvas.write(x - left, _MARGIN + head_height, title, 11, weight="bold")
-        draw_cells(canvas, block, cells, end, scale, _tones(rows), _tones(columns))
-        draw_scale(canvas, x, below_labels, max(matrix_width, NARROWEST_SCALE), end, scale)
+        draw_cells(canvas, block, cells, its, scale, _tones(rows), _tones(columns))
+        draw_scale(canvas, x, below_labels, max(matrix_width, NARROWEST_SCALE), its, scale)
     _draw_sums(canvas, first, top, cell, shown)
     return canvas.png(f"Why: {why.query}")
 
@@ -240,7 +241,7 @@ def _draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
         canvas.write(_MARGIN, _MARGIN - 0.1 + 0.27 * i, shown, size, **style)
 
 
-def _notes(why: Explanation, shown: Part, width: float) -> list[str]:
+def _notes(why: Explanation, shown: Units, width: float) -> list[str]:
     """What stands under the picture."""
     added = float(why.contributions.sum()) * why.weight
     terms = sum(term.contribution for term in why.terms)
@@ -263,12 +264,12 @@ def _tones(units: Sequence[Unit]) -> list[str]:
     return [INK if unit.kind == "word" else FAINT for unit in units]
 
 
-def _draw_sums(canvas: Canvas, x: float, y: float, cell: float, shown: Part) -> None:
+def _draw_sums(canvas: Canvas, x: float, y: float, cell: float, shown: Units) -> None:
     """Bars above the columns and right of the rows, on one scale, with numbers where there is room."""
-    rows, columns = len(shown.units.query), len(shown.units.passage)
+    rows, columns = len(shown.query), len(shown.passage)
     largest = max(
-        _largest_bar(shown.units.query, shown.query_added),
-        _largest_bar(shown.units.passage, shown.passage_added),
+        _largest_bar(shown.query, shown.query_added),
+        _largest_bar(shown.passage, shown.passage_added),
     )
     above = canvas.axes(x, y - _BARS, columns * cell, _BARS - 0.06)
     _bars(above, shown.passage_added, largest, upright=True)
