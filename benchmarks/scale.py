@@ -31,12 +31,13 @@ from typing import Any
 
 import numpy as np
 from machine import headline, process
-from scale_corpus import Corpus, StandIn, build, fill, prepared
+from scale_corpus import Adversarial, AnyDimension, Corpus, StandIn, build, fill, prepared
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SIZES = (5_000, 50_000, 200_000, 1_000_000)
 QUESTION = "how are names resolved in nested scopes"
 DIMENSIONS = (1, 2, 32, 384, 1100)
+_QUERIES = 100  # compared at once
 Figures = dict[str, Any]
 
 
@@ -49,7 +50,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="of what is a process of its own")
     parser.add_argument("--calls", type=int, default=100, help="warm queries")
     parser.add_argument("--queries", type=int, default=1000, help="whose hits are compared")
-    parser.add_argument("--ks", type=int, nargs="+", default=[1, 10, 100, 1000])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--export", type=Path, help="where to write the passages of the first size")
     parser.add_argument("--adversarial", action="store_true")
@@ -98,17 +98,12 @@ def run(place: Path, args: argparse.Namespace) -> None:
 def itself(step: str, place: Path, args: argparse.Namespace) -> list[str]:
     """The command that does one step in a process of its own."""
     numbers = [f"--{name}={getattr(args, name)}" for name in ("repeats", "calls", "queries", "seed")]
-    ks = ["--ks", *map(str, args.ks)]
-    return [sys.executable, __file__, str(args.source), "--child", step, "--place", str(place), *numbers, *ks]
+    return [sys.executable, __file__, str(args.source), "--child", step, "--place", str(place), *numbers]
 
 
 def seewhy(place: Path, *options: str) -> Figures:
     """What a command of the product takes."""
     return process([sys.executable, "-m", "search", *options, "--index", str(place / "index")])
-
-
-def middle(runs: Sequence[Figures]) -> Figures:
-    return {name: statistics.median(one[name] for one in runs) for name in runs[0]}
 
 
 def built(place: Path, args: argparse.Namespace) -> Figures:
@@ -118,12 +113,8 @@ def built(place: Path, args: argparse.Namespace) -> Figures:
     taken = build(place / "files", place / "index", corpus, StandIn())
     tenth = max(1, len(taken.commits) // 10)
     ends = {"first": taken.commits[:tenth], "last": taken.commits[-tenth - 1 : -1] or taken.commits}
-    medians = {
-        name: [statistics.median(column) for column in zip(*those, strict=True)]
-        for name, those in ends.items()
-    }
     return {
-        **medians,
+        **{name: np.median(those, axis=0).tolist() for name, those in ends.items()},
         "slowest": max(seconds for seconds, _ in taken.commits),
         "pairs": taken.pairs,
         "end": taken.end,
@@ -134,7 +125,11 @@ def built(place: Path, args: argparse.Namespace) -> Figures:
 
 def cold(place: Path, args: argparse.Namespace) -> Figures:
     seewhy(place, "query", QUESTION, "--offline")  # warms the file cache
-    return middle([seewhy(place, "query", QUESTION, "--offline") for _ in range(args.repeats)])
+    return medians([seewhy(place, "query", QUESTION, "--offline") for _ in range(args.repeats)])
+
+
+def medians(runs: Sequence[Figures]) -> Figures:
+    return {name: statistics.median(one[name] for one in runs) for name in runs[0]}
 
 
 def warm(place: Path, args: argparse.Namespace) -> Figures:
@@ -155,11 +150,9 @@ def warm(place: Path, args: argparse.Namespace) -> Figures:
             started, processor = time.perf_counter(), time.process_time()
             calls[name](text)
             taken[name].append((time.perf_counter() - started, time.process_time() - processor))
-    medians = {name: np.median(turns[20:], axis=0) for name, turns in taken.items()}
-    return {
-        name: (middle - (medians["encoder"] if name != "encoder" else 0)).tolist()
-        for name, middle in medians.items()
-    }
+    middle = {name: np.median(turns[20:], axis=0) for name, turns in taken.items()}
+    beyond = {name: (middle[name] - middle["encoder"]).tolist() for name in ("dense", "hybrid")}
+    return {"encoder": middle["encoder"].tolist(), **beyond}
 
 
 def walked(place: Path) -> list[float]:
@@ -174,7 +167,7 @@ def walked(place: Path) -> list[float]:
 
 def beyond_walk(place: Path, runs: Sequence[Figures]) -> Figures:
     """Medians of what takes a walk besides, without that."""
-    figures = middle(runs)
+    figures = medians(runs)
     wall, processor = map(statistics.median, zip(*(walked(place) for _ in range(3)), strict=True))
     beyond = {"wall": figures["wall"] - wall, "cpu": figures["cpu"] - processor}
     return figures | beyond | {"walk": [wall, processor]}
@@ -200,21 +193,33 @@ def check(place: Path, args: argparse.Namespace) -> Figures:
     return seewhy(place, "check", "--quiet")
 
 
-def exact(place: Path, args: argparse.Namespace) -> Figures:
-    """Every fiftieth document is deleted, some are new; then all hits of random queries."""
-    from scale_exact import asked, compared
-
-    corpus, encoder = Corpus.of(place.parent / "real.npz", args.seed), StandIn()
+def changed(place: Path, args: argparse.Namespace) -> Figures:
+    """Every fiftieth document is deleted, some are new."""
+    corpus = Corpus.of(place.parent / "real.npz", args.seed)
     n = corpus.documents(int(place.name))
     for path in sorted((place / "files").rglob("*.txt"))[::50]:
         path.unlink()
     fill(place / "files", corpus, range(n, n + max(1, min(n // 10, 200))))
     for path in (place / "files").glob("new*.txt"):
         path.unlink()
-    build(place / "files", place / "index", corpus, encoder)
+    build(place / "files", place / "index", corpus, StandIn())
+    return {}
+
+
+def exact(place: Path, args: argparse.Namespace) -> Figures:
+    """All hits of random queries; a hundred queries are written down at once."""
+    from scale_exact import Compared, Everything, asked, compared
+
     texts = asked(place / "index", args.queries, args.seed)
-    vectors = encoder.encode(texts, role="query", truncate=True)
-    return asdict(compared(place / "index", texts, vectors, args.ks, args.seed))
+    vectors = StandIn().encode(texts, role="query", truncate=True)
+    everything, kept = Everything(place / "index", place / "words.db"), place / "compared.json"
+    done, found = json.loads(kept.read_text()) if kept.exists() else (0, asdict(Compared()))
+    for start in range(done, len(texts), _QUERIES):
+        part = slice(start, start + _QUERIES)
+        more = compared(everything, place / "index", texts[part], vectors[part])
+        found = asdict(Compared(**found) + more)
+        kept.write_text(json.dumps((start + _QUERIES, found)))
+    return {"queries": len(texts), **found}
 
 
 STEPS: dict[str, Callable[[Path, argparse.Namespace], Figures]] = {
@@ -224,6 +229,7 @@ STEPS: dict[str, Callable[[Path, argparse.Namespace], Figures]] = {
     "unchanged": unchanged,
     "check": check,
     "added": added,
+    "changed": changed,
     "exact": exact,
 }
 
@@ -261,7 +267,7 @@ def table(columns: Sequence[Figures]) -> None:
 
 
 def adversarial(place: Path, args: argparse.Namespace) -> None:
-    from scale_exact import Adversarial, AnyDimension, compared
+    from scale_exact import Everything, compared
 
     names = ("dimensions", "passages", "lists compared", "wrong", "in another order", "largest difference")
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
@@ -278,7 +284,7 @@ def adversarial(place: Path, args: argparse.Namespace) -> None:
             path.unlink()
         build(here / "files", here / "index", corpus, AnyDimension(dimension))
         texts = [f"w{n % 3} w{n % 50} n{n}" for n in range(len(corpus.queries))]
-        found = compared(here / "index", texts, corpus.queries, args.ks, args.seed)
+        found = compared(Everything(here / "index"), here / "index", texts, corpus.queries)
         counts = (dimension, len(corpus.vectors), found.lists, len(found.wrong), found.other_order)
         print(f"| {' | '.join(map(str, counts))} | {found.largest:.1e} |")
         wrong += [f"d = {dimension}: {text}" for text in found.wrong]

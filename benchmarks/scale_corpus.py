@@ -36,6 +36,7 @@ from search.records.shown import shown
 from search.store import calibration
 from search.store.settings import PassageSettings, Source
 from search.store.writer import Work
+from tests.faults.double import WordEncoder
 
 MOST_OF_A_DOCUMENT = 30
 NEIGHBOURS, NOISE = 10, 0.05
@@ -229,3 +230,56 @@ def _cut(path: str, made: Sequence[Made]) -> tuple[Document, list[Passage]]:
         passages.append(Passage(start, end, one.text, "", one.context, line, last, n_tokens))
         start, line = end + 2, last + 2
     return Document(path, "text", text, Path(path).stem, LineMap([0], [1]), ()), passages
+
+
+class Adversarial:
+    """Passages whose embeddings are hard to tell apart.
+
+    Of each kind some: the same vector, and the opposite of it; one dimension alone; zeros; vectors that differ by 1e-6,
+    and by what float32 can just hold; any.
+    """
+
+    def __init__(self, dimension: int, many: int, seed: int = 0) -> None:
+        chance = np.random.default_rng((seed, dimension))
+
+        def any_of(n: int) -> NDArray[np.float64]:
+            return chance.standard_normal((n, dimension))
+
+        one, centre, tight = any_of(3)
+        groups = [
+            np.tile(one, (many, 1)),
+            np.tile(-one, (many // 4, 1)),
+            np.eye(dimension)[: many // 2],
+            -np.eye(dimension)[: many // 4],
+            np.zeros((many // 8, dimension)),
+            centre / np.linalg.norm(centre) + 1e-6 * any_of(4 * many),
+            tight / np.linalg.norm(tight) + 3e-8 * any_of(many),
+            any_of(many),
+        ]
+        rows = np.concatenate(groups)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        self.vectors = chance.permutation(rows.astype(np.float32))
+        self.starts = np.arange(0, len(rows) + 7, 7)
+        asked = np.concatenate(
+            [one[None], centre[None], tight[None], -one[None], np.eye(dimension)[:3], any_of(9)]
+        )
+        asked = np.concatenate([asked, asked[:1] + 1e-4 * any_of(1), asked[1:2] + asked[2:3]])
+        self.queries = (asked / np.linalg.norm(asked, axis=1, keepdims=True)).astype(np.float32)
+
+    def document(self, number: int) -> list[Made]:
+        rows = range(7 * number, min(7 * number + 7, len(self.vectors)))
+        return [Made(f"w{row % 3} w{row % 50} n{row}.", "", self.vectors[row]) for row in rows]
+
+
+class AnyDimension(WordEncoder):
+    """Made-up embeddings of passages, random ones of queries."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        self.dimension, self.made_up = dimension, dict[str, NDArray[np.float32]]()
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None, **_: Any) -> NDArray[np.float32]:
+        if role == "document":
+            return np.array([self.made_up[text] for text in texts])
+        vectors = np.random.default_rng(0).standard_normal((len(texts), self.dimension), dtype=np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

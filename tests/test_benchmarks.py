@@ -127,7 +127,7 @@ SMALL: dict[str, Made] = {
     "peers": lambda p: [exported(p / "export"), Index.build(pages(p / "pages"), index=str(p / "index")).path,
                         "--repeats", "1"],
     "quality": lambda p: [beir(p / "a"), "--offline"],
-    "scale": lambda p: [pages(p / "pages"), "--sizes", "150", "--steps", "built", "cold", "exact", "--repeats", "1",
+    "scale": lambda p: [pages(p / "pages"), "--sizes", "150", "--steps", "built", "changed", "exact", "--repeats", "1",
                         "--queries", "3", "--adversarial", "--many", "9"],
     "stale": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--hits", "5", "--repeats", "1"],
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
