@@ -14,7 +14,7 @@ The pipeline, one folder a stage; each knows only those before it:
     evaluating/  judged queries -> figures with intervals; its evaluation.py has the public `evaluate`
     training/    examples -> a fine-tuned encoder; public as search.bert.train
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
-    texts.py     the public `similarity` and `explain`, of texts without an index
+    texts.py     the public `similarity`, `compare` and `explain`, of texts without an index
     index.py     the public `Index`, built of all these; several.py `Indexes`, that are asked as one
     cli/         the command `seewhy`
 
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from search.records.tokens import Token as Token
     from search.records.tokens import TokenVectors as TokenVectors
     from search.several import Indexes as Indexes
+    from search.texts import compare as compare
     from search.texts import explain as explain
     from search.texts import similarity as similarity
 
@@ -74,7 +75,7 @@ _HOLDS = {
     "index": "Index",
     "evaluating.evaluation": "evaluate",
     "several": "Indexes",
-    "texts": "explain similarity",
+    "texts": "compare explain similarity",
     "ranking.question": "Question",
     "encoding": "Encoder Fingerprint",
     "errors": "FingerprintMismatch IndexDamaged IndexLocked IndexNotFound IndexOutdated InputError ModelError "
@@ -104,4 +105,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "bert"})

@@ -1,15 +1,16 @@
-"""Two texts, or two lists of texts, without an index: `similarity` and `explain`."""
+"""Two texts, or two lists of texts, without an index: `similarity`, `compare` and `explain`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
-from search.explaining.explanation import explain_pair, similarity_layers
+from search.explaining.explanation import cosines, explain_pair, similarity_layers
+from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.records.options import Layer
+    from search.records.reports import Progress
 
 
 def similarity(
@@ -38,10 +40,29 @@ def similarity(
     Returns:
         (n, m) float32 in [-1, 1], (n, n) without `others`.
     """
+    return compare(texts, others, model=model, pooling=pooling, truncate=truncate).cosines
+
+
+def compare(
+    texts: Sequence[str],
+    others: Sequence[str] | None = None,
+    *,
+    model: str | Encoder = DEFAULT_MODEL,
+    pooling: str | None = None,
+    truncate: bool = False,
+) -> Similarities:
+    """As `similarity`, with the sentences and how they were encoded: what a notebook shows, plots and tabulates."""
     encoder = _encoder_of(model, pooling)
     rows = encoder.encode(texts, truncate=truncate)
     columns = rows if others is None else encoder.encode(others, truncate=truncate)
-    return (rows @ columns.T).clip(-1, 1)
+    return Similarities(
+        rows=tuple(texts),
+        columns=tuple(texts if others is None else others),
+        cosines=cosines(rows, columns),
+        itself=others is None,
+        model=encoder.model,
+        pooling=encoder.pooling,
+    )
 
 
 def explain(
@@ -51,6 +72,7 @@ def explain(
     layer: Layer | Sequence[Layer] | None = None,
     model: str | Encoder = DEFAULT_MODEL,
     pooling: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Explanation:
     """Why two free texts have their cosine; as `Index.explain`, without an index.
 
@@ -58,6 +80,7 @@ def explain(
         layer: whose token vectors `similarity` compares: 0 is the embedding layer, "last" the last hidden state,
             "middle" (the default) the one that tells best which word is like which. Of several, [0, "last"], the
             first is `similarity`, and all are in `similarities`, from one pass through the model.
+        progress: called while gradients are integrated, which poolings `cls` and `pooler` need.
 
     Raises:
         InputError: there is no such layer.
@@ -66,7 +89,7 @@ def explain(
     encoder = _encoder_of(model, pooling)
     layers = similarity_layers(layer, encoder.n_layers)
     query_tokens, passage_tokens = encoder.tokens([query, passage], layers=[*layers, -1])
-    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layers=layers)
+    return explain_pair(query_tokens, passage_tokens, encoder=encoder, layers=layers, progress=progress)
 
 
 def _encoder_of(model: str | Encoder, pooling: str | None) -> Encoder:

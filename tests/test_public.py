@@ -75,14 +75,14 @@ def test_public_names() -> None:
         "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
         "ReadError",
         "RepairReport", "Report", "SearchError", "Status", "Surroundings", "TextTooLong", "Token", "TokenVectors",
-        "Verdict", "WhyNot", "evaluate", "explain", "similarity",
+        "Verdict", "WhyNot", "compare", "evaluate", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:
         assert getattr(search, name).__doc__, f"{name} has no docstring"
     assert callable(search.evaluate)
     assert callable(search.explain)
     assert callable(search.similarity)
-    assert set(search.__all__) <= set(dir(search))
+    assert {*search.__all__, "bert"} <= set(dir(search))
 
 
 def modules() -> list[Path]:

@@ -23,7 +23,7 @@ from search.cli.options import (
     ranking_option,
     top_k,
 )
-from search.cli.output import DrawnOutput, Output, echo, output_option
+from search.cli.output import DrawnOutput, Output, echo, late_progress_bar, output_option
 from search.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def explain(
     else:
         of_hit = _only(opened, which)
         hit = of_hit.hit(question, id_, **ranking.order)
-    explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer))
+    with late_progress_bar(output.quiet) as progress:
+        explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer), progress=progress)
     tested = of_hit.faithfulness(explanation) if check else None
     shown.show(
         explanation,

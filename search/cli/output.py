@@ -11,8 +11,9 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -349,6 +350,19 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
 
 
 @contextmanager
+def late_progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """As `progress_bar`, for work that may be no work: there is no bar before it says how far it is."""
+    with ExitStack() as stack:
+        bar = cache(lambda: stack.enter_context(progress_bar(quiet)))
+
+        def show(state: Progress) -> None:
+            if drawn := bar():
+                drawn(state)
+
+        yield show
+
+
+@contextmanager
 def stopped_gently(quiet: bool) -> Iterator[None]:
     """Ctrl-C: say that nothing is lost."""
     try:
@@ -401,7 +415,7 @@ def _lines() -> Callable[[Progress], None]:
 
 
 def _counted(state: Progress) -> str:
-    if state.stage == "training":
+    if state.stage in ("training", "integrating"):
         return f"step {state.done:,} of {state.total:,}"
     return f"{state.passages:,} passages"
 

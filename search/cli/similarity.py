@@ -10,7 +10,7 @@ import typer
 
 from search.cli.matrices import MatrixOptions, layer_of
 from search.cli.options import EncoderOptions, IndexOption, WhereOption
-from search.cli.output import DrawnOutput, Output, echo, lines_of
+from search.cli.output import DrawnOutput, Output, echo, late_progress_bar, lines_of
 from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
@@ -76,9 +76,8 @@ def _show_sentences(
     shown: MatrixOptions,
     output: DrawnOutput,
 ) -> None:
-    from search.records.comparisons import Similarities
     from search.render import csv, heatmap, page, picture
-    from search.texts import similarity as cosines
+    from search.texts import compare
 
     size = len(rows) * len(columns or rows)
     if output.html and size > page.MOST_CELLS:
@@ -87,13 +86,11 @@ def _show_sentences(
             "or --png, --csv or --json."
         )
     try:
-        matrix = cosines(rows, columns, model=encoder)
+        compared = compare(rows, columns, model=encoder)
     except TextTooLong as error:
         raise InputError(
             f"a sentence has {error.n_tokens} tokens and the model reads {error.max_tokens}. Shorten it."
         ) from None
-    others = tuple(rows if columns is None else columns)
-    compared = Similarities(tuple(rows), others, matrix, columns is None, encoder.model, encoder.pooling)
     output.result(
         compared,
         partial(heatmap.sentences, ends=shown.ends()),
@@ -101,6 +98,7 @@ def _show_sentences(
         html=lambda: page.sentences(compared, shown.ends()),
         csv=(lambda: csv.sentences(compared)) if shown.as_csv else None,
     )
+    output.remarks(encoder.notes)
 
 
 def _show_pair(
@@ -112,8 +110,11 @@ def _show_pair(
     by: By = "word" if shown.words else "token"
     if len(texts) != 2:
         raise InputError(f"--{by}s compares two texts, and there are {len(texts)}. Give two.")
-    why = explain(*texts, layer=layer_of(shown.layer), model=encoder.load())
+    loaded = encoder.load()
+    with late_progress_bar(output.quiet) as progress:
+        why = explain(*texts, layer=layer_of(shown.layer), model=loaded, progress=progress)
     shown.show(why, by, output, lambda: json.explanation(why), both=True)
+    output.remarks(loaded.notes)
 
 
 def duplicates(

@@ -102,7 +102,10 @@ class Description:
         """Sentences about what was assumed of the model `name`, for people to read."""
         notes = []
         if self.says_nothing:
-            notes.append(f"{name} says nothing about sentence embeddings: mean pooling is used.")
+            notes.append(
+                f"{name} is no sentence model: nothing in it says how tokens become an embedding, so mean pooling is "
+                "used, as a guess (--pooling chooses). It was not trained to have texts of one meaning close together."
+            )
         if self.similarity != "cosine":
             notes.append(f"{name} was made for similarity by '{self.similarity}'; seewhy compares by cosine.")
         return tuple(notes)

@@ -33,6 +33,7 @@ from search.store.protocol import Place
 from search.store.settings import Source
 
 if TYPE_CHECKING:
+    from search.explaining.explanation import Report
     from search.records.options import Layer
     from search.store.protocol import Store
 
@@ -126,7 +127,7 @@ class Explainer:
             self._parts = encoded_parts(encoder, query.parts, layers)
         self.query = query
 
-    def explain(self, what: Sequence[Hit | int]) -> list[Explanation]:
+    def explain(self, what: Sequence[Hit | int], progress: Report | None = None) -> list[Explanation]:
         """Of each hit or passage id, in one pass through the encoder."""
         hits = [
             scored(self._store, self.query, self._ranking, hit) if isinstance(hit, int) else hit
@@ -143,7 +144,7 @@ class Explainer:
                 layers=[*self._layers, -1],
             )
         addends = AddendFinder(self._store, self._encoder, self.query).of(hits, vectors)
-        return [self._explained(*one) for one in zip(hits, vectors, addends, strict=True)]
+        return [self._explained(*one, progress) for one in zip(hits, vectors, addends, strict=True)]
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """See `Index.contrast`."""
@@ -242,14 +243,18 @@ class Explainer:
         hit = as_hit(rank, stored, item, self._ranking, scale, copied)
         return as_of_now([hit], {hit.passage_id: stored}, source)[0]
 
-    def _explained(self, hit: Hit, vectors: TokenVectors, addends: Addends) -> Explanation:
+    def _explained(
+        self, hit: Hit, vectors: TokenVectors, addends: Addends, progress: Report | None
+    ) -> Explanation:
         counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.rerank, 0.0)
         if parts := self.query.parts:
             explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding, weight=counts)
         else:
             assert self.query.tokens is not None
             explain = partial(explain_pair, self.query.tokens, vectors, roles=("query", "document"))
-        why: Explanation = explain(encoder=self._encoder, layers=self._layers, offline=self._offline)
+        why: Explanation = explain(
+            encoder=self._encoder, layers=self._layers, offline=self._offline, progress=progress
+        )
         return replace(
             why,
             cosine=why.cosine if hit.cosine is None else hit.cosine,

@@ -15,7 +15,7 @@ of its part, stand below each other, and what is no text, or not taken apart, is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from search.encoding.tokenizer import Role
     from search.ranking.question import Part
     from search.records.options import Layer
+    from search.records.reports import Progress
     from search.records.tokens import Matrix
+
+    Report = Callable[[Progress], None]
 
 
 def similarity_matrix(query: NDArray[Any], passage: NDArray[Any]) -> NDArray[np.float32]:
@@ -55,8 +58,13 @@ def similarity_matrix(query: NDArray[Any], passage: NDArray[Any]) -> NDArray[np.
         array([[1., 0.]], dtype=float32)
     """
     _check(query, passage)
-    cosines = _directions(query) @ _directions(passage).T
-    return np.clip(cosines, -1, 1).astype(np.float32)
+    return cosines(query, passage)
+
+
+def cosines(rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
+    """(n, m) cosines of vectors (n, d) with vectors (m, d); of a vector with itself exactly 1."""
+    found = _directions(rows) @ _directions(columns).T
+    return np.clip(found, -1, 1).astype(np.float32)
 
 
 def contribution_matrix(
@@ -161,6 +169,7 @@ def explain_pair(
     layers: Sequence[int],
     roles: tuple[Role | None, Role | None] = (None, None),
     offline: bool = False,
+    progress: Report | None = None,
 ) -> Explanation:
     """Explain the cosine of two texts, as if it was all of a score.
 
@@ -171,8 +180,8 @@ def explain_pair(
         offline: never call out to the hub, should the model be needed in PyTorch.
     """
     cosine = float(query.embedding @ passage.embedding)
-    contributions, steps = _contributions(query, passage, encoder, roles, offline)
-    cosines = {layer: similarity_matrix(query.layers[layer], passage.layers[layer]) for layer in layers}
+    contributions, steps = _contributions(query, passage, encoder, roles, offline, progress)
+    by_layer = {layer: similarity_matrix(query.layers[layer], passage.layers[layer]) for layer in layers}
     return Explanation(
         query=query.text,
         passage=passage.text,
@@ -180,9 +189,9 @@ def explain_pair(
         hidden=passage.hidden,
         query_tokens=query.tokens,
         passage_tokens=passage.tokens,
-        similarity=cosines[layers[0]],
+        similarity=by_layer[layers[0]],
         similarity_layer=layers[0],
-        similarities=cosines,
+        similarities=by_layer,
         n_layers=encoder.n_layers,
         contributions=contributions,
         terms=(),
@@ -200,13 +209,14 @@ def _contributions(
     encoder: Encoder,
     roles: tuple[Role | None, Role | None],
     offline: bool,
+    progress: Report | None,
 ) -> tuple[Matrix, int]:
     """The addends of the cosine, and the steps of integration that they took: none where they are exact."""
     if query.addends is not None and passage.addends is not None:
         return contribution_matrix(query.addends, passage.addends, encoder.pooling), 0
     from search.explaining.gradients import attribution
 
-    return attribution(encoder, query, roles[0], offline).cells(passage, roles[1])
+    return attribution(encoder, query, roles[0], offline).cells(passage, roles[1], progress)
 
 
 def encoded_parts(
@@ -234,6 +244,7 @@ def explain_parts(
     layers: Sequence[int],
     weight: float,
     offline: bool = False,
+    progress: Report | None = None,
 ) -> Explanation:
     """As `explain_pair`, for a query of several parts.
 
@@ -250,11 +261,13 @@ def explain_parts(
             others.append(Term(part.name, added, kind="like"))
         elif mine is not None:
             roles: tuple[Role, Role] = (part.role, "document")
-            pair = explain_pair(mine, passage, encoder=encoder, layers=layers, roles=roles, offline=offline)
+            pair = explain_pair(
+                mine, passage, encoder=encoder, layers=layers, roles=roles, offline=offline, progress=progress
+            )
             wholes.append((part.factor, pair))
     texts = [whole.query for _, whole in wholes]
     _, first = wholes[0]
-    cosines: dict[int, Matrix] = {
+    by_layer: dict[int, Matrix] = {
         layer: np.vstack([whole.similarities[layer] for _, whole in wholes]).astype(np.float32)
         for layer in layers
     }
@@ -262,8 +275,8 @@ def explain_parts(
         first,
         query="\n".join(texts),
         query_tokens=_in_a_row([whole.query_tokens for _, whole in wholes], texts),
-        similarity=cosines[layers[0]],
-        similarities=cosines,
+        similarity=by_layer[layers[0]],
+        similarities=by_layer,
         contributions=np.vstack([factor * whole.contributions for factor, whole in wholes]),
         terms=tuple(others),
         steps=max(whole.steps for _, whole in wholes),

@@ -13,7 +13,8 @@ from search.records.hits import Hit
 from search.records.tokens import Word
 
 if TYPE_CHECKING:
-    from search.records.tokens import Matrix
+    import numpy as np
+    from numpy.typing import NDArray
 
 Cause = Literal["found", "lower", "limit", "copy", "changed", "gone", "not indexed", "filtered"]
 
@@ -206,7 +207,7 @@ class Similarities:
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    cosines: Matrix
+    cosines: NDArray[np.float32]
     itself: bool
     model: str
     pooling: str

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from contextlib import nullcontext
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import search
 from search.cli.output import write_file
 from search.errors import InputError
-from tests.conftest import Run
+from tests.conftest import Run, save_tiny_bert
 
 TEXTS = ["find the key", "turn the lock", "many people say that time is long"]
 drawing = pytest.mark.skipif(
@@ -26,7 +27,7 @@ def run(run: Run, monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> Run:
     """Run `seewhy similarity ARGS...` in this process with a tiny model: exit code, stdout, stderr."""
 
     def command(*args: Any, stdin: bytes = b"", command: str = "similarity") -> tuple[int, str, str]:
-        model = ["--model", tiny_model] if command == "similarity" else []
+        model = ["--model", tiny_model] if command == "similarity" and "--model" not in args else []
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         return run(command, *args, *model)
 
@@ -220,3 +221,39 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
         write_file(target, "new text")
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
+
+
+def test_a_vector_with_itself_has_the_cosine_1(run: Run) -> None:
+    twice = [*TEXTS, *TEXTS]
+    cosines = table_of_sentences(run(*twice, "--csv")[1])
+    assert all(cosines[i][i] == cosines[i][(i + 3) % 6] == "1" for i in range(6))
+    tokens = table_of_sentences(run(TEXTS[0], TEXTS[0], "--tokens", "--csv")[1])
+    assert all(tokens[i][i] == "1" for i in range(len(tokens)))
+
+
+def table_of_sentences(printed: str) -> list[list[str]]:
+    return [line[1:] for line in csv.reader(io.StringIO(printed))][1:]
+
+
+def test_integrated_gradients_are_named_and_counted(
+    run: Run, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[search.Progress] = []
+    monkeypatch.setattr("search.cli.output.progress_bar", lambda quiet: nullcontext(seen.append))
+    code, out, _ = run("find keys", "the key", "--tokens", "--pooling", "pooler")
+    assert code == 0
+    assert "pooler pooling; by integrated gradients in" in " ".join(out.split())
+    assert {state.stage for state in seen} == {"integrating"}
+    assert seen[-1].done == seen[-1].total
+    seen.clear()
+    assert run("find keys", "the key", "--tokens")[0] == 0
+    assert seen == []
+
+
+def test_a_model_that_is_none_of_sentences_is_said_to_be(run: Run, tmp_path: Path) -> None:
+    plain = save_tiny_bert(tmp_path / "plain", pooling=None)
+    for options in (TEXTS, [*TEXTS[:2], "--tokens"]):
+        _, _, err = run(*options, "--model", plain)
+        assert "note: " in err and "is no sentence model" in err and "mean pooling is used, as a guess" in err
+    assert run(*TEXTS, "--model", plain, "-q")[2] == ""
+    assert "no sentence model" not in run(*TEXTS, "--model", plain, "--pooling", "cls")[2]
