@@ -165,30 +165,39 @@ class Build:
 
     Attributes:
         commits: (seconds, of the processor) of each batch that was stored.
-        pairs: seconds of the random pairs; `end` of all else after the last commit.
+        pairs: likewise of the random pairs; `end`, of all else after the last commit.
     """
 
     commits: list[tuple[float, float]] = field(default_factory=list)
-    pairs: float = 0.0
-    end: float = 0.0
+    pairs: tuple[float, float] = (0.0, 0.0)
+    end: tuple[float, float] = (0.0, 0.0)
 
 
-def build(folder: Path, index: Path, corpus: Documents, encoder: Any) -> Build:
+class _Clock:
+    def __init__(self) -> None:
+        self._begun = time.perf_counter(), time.process_time()
+
+    def since(self) -> tuple[float, float]:
+        """Seconds, and of the processor."""
+        return time.perf_counter() - self._begun[0], time.process_time() - self._begun[1]
+
+
+def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Build | None = None) -> None:
     """Bring an index up to date with a folder that `fill` filled; no file is read, cut or looked at for boilerplate."""
-    taken, last = Build(), time.perf_counter()
+    taken, last = taken or Build(), _Clock()
     commit, renew = run.Run._commit, calibration.renew_baseline
 
     def timed_commit(self: run.Run, batch: Sequence[Work]) -> None:
         nonlocal last
-        started, processor = time.perf_counter(), time.process_time()
+        begun = _Clock()
         commit(self, batch)
-        last = time.perf_counter()
-        taken.commits.append((last - started, time.process_time() - processor))
+        taken.commits.append(begun.since())
+        last = _Clock()
 
     def timed_renew(*arguments: Any) -> None:
-        started = time.perf_counter()
+        begun = _Clock()
         renew(*arguments)
-        taken.pairs = time.perf_counter() - started
+        taken.pairs = begun.since()
 
     def batches(_: object, plan: Plan, *__: object) -> Iterator[list[Work]]:
         return _batches(plan, corpus, encoder)
@@ -202,8 +211,8 @@ def build(folder: Path, index: Path, corpus: Documents, encoder: Any) -> Build:
         ):
             patched.enter_context(patch.object(owner, name, instead))
         update(folder, index, encoder, settings=PassageSettings(), source=Source())
-    taken.end = time.perf_counter() - last - taken.pairs
-    return taken
+    (wall, processor), pairs = last.since(), taken.pairs
+    taken.end = wall - pairs[0], processor - pairs[1]
 
 
 def _batches(plan: Plan, corpus: Documents, encoder: Any) -> Iterator[list[Work]]:

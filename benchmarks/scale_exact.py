@@ -12,7 +12,9 @@ import json
 import math
 import random
 import re
+import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -21,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scale_corpus import StandIn
+from scale_corpus import Adversarial, AnyDimension, StandIn, build, fill
 
 from search.encoding.encoder import with_context
 from search.ranking.fusion import Fusion
@@ -32,6 +34,7 @@ from search.records.shown import shown
 from search.store.sqlite import SQLiteStore
 from search.store.terms import TOKENIZER, Stemmer, Term, indexable
 
+DIMENSIONS = (1, 2, 32, 384, 1100)
 KS = (1, 10, 100, 1000)
 FILTER = "path:0000/*1.txt"
 TOLERANCE = 1e-12
@@ -251,3 +254,32 @@ def export(index: Path, place: Path, n: int) -> None:
     (place / "queries.json").write_text(json.dumps(questions), encoding="utf-8")
     with closing(_opened(index)) as connection, (place / "texts.jsonl").open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(text) + "\n" for _, text in texts(connection))
+
+
+def adversarial(place: Path, many: int, seed: int) -> None:
+    """Compare the hits among vectors that are hard to tell apart, and print a table.
+
+    Args:
+        many: vectors of a kind.
+    """
+    names = ("dimensions", "passages", "lists compared", "wrong", "in another order", "largest difference")
+    print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
+    wrong = []
+    for dimension in DIMENSIONS:
+        here, corpus = place / f"adversarial{dimension}", Adversarial(dimension, many, seed)
+        shutil.rmtree(here, ignore_errors=True)
+        numbers = range(len(corpus.starts) - 1)
+        older = len(numbers) * 19 // 20
+        for part in (numbers[:older], numbers[older:]):  # what the first run sealed, and a tail
+            fill(here / "files", corpus, part)
+            build(here / "files", here / "index", corpus, AnyDimension(dimension))
+        for path in sorted((here / "files").rglob("*.txt"))[::9]:
+            path.unlink()
+        build(here / "files", here / "index", corpus, AnyDimension(dimension))
+        texts = [f"w{n % 3} w{n % 50} n{n}" for n in range(len(corpus.queries))]
+        found = compared(Everything(here / "index"), here / "index", texts, corpus.queries)
+        counts = (dimension, len(corpus.vectors), found.lists, len(found.wrong), found.other_order)
+        print(f"| {' | '.join(map(str, counts))} | {found.largest:.1e} |")
+        wrong += [f"d = {dimension}: {text}" for text in found.wrong]
+    if wrong:
+        sys.exit("\n".join(["lists of hits are wrong:", *wrong[:20]]))
