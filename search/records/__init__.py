@@ -12,4 +12,5 @@ contexts.py      ContextualCosines, EqualRows
 evaluations.py   Evaluation, EntityEvaluation, TrainingReport
 reports.py       Progress, Changes, Report, Status, CheckReport, RepairReport
 options.py       options that several functions take
+displayed.py     how a record shows itself in a notebook
 """

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
+from search.records.displayed import Displayed
 from search.records.explanations import Partner, Share
 from search.records.hits import Hit
 from search.records.tokens import Word
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
+    from pandas import DataFrame
 
 Cause = Literal["found", "lower", "limit", "copy", "changed", "gone", "not indexed", "filtered"]
 
@@ -195,7 +198,7 @@ class Faithfulness:
 
 
 @dataclass(frozen=True, eq=False)
-class Similarities:
+class Similarities(Displayed):
     """Cosines of sentences with sentences.
 
     Attributes:
@@ -211,6 +214,26 @@ class Similarities:
     itself: bool
     model: str
     pooling: str
+
+    def plot(self, ax: Axes | None = None, *, ends: tuple[float, float] = (-1.0, 1.0)) -> Axes:
+        """A heat map of the cosines.
+
+        Args:
+            ax: axes of matplotlib to draw into; None makes a new figure of pyplot.
+            ends: of the colours.
+
+        Raises:
+            OptionalDependency: matplotlib is not installed.
+        """
+        return self._plotted(ax, ends=ends)
+
+    def to_pandas(self) -> DataFrame:
+        """The cosines as a table, with the sentences as names of rows and columns.
+
+        Raises:
+            OptionalDependency: pandas is not installed.
+        """
+        return self._tabulated()
 
     def closest(self, count: int) -> list[tuple[int, int]]:
         """(row, column) of the pairs with the highest cosines, best first.

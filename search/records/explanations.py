@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from search.records.displayed import Displayed
 from search.records.shown import Spans
 from search.records.tokens import Token, Word, WordMatrices, all_of_kind, merged
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy import ufunc
+    from pandas import DataFrame
 
     from search.records.tokens import Matrix, Vector
 
@@ -122,7 +125,7 @@ class Audit:
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Displayed):
     """Why a passage has its score for a query.
 
     `score = weight * contributions.sum() + the terms' contributions + late.sum() + residual`
@@ -181,6 +184,43 @@ class Explanation:
             KeyError: it was not.
         """
         return replace(self, similarity=self.similarities[layer], similarity_layer=layer)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        matrix: Literal["similarity", "contributions"] = "similarity",
+        by: Literal["token", "word"] = "token",
+        special: bool = True,
+        ends: tuple[float, float] | None = None,
+    ) -> Axes:
+        """One of the two matrices as a heat map.
+
+        Args:
+            ax: axes of matplotlib to draw into; None makes a new figure of pyplot.
+            matrix: which one; contributions as they count in the score.
+            by: token by token, or with WordPieces merged to words.
+            special: with [CLS] and [SEP].
+            ends: of the colours; (-1, 1) for cosines, the largest addend for contributions.
+
+        Raises:
+            OptionalDependency: matplotlib is not installed.
+        """
+        return self._plotted(ax, matrix=matrix, by=by, special=special, ends=ends)
+
+    def to_pandas(
+        self,
+        matrix: Literal["similarity", "contributions"] = "similarity",
+        *,
+        by: Literal["token", "word"] = "token",
+        special: bool = True,
+    ) -> DataFrame:
+        """One of the two matrices as a table; rows and columns have their tokens with their places, "13:##ot".
+
+        Raises:
+            OptionalDependency: pandas is not installed.
+        """
+        return self._tabulated(matrix=matrix, by=by, special=special)
 
     @property
     def audit(self) -> Audit:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from search.records.displayed import Displayed
 from search.records.shown import Spans
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from search.records.explanations import Explanation
 
 
@@ -31,7 +34,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, repr=False)
-class Hit:
+class Hit(Displayed):
     """One ranked passage.
 
     Attributes:
@@ -119,8 +122,16 @@ class Hit:
         return f"{Path(self.path).as_uri()}#{place}"
 
 
-class Hits(list[Hit]):
-    """The hits of a query, best first: a list."""
+class Hits(list[Hit], Displayed):
+    """The hits of a query, best first: a list that a notebook shows as a table."""
+
+    def to_pandas(self) -> DataFrame:
+        """A row for each hit, a column for each of its fields but the explanation.
+
+        Raises:
+            OptionalDependency: pandas is not installed.
+        """
+        return self._tabulated()
 
 
 @dataclass(frozen=True)

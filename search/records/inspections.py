@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from search.records.displayed import Displayed
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from pandas import DataFrame
 
     from search.records.models import ModelShape
     from search.records.tokens import Matrix
@@ -140,7 +143,7 @@ class Pooler:
 
 
 @dataclass(frozen=True, eq=False)
-class Inspection:
+class Inspection(Displayed):
     """A look inside a model while it reads one text or a pair.
 
     Attributes:
@@ -159,6 +162,14 @@ class Inspection:
     states: Matrix
     pooler: Pooler | None
     no_pooler: str = ""
+
+    def to_pandas(self) -> DataFrame:
+        """A row for each token.
+
+        Raises:
+            OptionalDependency: pandas is not installed.
+        """
+        return self._tabulated()
 
     @property
     def arrays(self) -> dict[str, NDArray[np.generic]]:

@@ -11,5 +11,7 @@ contexts.py   words through the layers, equal rows  attending.py one head step b
 predictions.py  masked words, labels, entities           evaluation.py judged queries and entities
 training.py   trainings of encoders and of heads for labels
 json.py       any record, for programs                   csv.py        matrices, hits and figures, for spreadsheets
+scale.py      where colours end                           units.py      the lines of an explanation
+notebook.py   what a notebook shows of a record: HTML, axes of matplotlib, tables of pandas
 picture/      matrices and curves as PNG                 page/         likewise as HTML
 """

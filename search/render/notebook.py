@@ -1,0 +1,206 @@
+"""Records as a notebook shows them: HTML that needs no style and no script, axes of matplotlib, tables of pandas.
+
+Cells are shaded by a colour that lets the background through, so that they are read on a dark page, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Literal
+
+from search.records.comparisons import Similarities
+from search.records.explanations import Explanation
+from search.records.hits import Hit, Hits
+from search.records.inspections import InputToken, Inspection
+from search.render.format import fixed, layer_of, named, one_line, snippet, where
+from search.render.page.document import isolated, text
+from search.render.scale import COSINES, Ends, around_zero
+from search.render.units import By, Units, largest_addend, left_out, part, units
+from search.render.why import how_made, sentence, signed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+    from search.records.tokens import Matrix
+
+Which = Literal["similarity", "contributions"]
+MOST_ROWS, MOST_COLUMNS, MOST_SENTENCES = 24, 60, 40
+_PURPLE, _GREY = "138,95,191", "125,133,142"  # cosines above zero and below, as in pictures
+_BLUE, _BROWN = "49,130,196", "201,112,31"  # addends
+_DEEPEST = 0.75  # how little of the background is seen behind the deepest colour
+
+
+@singledispatch
+def html(record: Any) -> str:
+    """A record as HTML, for `_repr_html_`."""
+    raise TypeError(f"a notebook shows no {type(record).__name__} of ours")
+
+
+@html.register
+def _(why: Explanation) -> str:
+    drawn = part(units(why, "token"), MOST_ROWS, MOST_COLUMNS)
+    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
+    cosines = _matrix(rows, columns, drawn.similarity, COSINES, (_PURPLE, _GREY), 2)
+    ends = around_zero(1000 * largest_addend(drawn))
+    added = _matrix(rows, columns, 1000 * drawn.contributions, ends, (_BLUE, _BROWN), 1)
+    rest = why.audit.addends - drawn.total
+    others = f" + {rest:.6f} (words and others)" if abs(rest) > 1e-12 else ""
+    pairs = f"= {drawn.total:.6f} ({why.contributions.size:,} pairs of tokens)"
+    total = f"{pairs}{others} {signed(why.residual)} (residual)"
+    parts = (
+        f"<p><b>{isolated(why.query)}</b></p>",
+        f"<p><b>{why.score:.6f}</b> {total}, {text(how_made(why))}<br>{text(sentence(why))}</p>",
+        f'<p style="white-space:pre-wrap" dir="auto">{_passage(why)}</p>',
+        _folded(f"Cosines of token vectors at {layer_of(why)}: which token is like which", cosines, " open"),
+        _folded("Contributions, in thousandths: what made the score", added),
+        f"<p>{text(left_out(drawn))}</p>" if left_out(drawn) else "",
+    )
+    return f"<div>{''.join(parts)}</div>"
+
+
+@html.register
+def _(hits: Hits) -> str:
+    rows = [
+        (
+            str(hit.rank),
+            f"{hit.score:.3f}",
+            f"{isolated(where(hit))}<br><small>{text(named(hit))}</small>",
+            f"<b>{isolated(hit.heading or hit.title)}</b><br>{isolated(snippet(hit))}",
+        )
+        for hit in hits
+    ]
+    return _table(("rank", "score", "place", "passage"), rows) if rows else "<p>no hits</p>"
+
+
+@html.register
+def _(hit: Hit) -> str:
+    return html(Hits([hit]))
+
+
+@html.register
+def _(found: Similarities) -> str:
+    n, m = found.cosines.shape
+    made = f"<p>{n} × {m} cosines, {text(found.pooling)} pooling, {text(found.model)}</p>"
+    if max(n, m) > MOST_SENTENCES:
+        return f"{made}<p>Too many to show here: .plot() draws them, .to_pandas() and .cosines hold them.</p>"
+    rows = [f"{i + 1} {one_line(sentence)}" for i, sentence in enumerate(found.rows)]
+    columns = [str(j + 1) if found.itself else one_line(found.columns[j]) for j in range(m)]
+    return f"<div>{_matrix(rows, columns, found.cosines, COSINES, (_PURPLE, _GREY), 2)}{made}</div>"
+
+
+@html.register
+def _(inspected: Inspection) -> str:
+    names = [field.name for field in fields(InputToken)]
+    rows = [
+        (str(i), *(_said(getattr(token, name)) for name in names)) for i, token in enumerate(inspected.tokens)
+    ]
+    model = inspected.model
+    made = f"{text(model.name)}: {model.kind}, {model.layers} layers, {model.heads} heads, {model.dimension} dimensions"
+    shape = " × ".join(map(str, inspected.states.shape))
+    return f"<div>{_table(('', *names), rows)}<p>{made}; states {shape}, layer 0 is the embedding layer</p></div>"
+
+
+def plot(record: Any, ax: Axes | None, ends: tuple[float, float] | None, **how: Any) -> Axes:
+    """A matrix as a heat map in axes of matplotlib, by default in those of a new figure of pyplot."""
+    from search.render.picture.axes import heat_map
+
+    scale = COSINES if ends is None else Ends(*ends)
+    if isinstance(record, Similarities):
+        rows = [f"{one_line(sentence)}  {i + 1}" for i, sentence in enumerate(record.rows)]
+        columns = [
+            str(j + 1) if record.itself else one_line(record.columns[j]) for j in range(len(record.columns))
+        ]
+        return heat_map(ax, record.cosines, rows, columns, "Cosines of sentences", scale, "cosine")
+    drawn, cells = _chosen(record, **how)
+    rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
+    if cells is drawn.similarity:
+        return heat_map(ax, cells, rows, columns, f"Cosines at {layer_of(record)}", scale, "cosine")
+    scale = around_zero(largest_addend(drawn)) if ends is None else scale
+    return heat_map(ax, cells, rows, columns, "Contributions; numbers in thousandths", scale, "contribution")
+
+
+def frame(record: Any, **how: Any) -> DataFrame:
+    """A record as a table of pandas."""
+    import pandas
+
+    if isinstance(record, Explanation):
+        drawn, cells = _chosen(record, **how)
+        names = ([unit.numbered for unit in side] for side in (drawn.query, drawn.passage))
+        return pandas.DataFrame(cells, *names)
+    if isinstance(record, Similarities):
+        return pandas.DataFrame(record.cosines, record.rows, record.columns)
+    rows: Sequence[Any] = record.tokens if isinstance(record, Inspection) else record
+    return pandas.DataFrame(
+        [{name: value for name, value in vars(row).items() if name != "explanation"} for row in rows]
+    )
+
+
+def _chosen(why: Explanation, matrix: Which, by: By, special: bool) -> tuple[Units, Matrix]:
+    drawn = units(why, by, special=special)
+    return drawn, {"similarity": drawn.similarity, "contributions": drawn.contributions}[matrix]
+
+
+def _passage(why: Explanation) -> str:
+    """The passage, each word shaded by what it added."""
+    found = why.highlights()
+    end = max((abs(one.weight) for one in found), default=0.0) or 1.0
+    parts, at = [], 0
+    for one in found:
+        start = max(one.start, at)
+        colour = _shade(one.weight / end, (_BLUE, _BROWN))
+        parts += [
+            text(why.passage[at:start]),
+            f'<span style="{colour}">{text(why.passage[start : one.end])}</span>',
+        ]
+        at = max(at, one.end)
+    return "".join(parts) + text(why.passage[at:])
+
+
+def _matrix(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Matrix,
+    ends: Ends,
+    colours: tuple[str, str],
+    places: int,
+) -> str:
+    """A table of shaded cells; the names of columns stand upright where they are long."""
+    upright = ' style="writing-mode:vertical-rl"' if max(map(len, columns), default=0) > 5 else ""
+    head = ("", *(f"<span{upright}>{isolated(name)}</span>" for name in columns))
+    shares = ends.share(cells).tolist()
+    body = (
+        (
+            isolated(name),
+            *(
+                f'<span style="display:block;{_shade(share, colours)}">{fixed(value, places)}</span>'
+                for value, share in zip(values, its, strict=True)
+            ),
+        )
+        for name, values, its in zip(rows, cells.tolist(), shares, strict=True)
+    )
+    return _table(head, body)
+
+
+def _shade(share: float, colours: tuple[str, str]) -> str:
+    return f"background:rgba({colours[share < 0]},{_DEEPEST * abs(share):.2f})"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of HTML, which scrolls where it is wide."""
+    heads = "".join(f"<th>{cell}</th>" for cell in head)
+    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return (
+        '<div style="overflow-x:auto"><table style="font-size:12px;text-align:left">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _folded(title: str, content: str, state: str = "") -> str:
+    return f"<details{state}><summary>{text(title)}</summary>{content}</details>"
+
+
+def _said(value: Any) -> str:
+    return isolated("" if value is None else str(value))

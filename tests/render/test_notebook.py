@@ -1,0 +1,161 @@
+"""What a notebook shows: HTML, heat maps, tables; and a notebook that is run to its last cell."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib import util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import search
+from search.errors import OptionalDependency
+from search.records.hits import Hits
+from search.render.units import largest_addend, units
+from tests.conftest import REPOSITORY
+from tests.explaining.test_explanation import by_hand
+from tests.render.test_heatmap import sentences
+from tests.render.test_render import HIT
+
+EVIL = "<script>alert(1)</script> & \x1b[31m \u202e"
+
+
+def needs(package: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(util.find_spec(package) is None, reason=f"{package} is not installed")
+
+
+class Cells(HTMLParser):
+    """The texts of the rows of all tables, and every tag."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.tags: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attributes: object) -> None:
+        self.tags.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+def test_an_explanation_shows_its_sum_and_both_matrices() -> None:
+    why = replace(by_hand(), n_layers=6)
+    html = why._repr_html_()
+    assert "1.250000" in html and "layer 3 of 6, the middle one, which is the default" in html
+    cells = Cells(html).rows
+    assert cells[0] == ["", "[CLS]", "door", "lock", ",", "key", "[SEP]"]
+    assert [row[0] for row in cells[1:5]] == ["[CLS]", "key", "##s", "[SEP]"]
+    assert [float(cell) for cell in cells[2][1:]] == pytest.approx(why.similarity[1].tolist(), abs=0.0051)
+    added = np.array([[float(cell.split("Contri")[0]) for cell in row[1:]] for row in cells[6:10]])
+    np.testing.assert_allclose(added, 1000 * why.contributions, atol=0.05)
+
+
+def test_hits_sentences_and_an_inspection_show_themselves(tiny_model: Path) -> None:
+    hits = Hits([HIT, replace(HIT, rank=2)])
+    assert [row[0] for row in Cells(hits._repr_html_()).rows] == ["rank", "1", "2"]
+    assert Cells(HIT._repr_html_()).rows == Cells(Hits([HIT])._repr_html_()).rows
+    assert Hits()._repr_html_() == "<p>no hits</p>"
+    assert Cells(sentences()._repr_html_()).rows[2] == ["2 sentence 1", "0.50", "1.00", "0.75"]
+    assert "Too many to show" in sentences(41)._repr_html_()
+    inspected = search.bert.inspect("find the key", model=str(tiny_model))
+    rows = Cells(inspected._repr_html_()).rows
+    assert [row[1] for row in rows] == ["text", *(token.text for token in inspected.tokens)]
+
+
+def test_a_text_is_no_markup() -> None:
+    why = replace(by_hand(), query=EVIL, passage=EVIL)
+    hit = replace(HIT, text=EVIL, title=EVIL, heading=EVIL, path=f"/{EVIL}")
+    alike = replace(sentences(), rows=(EVIL,) * 3, model=EVIL)
+    for shown in (why, hit, Hits([hit]), alike):
+        html = shown._repr_html_()
+        assert "script" not in Cells(html).tags
+        assert "&lt;script&gt;" in html
+        assert not {"\x1b", "\u202e"} & set(html)
+
+
+@needs("matplotlib")
+def test_heat_maps_are_drawn_into_axes() -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    why = by_hand()
+    assert why.plot(axes, special=False) is axes
+    np.testing.assert_array_equal(axes.images[0].get_array(), why.similarity[1:3, 1:5])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["key", "##s"]
+    assert axes.images[0].get_clim() == (-1, 1)
+    added = why.plot(Figure().subplots(), matrix="contributions", by="word")
+    np.testing.assert_allclose(added.images[0].get_array(), units(why).contributions)
+    assert added.images[0].get_clim()[1] == pytest.approx(largest_addend(units(why)))
+    scaled = replace(sentences(), rows=("$x$", "b", "c")).plot(Figure().subplots(), ends=(0, 0.8))
+    assert scaled.images[0].get_clim() == (0, 0.8)
+    scaled.figure.canvas.draw()  # as no label is mathematics
+
+
+@needs("pandas")
+def test_tables_have_names_that_are_unique(tiny_model: Path) -> None:
+    why = by_hand()
+    table = why.to_pandas()
+    assert list(table.index) == ["0:[CLS]", "1:key", "2:##s", "3:[SEP]"]
+    assert table.loc["2:##s", "4:key"] == why.similarity[2, 4]
+    assert why.to_pandas("contributions", by="word", special=False).shape == (1, 4)
+    assert list(sentences().to_pandas().columns) == ["sentence 0", "sentence 1", "sentence 2"]
+    hits = Hits([HIT, replace(HIT, rank=2, explanation=why)]).to_pandas()
+    assert list(hits["rank"]) == [1, 2] and "explanation" not in hits
+    inspected = search.bert.inspect("find the key", model=str(tiny_model))
+    assert list(inspected.to_pandas()["id"]) == [token.id for token in inspected.tokens]
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.records.displayed.find_spec", lambda name: None)
+    with pytest.raises(OptionalDependency, match=r"needs the package 'pandas'.*seewhy\[notebooks\]"):
+        by_hand().to_pandas()
+    with pytest.raises(OptionalDependency, match=r"matplotlib.*seewhy\[pictures\]"):
+        sentences().plot()
+
+
+CELLS = [
+    "import search\n"
+    "index = search.Index.build(NOTES, index=INDEX, model=MODEL)\n"
+    "hits = index.query('find the key', k=3, explain=True)\n"
+    "hits",
+    "hits[0].explanation",
+    "why = search.explain('find keys', 'the key', layer=['last', 0], model=MODEL)\nwhy.plot()",
+    "why.to_pandas(special=False)",
+    "search.compare(['find the key', 'the lock'], model=MODEL)",
+    "search.bert.inspect('find the key', model=MODEL)",
+]
+
+
+@needs("nbconvert")
+@needs("ipykernel")
+@needs("matplotlib")
+def test_a_notebook_runs_to_its_last_cell(
+    notes: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import nbformat
+    from nbconvert.preprocessors import ExecutePreprocessor
+
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    paths = {"NOTES": notes, "INDEX": tmp_path / "index", "MODEL": tiny_model}
+    named = "\n".join(f"{name} = {str(path)!r}" for name, path in paths.items())
+    cells = [nbformat.v4.new_code_cell(code) for code in (named, *CELLS)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    run = ExecutePreprocessor(timeout=120, kernel_name="python3")
+    run.preprocess(notebook, {"metadata": {"path": str(REPOSITORY)}})
+    _, hits, explained, plotted, table, compared, inspected = (
+        {kind: content for output in cell.outputs for kind, content in output.get("data", {}).items()}
+        for cell in notebook.cells
+    )
+    assert [row[0] for row in Cells(hits["text/html"]).rows] == ["rank", "1", "2", "3"]
+    assert "pairs of tokens" in explained["text/html"] and "layer 1 of 3" in explained["text/html"]
+    assert plotted["image/png"].startswith("iVBOR")  # a PNG, in base64
+    assert "1:find" in table["text/html"] and "[CLS]" not in table["text/html"]
+    assert Cells(compared["text/html"]).rows[1][1] == "1.00"
+    assert "[CLS]" in inspected["text/html"]
