@@ -236,7 +236,11 @@ def asked(index: Path, n: int, seed: int) -> list[str]:
                 "SELECT text FROM passages WHERE id >= ? LIMIT 1", (drawn.randint(1, last),)
             ).fetchone()
             sentences = re.split(r"(?<=[.?!])\s+", " ".join(row[0].split()))
-            if fit := [sentence for sentence in sentences if 4 <= len(sentence.split()) <= 16]:
+            if fit := [
+                sentence
+                for sentence in sentences
+                if len(sentence) <= 120 and 4 <= len(sentence.split()) <= 16
+            ]:
                 found[drawn.choice(fit)] = None
             if len(found) == n:
                 break
