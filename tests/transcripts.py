@@ -6,7 +6,7 @@ A transcript is a fenced block with lines `$ seewhy ...`, each followed by what 
 for lines that are left out. Each is run again, from the repository, 80 columns wide, on an index of pages 01 to 28 of
 the handbook: no page with transcripts is in it, so writing them changes no score. Digits, bars, percentiles and the
 sign of what is rounding may differ, all else is compared. `--write` puts in what is printed now. What cannot be run
-here is listed.
+here is listed. `~/` is an empty folder, but for `~/tiny-bert`: a checkpoint whose weights were drawn at random.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -108,6 +109,9 @@ def terminal() -> Iterator[Callable[[str], list[str]]]:
 def _printed(command: str, home: str) -> list[str]:
     from search.cli.app import main
 
+    if "~/tiny-bert" in command:
+        _save_tiny_bert(Path(home, "tiny-bert"))
+    command = command.replace("~/", home.replace("\\", "/") + "/")
     screen = io.StringIO()
     with (
         patch("sys.argv", shlex.split(command)),
@@ -122,6 +126,22 @@ def _printed(command: str, home: str) -> list[str]:
     for folder in (home, str(REPOSITORY)):  # a long path goes on in the next line
         text = re.sub(r"(?:\n +)?".join(map(re.escape, folder + os.sep)), "…/", text)
     return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+def _save_tiny_bert(folder: Path) -> None:
+    """What page 52 makes in three lines: BERT with both heads, the vocabulary of the default model, random weights."""
+    import torch
+    from transformers import BertConfig, BertForPreTraining
+    from transformers.utils import logging
+
+    from search.encoding.models import find_model
+
+    logging.disable_progress_bar()
+    torch.manual_seed(0)
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    BertForPreTraining(BertConfig(hidden_size=16, **sizes)).save_pretrained(folder)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(find_model(offline=True).folder / file, folder)
 
 
 def remade(transcript: Transcript, run: Callable[[str], list[str]]) -> list[str]:

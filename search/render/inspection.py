@@ -158,7 +158,7 @@ def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
                 table.add_row(place, text, name, first_values(rows[i], most))
                 place = text = ""
     if inspected.pooler:
-        table.add_row("", "", "pooler", first_values(inspected.pooler.output, most))
+        table.add_row("", "pooler", "output", first_values(inspected.pooler.output, most))
     canvas.table(table)
 
 

@@ -13,6 +13,9 @@ from search.records.models import ModelShape, Module, ParameterPart, Parameters,
 from search.render.format import first_values, one_line
 from search.render.terminal import Canvas, as_text, bar, folded, grid, number
 
+# Of what PyTorch prints of a module: what is as it nearly always is, and a linear layer's sizes.
+_USUAL = re.compile(r", (?:elementwise_affine=True|bias=True|inplace=False)")
+_SIZES = re.compile(r"in_features=(\d+), out_features=(\d+)")
 _IN_A_LAYER = re.compile(r"(?<=\.layer\.)\d+(?=\.)")
 
 
@@ -120,7 +123,8 @@ def modules(canvas: Canvas, root: Module, *, every: bool = False) -> None:
 
 
 def _add_module(table: Table, name: str, module: Module, count: int, depth: int, every: bool) -> None:
-    kind = f"{module.kind}({module.settings})" if module.settings else module.kind
+    settings = _USUAL.sub("", _SIZES.sub(r"\1 -> \2", module.settings))
+    kind = f"{module.kind}({settings})" if settings else module.kind
     times = f"{count} x " if count > 1 else ""
     line = Padding((f"{name}  " if name else "") + times + kind, (0, 0, 0, 2 * depth))
     table.add_row(line, f"{times}{module.parameters:,}" if module.parameters else "")

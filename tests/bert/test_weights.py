@@ -55,7 +55,7 @@ def test_layers_that_are_alike_share_a_line(families: dict[str, Path]) -> None:
         "-0.0000", "0.0000"
     )
     tree = draw.modules(modules(name), width=100)
-    assert "0-1  2 x TransformerBlock" in tree and "2 x 8,544" in tree
+    assert "0-1  2 x TransformerBlock" in tree and "2 x 8,544" in tree and "lin1  Linear(32 -> 64)" in tree
     assert "  1  TransformerBlock" in draw.modules(modules(name), every=True, width=100)
 
 
