@@ -77,6 +77,7 @@ class Corpus:
     def __post_init__(self) -> None:
         sizes = np.random.default_rng(self.seed).integers(1, MOST_OF_A_DOCUMENT + 1, 1_000_000)
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
+        self._sentences = [_SENTENCE_END.split(text) for text in self.texts]
 
     @classmethod
     def of(cls, place: Path, seed: int) -> Corpus:
@@ -102,13 +103,14 @@ class Corpus:
         share = chance.uniform(0.25, 0.75)
         noise = chance.standard_normal(self.vectors.shape[1]) * NOISE / np.sqrt(self.vectors.shape[1])
         mixed = share * self.vectors[a] + (1 - share) * self.vectors[b] + noise
-        text = " ".join(_some(self.texts[a], share, chance) + _some(self.texts[b], 1 - share, chance))
+        text = " ".join(
+            _some(self._sentences[a], share, chance) + _some(self._sentences[b], 1 - share, chance)
+        )
         return Made(text, self.contexts[a], (mixed / np.linalg.norm(mixed)).astype(np.float32))
 
 
-def _some(text: str, share: float, chance: np.random.Generator) -> list[str]:
+def _some(sentences: Sequence[str], share: float, chance: np.random.Generator) -> list[str]:
     """About that share of the sentences of a text, in their order."""
-    sentences = _SENTENCE_END.split(text)
     n = max(1, round(share * len(sentences)))
     return [sentences[i] for i in np.sort(chance.choice(len(sentences), n, replace=False))]
 
@@ -135,6 +137,8 @@ def fill(folder: Path, corpus: Documents, numbers: Sequence[int]) -> None:
     """Write documents as files."""
     for number in numbers:
         path = folder / f"{number // _FILES_OF_A_FOLDER:04}" / f"{number:07}.txt"
+        if path.exists():  # from a run that was stopped
+            continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n\n".join(made.text for made in corpus.document(number)), encoding="utf-8")
 
