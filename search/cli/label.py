@@ -116,7 +116,12 @@ class FitOptions:
     folds: Annotated[int, validation_option(min=2, help="Parts of the division.")] = 5
     repeats: Annotated[int, validation_option(min=1, help="How often the examples are divided anew.")] = 10
     seed: Annotated[int, validation_option(min=0, max=2**31, help="Of the division into folds.")] = 0
-    c: Annotated[float, validation_option(help="Inverse strength of the regularisation.")] = 1.0
+    c: Annotated[
+        float | None,
+        validation_option(
+            help="Inverse strength of the regularisation. Default: chosen by cross-validation."
+        ),
+    ] = None
 
 
 def label_train(

@@ -8,7 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    f1_score,
+    log_loss,
+    precision_recall_fscore_support,
+)
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import search
@@ -42,7 +48,7 @@ def pairs() -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def trained(pairs: list[tuple[str, str]], tiny_model: Path) -> TrainedHead:
-    return train_labels(pairs, model=str(tiny_model), folds=3, repeats=1, seed=5)
+    return train_labels(pairs, model=str(tiny_model), folds=3, repeats=1, seed=5, c=1.0)
 
 
 def reference(pairs: list[tuple[str, str]], encoder: Encoder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -93,9 +99,33 @@ def test_the_head_is_trained_on_all_examples(
     assert trained.head.trained["converged"] is True
 
 
+def test_c_is_chosen_on_what_was_held_out(
+    pairs: list[tuple[str, str]], tiny_model: Path, tiny: Encoder
+) -> None:
+    """By the log loss; what a fold is judged with, by the other folds. All of it again with scikit-learn."""
+    report = train_labels(pairs, model=str(tiny_model), folds=3, repeats=1, seed=5).training.report
+    x = tiny.encode([text for text, _ in pairs]).astype(np.float64)
+    y = np.array([label for _, label in pairs])
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=5).split(x, y))
+    said = {
+        c: cross_val_predict(LogisticRegression(C=c, max_iter=1000), x, y, cv=folds, method="predict_proba")
+        for c in report.log_losses
+    }
+    assert report.log_losses == pytest.approx({c: log_loss(y, one) for c, one in said.items()})
+    assert report.c == min(said, key=lambda c: log_loss(y, said[c])) != 1.0
+    chosen = np.empty_like(said[1.0])
+    for train, test in folds:
+        best = min(said, key=lambda c: log_loss(y[train], said[c][train]))
+        chosen[test] = said[best][test]
+    assert report.accuracy.mean == accuracy_score(y, np.array(KINDS)[chosen.argmax(axis=1)])
+    losses = list(report.log_losses.values())
+    assert report.c in list(report.log_losses)[:-2]  # two that are worse end the search
+    assert losses[-1] > losses[-2] > losses[-3]
+
+
 def test_two_classes(tiny_model: Path, tiny: Encoder) -> None:
     pairs = [(text, "yes" if label == "door" else "no") for text, label in texts_of(60, 1)]
-    found = train_labels(pairs, model=str(tiny_model), folds=2, repeats=1)
+    found = train_labels(pairs, model=str(tiny_model), folds=2, repeats=1, c=1.0)
     x = tiny.encode([text for text, _ in pairs])
     direct = LogisticRegression(max_iter=1000).fit(x.astype(np.float64), [label for _, label in pairs])
     assert found.head.classes == ("no", "yes") and found.head.coefficients.shape == (2, 32)
@@ -168,9 +198,9 @@ def test_fits_that_do_not_converge_are_counted(
     monkeypatch.setattr("search.annotating.label_training._MOST_ITERATIONS", 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = train_labels(pairs, model=str(tiny_model), folds=3, repeats=2)
+        found = train_labels(pairs, model=str(tiny_model), folds=3, repeats=2, c=1.0)
     assert found.training.report.unconverged == 6
-    assert "mean: 6 of 6 fits stopped at 2 iterations" in " ".join(found.training.notes)
+    assert "mean: 6 fits stopped at 2 iterations" in " ".join(found.training.notes)
     assert found.head.trained["converged"] is False
 
 
