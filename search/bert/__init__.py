@@ -10,7 +10,7 @@
     fill(text)                the most likely words at masked places
     answer(question, text)    the spans of a text that answer a question
     tag(text)                 the class of each word: entities, parts of speech
-    train(data, out)          fine-tune the encoder
+    train(data, out)          fine-tune the encoder; train_classifier, train_tagger, train_reader: a task head on it
     next_sentence(a, b)       whether a text follows another; next_sentences(texts): each neighbouring pair
     label(texts)              classes of texts, by a checkpoint or a trained head; label_index(index): of its passages
     train_labels(examples)    a linear head on frozen embeddings, judged; explain_label(text, head): its addends
@@ -27,7 +27,7 @@ answering.py   answer
 labelling.py   label, by a checkpoint or a trained linear head; explain_label
 tagging.py     tag; what the names of classes mean
 
-../training/    train
+../training/    train, train_classifier, train_tagger, train_reader
 ../annotating/  train_labels, label_index
 
 Works with checkpoints of the families in `FAMILIES`, of any size; others are refused by name. None of this is
@@ -65,7 +65,10 @@ _LATER = {  # names whose home is a later stage, as they ask an index or train a
     "TrainedHead": "annotating.label_training",
     "label_index": "annotating.passages",
     "train": "training",
+    "train_classifier": "training",
     "train_labels": "annotating.label_training",
+    "train_reader": "training",
+    "train_tagger": "training",
 }
 
 

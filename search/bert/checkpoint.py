@@ -165,7 +165,7 @@ class _Kind(NamedTuple):
     trained: str
 
 
-_KINDS: dict[Task, _Kind] = {
+KINDS: dict[Task, _Kind] = {
     "fill": _Kind("masked words", "AutoModelForMaskedLM", "bert-base-uncased"),
     "next": _Kind("the next sentence", "AutoModelForNextSentencePrediction", "bert-base-uncased"),
     "answer": _Kind("answer spans", "AutoModelForQuestionAnswering", "deepset/roberta-base-squad2"),
@@ -287,19 +287,22 @@ class Head:
                 "checkpoint."
             )
 
-    def _run(self, batch: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
-        import torch
-
-        self.require_known(max(max(one.ids) for one in batch))
+    def batch(self, inputs: Sequence[tokenizers.Encoding]) -> dict[str, NDArray[np.int64]]:
+        """What the model is given for some inputs, by name: (n, longest) each, padded."""
+        self.require_known(max(max(one.ids) for one in inputs))
         pad = int(self.files.config.get("pad_token_id") or 0)
-        ids, types, mask = padded([Encoded(one.ids, one.type_ids) for one in batch], pad)
+        ids, types, mask = padded([Encoded(one.ids, one.type_ids) for one in inputs], pad)
         given = {"input_ids": ids, "attention_mask": mask}
         if segments := _segment_rows(self.model):
             given["token_type_ids"] = np.minimum(types, segments - 1)
+        return given
+
+    def _run(self, batch: Sequence[tokenizers.Encoding]) -> Iterator[dict[str, NDArray[np.float32]]]:
+        import torch
+
+        given = {name: torch.from_numpy(rows).to(self.device) for name, rows in self.batch(batch).items()}
         with torch.inference_mode():
-            output = self.model(
-                **{name: torch.from_numpy(rows).to(self.device) for name, rows in given.items()}
-            )
+            output = self.model(**given)
         names = ("start_logits", "end_logits") if self.task == "answer" else ("logits",)
         logits = {name: getattr(output, name).float().cpu().numpy() for name in names}
         by_token = self.task in ("fill", "tag", "answer")
@@ -322,7 +325,7 @@ def load_head(task: Task, name: str, offline: bool = False, device: str | None =
     files = find_model(name, offline=offline)
     device = usable_device(device)
     tokenizer = load_tokenizer(files.folder, files.name)
-    kind = _KINDS[task]
+    kind = KINDS[task]
     way = f"Name a checkpoint that was trained for it ({kind.loads}), such as {kind.trained}."
     try:
         model, missing = load_transformer(files, kind.loads)

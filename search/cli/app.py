@@ -24,12 +24,12 @@ from search.cli.index import check, index, list_indexes, models, repair, status
 from search.cli.inspect import inspect
 from search.cli.interactive.command import search
 from search.cli.label import label_apply, label_explain, label_remove, label_train, tag
-from search.cli.options import Command, Group, Usage, spelled_out
+from search.cli.options import Command, Group, GroupWithDefault, Usage, spelled_out
 from search.cli.output import flushed, make_streams_usable, note
 from search.cli.places import move, remove
 from search.cli.query import query, similar
 from search.cli.similarity import duplicates, similarity
-from search.cli.train import train
+from search.cli.train import train_classify, train_encoder, train_read, train_tag
 from search.cli.vocabulary import vocabulary
 from search.errors import SearchError, is_of_memory
 from search.render.format import cut_in_the_middle, escape
@@ -38,11 +38,11 @@ from search.render.format import cut_in_the_middle, escape
 _SOON_OVER = ("query", "explain", "contrast", "why-not", "similar", "similarity", "status", "list")
 
 
-def _group(help_: str, name: str | None = None) -> typer.Typer:
+def _group(help_: str, name: str | None = None, kind: type[Group] = Group) -> typer.Typer:
     return typer.Typer(
         name=name,
         help=help_,
-        cls=Group,
+        cls=kind,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -57,6 +57,7 @@ _LONGEST_NAME = 300  # of a path in a message
 
 app = _group("Semantic search over a folder of text that shows its working.", "seewhy")
 label = _group("Label passages or texts by a checkpoint or a trained head.")
+train = _group("Train the encoder, or a head on it, on examples.", kind=GroupWithDefault)
 
 
 # Panel -> command -> its function, in the order of the help.
@@ -87,7 +88,6 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "fill": fill,
         "next": follows,
         "tag": tag,
-        "train": train,
         "eval": evaluate,
         "eval-qa": evaluate_qa,
         "eval-ner": evaluate_ner,
@@ -100,12 +100,21 @@ _LABELS: dict[str, Callable[..., None]] = {
     "remove": label_remove,
 }
 
+_TRAININGS: dict[str, Callable[..., None]] = {
+    "encoder": train_encoder,
+    "classify": train_classify,
+    "tag": train_tag,
+    "read": train_read,
+}
+_GROUPS = {"label": (label, _LABELS), "train": (train, _TRAININGS)}
+
 for panel, commands in _COMMANDS.items():
     for name, function in commands.items():
         app.command(name, cls=Command, rich_help_panel=panel)(spelled_out(function))
-for name, function in _LABELS.items():
-    label.command(name, cls=Command)(spelled_out(function))
-app.add_typer(label, name="label", rich_help_panel="Laboratory")
+for name, (group, commands) in _GROUPS.items():
+    for of_group, function in commands.items():
+        group.command(of_group, cls=Command)(spelled_out(function))
+    app.add_typer(group, name=name, rich_help_panel="Laboratory")
 
 
 def _version(asked: bool) -> None:
@@ -122,10 +131,9 @@ def _root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand not in (None, "config"):
-        found = defaults(context.invoked_subcommand)
-        of_labels = context.invoked_subcommand == "label"
+        command, found = context.invoked_subcommand, defaults(context.invoked_subcommand)
         context.default_map = {
-            context.invoked_subcommand: dict.fromkeys(_LABELS, found) if of_labels else found
+            command: dict.fromkeys(_GROUPS[command][1], found) if command in _GROUPS else found
         }
     if context.invoked_subcommand not in _SOON_OVER and not gc.isenabled():
         gc.freeze()

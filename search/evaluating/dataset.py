@@ -97,12 +97,14 @@ class AnsweredQuestion:
     Attributes:
         paragraph: its name among `Retrieval.entries`.
         answers: all that count as right, as they are written; () where the paragraph does not answer it.
+        starts: where each of them begins in the paragraph, as the file has it; -1 where it does not say.
     """
 
     id: str
     text: str
     paragraph: str
     answers: tuple[str, ...]
+    starts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

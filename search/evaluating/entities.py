@@ -25,6 +25,7 @@ from search.errors import InputError, OptionalDependency
 from search.evaluating.asking import about_few, spread
 from search.evaluating.dataset import lines, malformed
 from search.records.evaluations import EntityEvaluation, EntityFigures, Estimate
+from search.records.predictions import TaggedWord
 from search.records.reports import Progress
 from search.statistics import of_counts
 
@@ -80,11 +81,11 @@ def evaluate_entities(
     tagger = load_tagger(model, "ner", offline, device)
     known = {parsed(label)[1] for label in tagger.head.labels} - {""}
     _require_same_types(known, sentences, renamed, tagger.head.name)
-    labels, notes = _tagged(tagger, sentences, progress)
+    said, notes = words_said(tagger, sentences, progress)
     gold = [list(chunks(sentence.labels)) for sentence in sentences]
-    found = [_mapped(chunks(sentence), renamed) for sentence in labels]
+    found = [_mapped(chunks([word.label for word in words]), renamed) for words in said]
     lengths = [len(sentence.words) for sentence in sentences]
-    micro, types = _figures(gold, found, lengths, seed)
+    micro, types = entity_figures(gold, found, lengths, seed)
     return EntityEvaluation(
         dataset=path.stem,
         source=str(path),
@@ -146,30 +147,30 @@ def as_conll(sentences: Iterable[Sequence[tuple[str, str]]]) -> str:
     return "".join("".join(f"{word}\t{label}\n" for word, label in sentence) + "\n" for sentence in sentences)
 
 
-def _tagged(
-    tagger: Tagger, sentences: Sequence[Sentence], progress: Callable[[Progress], None] | None
-) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The label of every word by a checkpoint, and what has to be said of them."""
-    labels: list[tuple[str, ...]] = []
+def words_said(
+    tagger: Tagger, sentences: Sequence[Sentence], progress: Callable[[Progress], None] | None = None
+) -> tuple[list[tuple[TaggedWord, ...]], list[str]]:
+    """Every word with its label by a checkpoint, and what has to be said of them."""
+    found: list[tuple[TaggedWord, ...]] = []
     unread = 0
     for start in range(0, len(sentences), _AT_ONCE):
         batch = sentences[start : start + _AT_ONCE]
         texts = [" ".join(sentence.words) for sentence in batch]
-        for tagged in tagger.read(texts, [list(_spans(sentence.words)) for sentence in batch]):
-            labels.append(tuple(word.label for word in tagged))
-            unread += sum(not word.tokens for word in tagged)
+        said = list(tagger.read(texts, [list(spans_of(sentence.words)) for sentence in batch]))
+        unread += sum(not word.tokens for words in said for word in words)
+        found += said
         if progress:
-            progress(Progress("tagging", len(labels), len(sentences), passages=len(labels)))
+            progress(Progress("tagging", len(found), len(sentences), passages=len(found)))
     notes = []
     if unread:
         many = "1 word" if unread == 1 else f"{unread:,} words"
         notes.append(
             f"the tokenizer makes nothing of {many}, such as control characters; such a one counts as O"
         )
-    return labels, notes
+    return found, notes
 
 
-def _spans(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+def spans_of(words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Where words stand with one blank between each two."""
     at = 0
     for word in words:
@@ -208,7 +209,7 @@ def _as_bio(entities: Sequence[Entity], words: int) -> list[str]:
     return labels
 
 
-def _figures(
+def entity_figures(
     gold: Sequence[list[Entity]], found: Sequence[list[Entity]], lengths: Sequence[int], seed: int
 ) -> tuple[EntityFigures, tuple[EntityFigures, ...]]:
     """Over all, and by type: the values that seqeval gives, and intervals of sentences drawn again."""
@@ -227,9 +228,9 @@ def _figures(
             )
 
     def figures(name: str, values: Mapping[str, float], kind: str | None) -> EntityFigures:
-        counts = _counts(gold, found, kind)
+        counts = entity_counts(gold, found, kind)
         right, predicted, there = (int(total) for total in counts.sum(axis=0))
-        drawn = [of_counts(counts, partial(_figure, figure), seed=seed) for figure in _FIGURES]
+        drawn = [of_counts(counts, partial(figure_of, figure), seed=seed) for figure in _FIGURES]
         precision, recall, f1 = (
             Estimate(float(values[figure]), estimate.low, estimate.high)
             for figure, estimate in zip(_FIGURES, drawn, strict=True)
@@ -241,7 +242,7 @@ def _figures(
     )
 
 
-def _counts(
+def entity_counts(
     gold: Sequence[list[Entity]], found: Sequence[list[Entity]], kind: str | None
 ) -> NDArray[np.float64]:
     """(n, 3) right, predicted and gold entities of a type in each sentence; of all types with None."""
@@ -252,7 +253,7 @@ def _counts(
     return np.array(rows, dtype=np.float64)
 
 
-def _figure(name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def figure_of(name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """A figure of (r, 3) counts; 0 where there is nothing to divide by, as seqeval has it."""
     right, predicted, gold = sums.T
     below = {"precision": predicted, "recall": gold, "f1-score": (predicted + gold) / 2}[name]

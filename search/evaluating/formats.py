@@ -252,7 +252,9 @@ def read_questions(path: Path, *, answered: bool = True) -> Answering:
                 raise _no_squad(path, where, f"the question '{id_}' is there a second time")
             given = _list(path, where, question, "answers") if answered else []
             answers = tuple(_text(path, f"{where}.answers[{i}]", one, "text") for i, one in enumerate(given))
-            questions[id_] = AnsweredQuestion(id_, _text(path, where, question, "question"), name, answers)
+            starts = tuple(_start(one) for one in given)
+            text = _text(path, where, question, "question")
+            questions[id_] = AnsweredQuestion(id_, text, name, answers, starts)
     if not questions:
         raise InputError(f"{path} holds no question.")
     paragraphs = Retrieval(
@@ -294,6 +296,12 @@ def _text(path: Path, place: str, record: Any, key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _no_squad(path, place, f'"{key}" must be there and hold a text')
     return value
+
+
+def _start(answer: dict[str, Any]) -> int:
+    """Where an answer begins; -1 where that is not said."""
+    start = answer.get("answer_start")
+    return start if type(start) is int else -1
 
 
 def _no_squad(path: Path, place: str, what: str) -> InputError:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from search.records.predictions import TagTask
     from search.records.reports import Progress
 
@@ -100,6 +102,27 @@ class TagOptions(AnnotateOptions, total=False):
     """How entities and parts of speech are found."""
 
     task: TagTask
+
+
+class HeadOptions(TypedDict, total=False):
+    """How a task head is trained; see `search.bert.train_classifier`."""
+
+    model: str | None
+    dev: str | Path | None
+    dev_share: float
+    freeze: int | str | None
+    class_weights: str | None
+    patience: int
+    precision: str
+    epochs: int
+    batch_size: int
+    lr: float | None
+    warmup: float
+    device: str | None
+    seed: int
+    resume: bool
+    offline: bool
+    progress: Callable[[Progress], None] | None
 
 
 def parts_of(given: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:

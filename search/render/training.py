@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Column
 from rich.text import Text
 
-from search.records.evaluations import TrainingReport
-from search.records.predictions import LabelReport, LabelTraining
+from search.records.evaluations import ClassReport, TrainingReport
+from search.records.predictions import ClassFigures, LabelReport, LabelTraining
 from search.render.evaluation import interval
 from search.render.format import duration, escape, one_line, shown_path
 from search.render.terminal import Canvas, as_text, grid, number
 
-_SETTINGS = ("epochs", "batch_size", "lr", "warmup", "seed")
+_SETTINGS = ("epochs", "batch_size", "lr", "warmup", "seed", "freeze", "class_weights", "precision")
 _LEFT_OUT = ("duplicates", "also_held_out", "cut")
 
 
@@ -41,19 +42,39 @@ def training(canvas: Canvas, done: TrainingReport) -> None:
     left = {name.replace("_", " "): done.counts.get(name, 0) for name in _LEFT_OUT}
     said = ", ".join(f"{name}: {count:,}" for name, count in left.items() if count)
     rows = f"{done.counts['read']:,} read" + (f"; {said}" if said else "")
+    settings = [f"{name} {done.settings[name]}" for name in _SETTINGS if done.settings.get(name) is not None]
     canvas.facts(
         (
             ("loss", done.loss),
             ("data", ", ".join(files)),
             ("rows", rows),
-            ("settings", ", ".join(f"{name} {done.settings[name]}" for name in _SETTINGS)),
+            ("settings", ", ".join(settings)),
             ("steps", steps_line(done)),
             ("time", f"{duration(done.seconds)} on {one_line(done.device)}"),
         )
     )
+    if done.classes:
+        _draw_class_report(canvas, done.classes, "words" if done.objective == "tag" else "texts")
     if done.notes:
         canvas.gap()
     canvas.notes(done.notes)
+
+
+def _draw_class_report(canvas: Canvas, report: ClassReport, of: str) -> None:
+    canvas.gap()
+    canvas.facts(
+        (
+            (
+                "majority class",
+                f"{report.majority_accuracy:.4f} of the {of} are '{one_line(report.majority)}'",
+            ),
+            ("calibration error", f"{report.calibration_error:.4f}"),
+        )
+    )
+    canvas.title("By class")
+    _draw_classes(canvas, report.by_class)
+    canvas.title(f"Confusion of {of}: rows are true labels, columns what was said")
+    _draw_confusion(canvas, report.classes, report.confusion.tolist())
 
 
 def base_name(done: TrainingReport) -> str:
@@ -92,8 +113,10 @@ def label_training(canvas: Canvas, trained: LabelTraining) -> None:
     canvas.gap()
     _draw_figures(canvas, report)
     canvas.title("By class")
-    _draw_classes(canvas, report)
-    _draw_confusion(canvas, report)
+    _draw_classes(canvas, report.by_class)
+    mean = f", means of {report.repeats} divisions" if report.repeats > 1 else ""
+    canvas.title(f"Confusion: rows are true labels, columns what was said{mean}")
+    _draw_confusion(canvas, report.classes, report.confusion.tolist())
     if trained.notes:
         canvas.gap()
     canvas.notes(trained.notes)
@@ -114,8 +137,9 @@ def _examples_line(trained: LabelTraining) -> str:
 def _judged_line(report: LabelReport) -> str:
     """How the figures came about."""
     times = f", {report.repeats} times" if report.repeats > 1 else ""
+    chosen = f" (the best of {len(report.log_losses)})" if len(report.log_losses) > 1 else ""
     return (
-        f"logistic regression, C = {report.c:g}, on frozen embeddings of {one_line(report.model)}; "
+        f"logistic regression, C = {report.c:g}{chosen}, on frozen embeddings of {one_line(report.model)}; "
         f"{report.folds}-fold cross-validation{times} (seed {report.seed})"
     )
 
@@ -127,26 +151,25 @@ def _draw_figures(canvas: Canvas, report: LabelReport) -> None:
         ("accuracy", report.accuracy.mean, interval(report.accuracy)),
         ("macro F1", report.macro_f1.mean, interval(report.macro_f1)),
         ("majority class", report.majority_accuracy, always),
+        ("log loss", report.log_losses[report.c], "by which C is chosen"),
         ("calibration error", report.calibration_error, ""),
     ):
         table.add_row(name, Text(f"{figure:.4f}", style="bold"), Text(rest, style="dim"))
     canvas.table(table)
 
 
-def _draw_classes(canvas: Canvas, report: LabelReport) -> None:
+def _draw_classes(canvas: Canvas, by_class: Sequence[ClassFigures]) -> None:
     table = grid("label", *map(number, ("precision", "recall", "F1", "examples")), header="dim")
-    for figures in report.by_class:
+    for figures in by_class:
         shares = (f"{value:.3f}" for value in (figures.precision, figures.recall, figures.f1))
         table.add_row(one_line(figures.label), *shares, f"{figures.support:,}")
     canvas.table(table)
 
 
-def _draw_confusion(canvas: Canvas, report: LabelReport) -> None:
-    mean = f", means of {report.repeats} divisions" if report.repeats > 1 else ""
-    canvas.title(f"Confusion: rows are true labels, columns what was said{mean}")
-    names = [one_line(name) for name in report.classes]
+def _draw_confusion(canvas: Canvas, classes: Sequence[str], confusion: list[list[float]]) -> None:
+    names = [one_line(name) for name in classes]
     table = grid("", *(Column(name, justify="right", overflow="fold") for name in names), header="dim")
-    for i, (name, row) in enumerate(zip(names, report.confusion.tolist(), strict=True)):
+    for i, (name, row) in enumerate(zip(names, confusion, strict=True)):
         table.add_row(
             name, *(Text(_count(cell), style="bold" if i == j else "") for j, cell in enumerate(row))
         )

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from search.encoding.tokenizer import prompt_for
 from search.evaluating.metrics import ranking_values
-from search.records.evaluations import Estimate
+from search.records.evaluations import ClassReport, Estimate
 from search.statistics import mean_of, pearson, spearman
 from search.training.examples import Examples, key_of
 
@@ -32,18 +32,34 @@ class Figures:
     Attributes:
         metrics: by name, with 95 % bootstrap intervals.
         values: by name, a value of each query or passage; of graded sentences "cosine" of each pair.
+        classes: of a head that tells classes.
     """
 
     metrics: Mapping[str, Estimate]
     values: Mapping[str, NDArray[np.float64]]
+    classes: ClassReport | None = None
 
 
-class Correlation:
-    """Graded sentences: how well cosines follow the scores, as the STS benchmark has it (Cer et al. 2017).
+class Measure(Protocol):
+    """Held-out data to measure models with, before and after.
 
     Attributes:
         primary: the metric that checkpoints are compared by, which `score` gives alone.
     """
+
+    primary: str
+
+    def score(self, model: Any) -> float: ...
+
+    def figures(self, model: Any) -> Figures: ...
+
+    def difference(self, before: Figures, after: Figures) -> dict[str, Estimate]:
+        """After less before; what both measured is resampled together."""
+        ...
+
+
+class Correlation:
+    """Graded sentences: how well cosines follow the scores, as the STS benchmark has it (Cer et al. 2017)."""
 
     primary = "spearman"
 
@@ -152,10 +168,6 @@ class Ranking:
                 ranking_values([str(i) for i in best], {str(i): grade for i, grade in grades.items()})
             )
         return {name: np.array([values[name] for values in judged]) for name in _RANKED}
-
-
-Measure: TypeAlias = Correlation | Ranking
-"""Held-out data to measure models with, before and after."""
 
 
 def embeddings(model: Any, texts: list[str], prompt: str = "") -> NDArray[np.float32]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from search.encoding import Encoder
 from search.encoding.encoder import Role
@@ -16,9 +17,25 @@ from search.evaluating.retrieval import too_long
 from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
 from search.training.examples import Examples, apart_from, held_out, read_examples
+from search.training.job import Fitted, Job, Settings
 from search.training.measures import Correlation, Measure, Ranking
-from search.training.run import Job, Loss, Settings, require_extra, run
+from search.training.run import require_extra, run
 from search.training.work import WorkFolder
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of sentence-transformers.
+
+    Attributes:
+        kind: the name of its class.
+        graded: it learns scores. One that does not takes the other passages of a batch for wrong ones.
+    """
+
+    name: str
+    kind: str
+    graded: bool
+
 
 # multiple-negatives  the passage of each query against those of the others in the batch, and its own negatives
 #                     (Henderson et al. 2017; van den Oord et al. 2018, InfoNCE)
@@ -73,7 +90,7 @@ def train(
         resume: go on from the last checkpoint of a run that was stopped, if there is one.
         offline: never call out to the Hugging Face hub.
         progress: called at every step.
-        epochs, batch_size, lr, warmup, device, seed: see `search.training.run.Settings`.
+        epochs, batch_size, lr, warmup, device, seed: see `search.training.job.Settings`.
 
     Raises:
         InputError: data that is malformed (with file and line) or too little, settings that make no sense, a folder
@@ -160,7 +177,47 @@ def _parts(
     return _Parts(train, held, choice, counts, (*every.notes, *held.notes))
 
 
-def _job(parts: _Parts, base: Encoder, work: WorkFolder, settings: Settings, loss: Loss, share: float) -> Job:
+@dataclass(frozen=True, kw_only=True)
+class EncoderJob(Job):
+    """The training of an encoder.
+
+    Attributes:
+        prompts: of columns, put before their texts.
+    """
+
+    encoder: Encoder
+    examples: Examples
+    loss_name: str
+    prompts: Mapping[str, str] = field(default_factory=dict)
+
+    def load(self) -> Any:
+        from search.encoding.loading import load_encoder
+
+        return load_encoder(self.files).to(self.settings.on)
+
+    def fit(self, model: Any, checkpoint: Path | None, progress: Callable[[Progress], None] | None) -> Fitted:
+        from search.training.trainer import fit
+
+        return fit(model, self, checkpoint, progress)
+
+    def save(self, model: Any, folder: Path) -> str:
+        from search.training.trainer import save_model
+
+        return save_model(model, folder).files.weights_sha256
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        of_encoder = {"max_tokens": self.encoder.max_tokens, "pooling": self.encoder.pooling}
+        return {**super().choices, "loss": self.loss_name, **of_encoder}
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return {**super().plan, "prompts": dict(self.prompts)}
+
+
+def _job(
+    parts: _Parts, base: Encoder, work: WorkFolder, settings: Settings, loss: Loss, share: float
+) -> EncoderJob:
     train, dev, seed = parts.train, parts.dev, settings.seed
     counts = {**parts.counts, "train": len(train), "held_out": len(dev)}
     notes = list(parts.notes)
@@ -191,12 +248,16 @@ def _job(parts: _Parts, base: Encoder, work: WorkFolder, settings: Settings, los
             "texts repeat, and none may stand twice in a batch: an example that is put off for that comes in a later "
             "batch, or, where the epoch ends before, in none"
         )
-    return Job(
-        base=base,
+    return EncoderJob(
+        files=base.files,
+        encoder=base,
         work=work,
         settings=settings,
+        objective=train.shape,
         examples=train,
-        loss=loss,
+        data=train.files,
+        loss=loss.kind,
+        loss_name=loss.name,
         measure=measure,
         chooser=chooser,
         digests={

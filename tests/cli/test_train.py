@@ -15,6 +15,7 @@ from search.render import training as draw
 from search.training.tuning import LOSSES
 from tests.conftest import Run
 from tests.training.conftest import trainable, write_graded, write_pairs
+from tests.training.test_training_heads import write_questions, write_sentences, write_texts
 
 QUICK = ("--lr", "0.001", "--batch-size", "8")
 
@@ -61,9 +62,63 @@ def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> N
     assert index.status().fingerprint["weights"] == found["sha256"]
 
 
+@trainable
+@pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
+def test_a_classifier_and_its_figures_by_class(run: Run, tmp_path: Path) -> None:
+    """What it printed is what it is, and the folder labels texts at once."""
+    data, png = write_texts(tmp_path / "a.csv"), tmp_path / "a.png"
+    options = ("--freeze", "1", "--class-weights", "balanced", "--epochs", "3", "--lr", "0.003", "--png", png)
+    code, out, err = run("classify", data, *options)
+    assert code == 0, err
+    said = " ".join(out.split())
+    for expected in (
+        "48 texts with labels; 6 to measure with, 6 to choose",
+        "freeze 1, class_weights balanced",
+        "calibration error",
+        "label precision recall F1 examples",
+        "Confusion of texts: rows are true labels, columns what was said it them",
+    ):
+        assert expected in said
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+@trainable
+def test_a_tagger_and_a_reader_as_json(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("seqeval")
+    quick = ("--epochs", "1", "--json", "-q", "--dev-share", "0.2")
+    sentences, questions = write_sentences(tmp_path / "a.conll"), write_questions(tmp_path / "a.json")
+    code, out, err = run("tag", sentences, *quick, out=tmp_path / "tagger")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["classes"]["classes"] == ["O", "name"]
+    code, out, err = run("read", questions, *quick, out=tmp_path / "reader")
+    assert (code, err) == (0, "")
+    assert (json.loads(out)["objective"], json.loads(out)["classes"]) == ("read", None)
+
+
+def test_the_encoder_is_meant_where_nothing_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was before heads were trained, too; `encoder` says it."""
+    seen: list[Any] = []
+
+    def stop(data: Path, *given: Any, **named: Any) -> None:
+        seen.append(str(data))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("search.training.train", stop)
+    for args in (["a.csv"], ["encoder", "a.csv"], ["--epochs", "2", "a.csv"]):
+        run(*args)
+    assert seen == ["a.csv"] * 3
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
+        (
+            ["classify", "a.csv", "--freeze", "half"],
+            2,
+            "--freeze takes a number of layers, or all, and not 'half'",
+        ),
+        (["read", "a.json", "--class-weights", "balanced"], 2, "No such option: --class-weights"),
+        (["tag", "no.conll"], 1, "'no.conll' cannot be read"),
         ([], 2, "Missing argument 'DATA'"),
         (["a.csv", "--png", "no/folder/x.png"], 1, "there is no folder"),
         (["no.csv"], 1, "there is no 'no.csv'"),
