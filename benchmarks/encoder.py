@@ -3,16 +3,18 @@
     python benchmarks/encoder.py FOLDER [--passages 800] [--repeats 3]
     python benchmarks/encoder.py FOLDER --memory
 
-The passages are those of the first files of FOLDER, as `seewhy index` cuts them. Each engine encodes all of
-them, in turn, several times; the figures are medians, and the ratios are medians of the ratios within
-one turn. `indexing` reads, cuts, encodes and stores the same files, from nothing. The share of
-sgemm counts the multiplications of the model's layers without padding, against NumPy's own matrix product.
+The passages are those of the first files of FOLDER, as `seewhy index` cuts and encodes them, with their contexts. Each
+engine encodes all of them, in turn, several times; the figures are medians, and the ratios, by the clock and of
+processor time, are medians of the ratios within one turn. `indexing` reads, cuts, encodes and stores the same files,
+from nothing. The share of sgemm counts the multiplications of the model's layers without padding, against NumPy's or
+PyTorch's matrix product, whichever is quicker, in a process without the variables that could hold them back.
 --memory prints the peak memory of indexing about 1,000 and about 20,000 passages, each in a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import statistics
@@ -28,7 +30,11 @@ from machine import headline
 
 from search import Encoder, Index
 from search.corpus import Cutter, Skipped, documents, load, walk
+from search.encoding.openvino_engine import computes_in
 from search.store.settings import PassageSettings
+
+HOLD_BACK = ("OPENBLAS_", "OMP_", "MKL_", "KMP_", "GOTO_", "DNNL_", "ONEDNN_")
+"""What variables of the environment begin with by which libraries of matrix products are set."""
 
 
 def main() -> None:
@@ -38,9 +44,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--index-only", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--sgemm-only", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.index_only:
         index_and_report_memory(args.folder)
+        return
+    if args.sgemm_only:
+        print(json.dumps(products()))
         return
     print(headline("openvino", "torch", "transformers", "sentence-transformers", "numpy"))
     with tempfile.TemporaryDirectory() as place:
@@ -60,9 +70,9 @@ def speed(folder: Path, place: Path, n: int, repeats: int) -> None:
     tokens = sum(lengths)
     print(f"{len(texts)} passages, {tokens:,} tokens, {tokens / len(texts):.0f} on average\n")
 
-    def index() -> None:
+    def index(precision: str = "fp32") -> None:
         shutil.rmtree(place / "home", ignore_errors=True)
-        Index.build(place / "files", offline=True)
+        Index.build(place / "files", offline=True, precision=precision)
 
     contestants: dict[str, Callable[[], object]] = {
         "SentenceTransformer.encode": lambda: reference.encode(texts),
@@ -70,24 +80,41 @@ def speed(folder: Path, place: Path, n: int, repeats: int) -> None:
         f"engine {fast.engine.name}": lambda: fast.encode(texts),
         "indexing": index,
     }
+    if computes_in("bf16"):
+        bf16 = Encoder(offline=True, engine="openvino", precision="bf16")
+        bf16.encode(texts[:1])
+        contestants["engine openvino, bf16"] = lambda: bf16.encode(texts)
+        contestants["indexing, bf16"] = lambda: index("bf16")
     off = np.abs(fast.encode(texts) - reference.encode(texts, normalize_embeddings=True)).max()
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
     for _ in range(repeats):
         for name, work in contestants.items():
-            started = time.perf_counter()
-            work()
-            seconds[name].append(time.perf_counter() - started)
-    rate, flops = sgemm(), model_flops(lengths, fast)
+            seconds[name].append(timed(work))
+    rates, flops = sgemm(folder), model_flops(lengths, fast)
+    quickest = max(rates, key=lambda name: rates[name])
     base = seconds["SentenceTransformer.encode"]
-    print(f"{'':28}{'tokens/s':>10}{'ratio':>8}{'of sgemm':>10}   range of tokens/s")
-    for name, times in seconds.items():
-        ratio = statistics.median(b / t for b, t in zip(base, times, strict=True))
+    print(f"{'':28}{'tokens/s':>10}{'ratio':>8}{'of processor':>14}{'of sgemm':>10}   range of tokens/s")
+    for name, taken in seconds.items():
+        times = [clock for clock, _ in taken]
         median = statistics.median(times)
         print(
-            f"{name:28}{tokens / median:>10,.0f}{ratio:>8.2f}{flops / median / rate:>10.0%}"
-            f"   {tokens / max(times):,.0f} to {tokens / min(times):,.0f}"
+            f"{name:28}{tokens / median:>10,.0f}{ratio(base, taken, 0):>8.2f}{ratio(base, taken, 1):>14.2f}"
+            f"{flops / median / rates[quickest]:>10.0%}   {tokens / max(times):,.0f} to {tokens / min(times):,.0f}"
         )
-    print(f"\nsgemm: {rate / 1e9:.0f} GFLOP/s. Largest difference from SentenceTransformer: {off:.1e}")
+    found = ", ".join(f"{name} {rate / 1e9:.0f}" for name, rate in rates.items())
+    print(f"\nsgemm, GFLOP/s: {found}; the shares are of {quickest}'s")
+    print(f"Largest difference from SentenceTransformer, in float32: {off:.1e}")
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the clock and of the processor."""
+    started, used = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - started, time.process_time() - used
+
+
+def ratio(base: list[tuple[float, float]], taken: list[tuple[float, float]], which: int) -> float:
+    return statistics.median(one[which] / other[which] for one, other in zip(base, taken, strict=True))
 
 
 def copy_files(folder: Path, place: Path, n: int, encoder: Encoder) -> tuple[list[str], list[int]]:
@@ -105,19 +132,26 @@ def copy_files(folder: Path, place: Path, n: int, encoder: Encoder) -> tuple[lis
         shutil.copyfile(file.absolute, target)
         for document in documents(file, load(file)):
             if not isinstance(document, Skipped):
-                found.update((passage.shown, passage.n_tokens) for passage in cutter.cut(document))
+                found.update((passage.encoded, passage.n_tokens) for passage in cutter.cut(document))
     return list(found), list(found.values())
 
 
-def sgemm() -> float:
-    """Multiply-adds of this machine's matrix product, in FLOP/s: the best of five."""
+def sgemm(folder: Path) -> dict[str, float]:
+    """FLOP/s of matrix products in float32, by library."""
+    free = {name: value for name, value in os.environ.items() if not name.startswith(HOLD_BACK)}
+    command = [sys.executable, __file__, str(folder), "--sgemm-only"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=free)
+    return dict(json.loads(done.stdout))
+
+
+def products() -> dict[str, float]:
+    """The best of five, of NumPy and PyTorch."""
+    import torch
+
     a = np.random.default_rng(0).random((3072, 3072), dtype=np.float32)
-    times = []
-    for _ in range(6):
-        started = time.perf_counter()
-        a @ a
-        times.append(time.perf_counter() - started)
-    return 2 * 3072**3 / min(times)
+    b = torch.from_numpy(a)
+    works: dict[str, Callable[[], object]] = {"NumPy": lambda: a @ a, "PyTorch": lambda: b @ b}
+    return {name: 2 * 3072**3 / min(timed(work)[0] for _ in range(6)) for name, work in works.items()}
 
 
 def model_flops(lengths: list[int], encoder: Encoder) -> float:
