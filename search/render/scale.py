@@ -25,6 +25,9 @@ class Ends:
             return np.clip((value - self.low) / (self.high - self.low), 0, 1)
         return np.clip(value / np.where(np.asarray(value) < 0, -self.low, self.high), -1, 1)
 
+    def __str__(self) -> str:
+        return f"{self.low:g} to {self.high:g}"
+
 
 COSINES = Ends()
 

@@ -197,7 +197,10 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: En
 
     first = _MARGIN + left
     second = first + matrix_width + _BARS + _GAP + left
-    width = max(second + max(matrix_width, NARROWEST_SCALE) + _MARGIN, 8.5)
+    cosines = f"Cosines at {layer_of(why)}: which {drawn.by} is like which"
+    matrix_ends = second + max(matrix_width, NARROWEST_SCALE)
+    title_ends = second - left + text_width(cosines, 11, bold=True)
+    width = max(matrix_ends + _MARGIN, title_ends + _MARGIN, 8.5)
     notes = _notes(why, shown, width - 2 * _MARGIN)
     head_height = 0.27 * len(_head(why, hit)) + 0.2
     top = _MARGIN + head_height + 0.4 + _BARS
@@ -205,7 +208,6 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: En
 
     _draw_head(canvas, why, hit)
     added = around_zero(largest_addend(shown))
-    cosines = f"Cosines at {layer_of(why)}: which {drawn.by} is like which"
     drawn_matrices: list[tuple[float, str, Matrix, Ends, Scale]] = [
         (first, "Contributions: what made the score", shown.contributions, added, "contribution"),
         (second, cosines, shown.similarity, ends, "cosine"),
