@@ -4,9 +4,9 @@
 
 A transcript is a fenced block with lines `$ seewhy ...`, each followed by what it prints; a line of `…` alone stands
 for lines that are left out. Each is run again, from the repository, 80 columns wide, on an index of pages 01 to 28 of
-the handbook: no page with transcripts is in it, so writing them changes no score. Digits, bars, percentiles and the
-sign of what is rounding may differ, all else is compared. `--write` puts in what is printed now. What cannot be run
-here is listed. `~/` is an empty folder, but for `~/tiny-bert`: a checkpoint whose weights were drawn at random.
+the handbook: no page with transcripts of an index is in it, so writing them changes no score. Digits, bars, percentiles
+and the sign of what is rounding may differ, all else is compared. `--write` puts in what is printed now. What cannot be
+run here is listed. `~/` is an empty folder, but for `~/tiny-bert`: a checkpoint whose weights were drawn at random.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.matrices import MatrixOptions, layer_of, matrix_option
+from search.cli.matrices import MatrixOptions, layer_of
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     AnyIndexOptions,
@@ -61,7 +61,7 @@ def explain(
         bool, output_option("--full", help="A line for every addend, also those that add little.")
     ] = False,
     matrix: Annotated[
-        bool, matrix_option("--matrix", help="The cosines of query and passage, token by token.")
+        bool, typer.Option("--matrix", help="Print the cosines of the two, token by token.")
     ] = False,
 ) -> None:
     """Say why a passage has its score for TEXT, addend by addend.

@@ -197,7 +197,7 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: En
 
     first = _MARGIN + left
     second = first + matrix_width + _BARS + _GAP + left
-    cosines = f"Cosines at {layer_of(why)}: which {drawn.by} is like which"
+    cosines = f"Cosines at {layer_of(why)}"
     matrix_ends = second + max(matrix_width, NARROWEST_SCALE)
     title_ends = second - left + text_width(cosines, 11, bold=True)
     width = max(matrix_ends + _MARGIN, title_ends + _MARGIN, 8.5)
