@@ -12,6 +12,8 @@ from search.render import json
 from search.render.format import fixed, letters, one_line
 from search.render.terminal import Canvas, as_text, folded, grid
 
+_MOST_PAIRS = 20
+
 
 @as_text
 def contexts(canvas: Canvas, cosines: ContextualCosines) -> None:
@@ -59,7 +61,7 @@ def what_was_compared(cosines: ContextualCosines) -> str:
     if cosines.against:
         said += " Words compared with are read by themselves."
         for text, length in zip(cosines.against, cosines.lengths, strict=True):
-            if len(text.split()) > 1:
+            if length > 1:
                 said += f" The vector of '{one_line(text)}' is the mean of its {length} tokens."
     several = [letters(i) for i, count in enumerate(cosines.counts) if count > 1]
     if several:
@@ -120,7 +122,8 @@ def _said_of_equal_rows(found: EqualRows) -> Iterator[str]:
     equal = [f"{i} {one_line(found.tokens[0][i].text)}" for i in np.flatnonzero(found.equal[:, first])]
     yield f"Equal rows in layer 0, where entry and place are the same: {', '.join(equal) or 'none'}."
     if found.elsewhere:
-        named = (f"{one_line(found.tokens[0][i].text)} {i} and {j}" for i, j in found.elsewhere)
+        named = [f"{one_line(found.tokens[0][i].text)} {i} and {j}" for i, j in found.elsewhere[:_MOST_PAIRS]]
+        named += [f"and {more:,} more (--json)"] if (more := len(found.elsewhere) - _MOST_PAIRS) > 0 else []
         yield f"One row of the word table at two places, in A and in B: {', '.join(named)}."
     still = [f"{i} {one_line(found.tokens[0][i].text)}" for i in np.flatnonzero(found.equal[:, -1])]
     yield f"Equal in {last}, where each has read its text: {', '.join(still) or 'none'}."

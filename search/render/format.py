@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from search.records.shown import shown
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from search.records.explanations import Explanation
     from search.records.hits import Copy, Hit
     from search.records.predictions import Answer
@@ -166,10 +167,10 @@ def fixed(value: float, places: int, *, signed: bool = False) -> str:
     return f"+{number}" if signed and not number.startswith("-") else number
 
 
-def first_values(vector: Iterable[float], most: int) -> str:
+def first_values(vector: NDArray[Any], most: int) -> str:
     """The first numbers of a vector, and a sign that there are more."""
-    first = [fixed(float(value), 4) for value in islice(vector, most + 1)]
-    return " ".join([*first[:most], *(["..."] if len(first) > most else [])])
+    first = [fixed(float(value), 4) for value in vector[:most]]
+    return " ".join([*first, *(["..."] if len(vector) > most else [])])
 
 
 def letters(number: int) -> str:

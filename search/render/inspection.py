@@ -142,6 +142,7 @@ def _pooler_line(inspected: Inspection) -> str:
 
 def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
     layer, last = inspected.embedding, len(inspected.states) - 1
+    width = inspected.model.dimension
     parts = {
         "word": layer.words,
         "position": layer.positions,
@@ -149,7 +150,7 @@ def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
         "layer 0": inspected.states[0],
         f"layer {last}": inspected.states[last],
     }
-    canvas.title(f"First values: {most} of {inspected.model.dimension}")
+    canvas.title(f"First values: {min(most, width)} of {width}")
     table = grid(folded("#"), "token", "vector", "", header="dim")
     for i, token in enumerate(inspected.tokens):
         place, text = str(i), one_line(token.text)

@@ -82,6 +82,8 @@ def test_equal_rows_are_pointed_out(families: dict[str, Path], kind: str) -> Non
     assert "at two places, in A and in B: the 2 and 4, [SEP] 4 and 5." in drawn
     assert "Equal in layer 2, where each has read its text: none." in drawn
     assert equal_rows("a key", "a key", model=name).equal.all()
+    drawn = " ".join(draw.equal_rows(equal_rows("key " * 6, "the " + "key " * 6, model=name)).split())
+    assert drawn.count("key ") > 20 and "and 12 more (--json)." in drawn
 
 
 def test_a_snake_and_a_language(real: Encoder) -> None:

@@ -148,6 +148,7 @@ def test_first_values(run: Run, tiny_model: Path) -> None:
     for rows in (found.embedding.words, found.states[0], found.states[-1]):
         assert " ".join(f"{value:.4f}" for value in rows[3][:3]) + " ..." in out
     assert "First values" not in run("turn the key")[1]
+    assert "First values: 32 of 32" in run("turn the key", "--values", 10**30)[1]
 
 
 def test_whole_tensors(run: Run, tiny_model: Path, tmp_path: Path) -> None:
@@ -267,7 +268,8 @@ def test_models_that_cannot_be_taken_apart(run: Run, tmp_path: Path) -> None:
 
 def test_hostile_text(run: Run) -> None:
     for args in (["a \x1b[31m\u202ekey 🎉 שלום"], ["a \x1b[31m\u202ekey", "--layer", "1"],
-                 ["--word", "key", "a \x1b[31m\u202ekey", "key"]):  # fmt: skip
+                 ["--word", "key", "a \x1b[31m\u202ekey", "key"], ["a \x1b[31m\u202ekey", "key", "--equal-rows"],
+                 ["a \x1b[31m\u202ekey", "--layer", "1", "--head", "1", "--token", "a", "--values", "3"]):  # fmt: skip
         code, out, _ = run(*args)
         assert code == 0
         assert "\x1b" not in out and "\u202e" not in out
