@@ -18,7 +18,7 @@ from search.cli.options import (
     model_option,
     panel,
 )
-from search.cli.output import Output, progress_bar, stopped_gently
+from search.cli.output import Output, lines_of, progress_bar, stopped_gently
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,16 @@ def label_apply(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Label this text instead of an index. May be repeated."),
     ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            help="Label the texts of this file, one a line (- for standard input), or the column text of CSV, TSV or "
+            "JSONL.",
+        ),
+    ] = None,
     index: IndexOption = None,
     name: Annotated[
         str | None, typer.Option(help="The field of filters. Default: the head's name, else label.")
@@ -209,26 +219,35 @@ def label_apply(
 ) -> None:
     """Label every passage that has no label yet, or texts.
 
-    By a checkpoint or by a trained head. Filters then find it: --where "sentiment=positive". With --text nothing
-    is stored.
+    By a checkpoint or by a trained head. Filters then find it: --where "sentiment=positive". With --text or --file
+    nothing is stored.
     """
     if (model is None) == (head is None):
         raise typer.BadParameter("give one of --model and --head")
-    if text and (index or name or replace):
-        raise typer.BadParameter("--text labels no index: leave --index, --name and --replace out")
+    if text and file:
+        raise typer.BadParameter("give the texts once: with --text, or with --file")
+    if (text or file) and (index or name or replace):
+        raise typer.BadParameter("--text and --file label no index: leave --index, --name and --replace out")
     if device and not model:
         raise typer.BadParameter("--device goes with --model: a head runs on the processor")
-    if engine.engine != "auto" and not (head and text):
-        raise typer.BadParameter("--engine goes with --head and --text")
+    if engine.engine != "auto" and not (head and (text or file)):
+        raise typer.BadParameter("--engine goes with --head and --text or --file")
     from search.render import predictions as draw
 
-    if text:
+    if text or file:
         from search.bert.labelling import label as labels_of
 
-        given = labels_of(
-            text, model=model, head=head, offline=engine.offline, engine=engine.engine, device=device
-        )
-        output.show(given, draw.labelling)
+        with progress_bar(output.quiet) as progress:
+            given = labels_of(
+                text or _texts_of(str(file)),
+                model=model,
+                head=head,
+                offline=engine.offline,
+                engine=engine.engine,
+                device=device,
+                progress=progress,
+            )
+        output.show(given, draw.label_rows if file else draw.labelling)
         return
     from search.index import Index
 
@@ -237,6 +256,15 @@ def label_apply(
         report = opened.label(model, head=head, name=name, replace=replace, device=device, progress=progress)
     output.show(report, draw.labelled_index)
     output.remarks(report.notes)
+
+
+def _texts_of(file: str) -> list[str]:
+    """The texts of a file: the column of a table, else its lines."""
+    if not file.lower().endswith((".csv", ".tsv", ".tab", ".jsonl", ".ndjson")):
+        return lines_of(file)
+    from search.evaluating.formats import read_texts
+
+    return read_texts(Path(file).expanduser())
 
 
 def label_explain(

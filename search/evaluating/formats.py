@@ -345,6 +345,18 @@ def read_examples(
     return examples
 
 
+def read_texts(path: Path) -> list[str]:
+    """The texts of a table or of JSON Lines, by the column "text".
+
+    Raises:
+        InputError: the file cannot be read, has no such column, or a row has no text.
+    """
+    line, names, found = named_rows(path)
+    if "text" not in names:
+        raise malformed(path, line, "no column 'text'. Rename the one that holds the texts.")
+    return [text_in(path, number, cells, "text") for number, cells in found]
+
+
 def _column(path: Path, line: int, names: list[str], wanted: Sequence[str], needed: str, option: str) -> str:
     """The first of the wanted columns that is there."""
     for name in wanted:

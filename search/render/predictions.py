@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.table import Column
@@ -120,6 +121,20 @@ def labelling(canvas: Canvas, labelled: Labelling) -> None:
         who += f", a linear head over {one_line(labelled.model)} ({labelled.pooling})"
     rest = "They sum to 1." if labelled.exclusive else "Each class has its own; from 0.5 on it is a label."
     canvas.dim(f"Probabilities by {who}. {rest}")
+
+
+@as_text
+def label_rows(canvas: Canvas, labelled: Labelling) -> None:
+    """Many texts: a row each with its label and the probability of that, and how many have each label."""
+    table = grid(Column("label", no_wrap=True), number("probability"), "text")
+    many: Counter[str] = Counter()
+    for text in labelled.texts:
+        many[", ".join(text.labels)] += 1
+        table.add_row(one_line(", ".join(text.labels)) or "-", f"{text.score:.3f}", one_line(text.text))
+    canvas.table(table)
+    canvas.gap()
+    listed = ", ".join(f"{one_line(label) or 'none'} {count:,}" for label, count in many.most_common())
+    canvas.dim(f"{len(labelled.texts):,} texts by {one_line(labelled.classifier)}: {listed}")
 
 
 def _draw_classes(canvas: Canvas, classes: Sequence[str], text: LabelledText) -> None:

@@ -91,6 +91,24 @@ def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     assert code == 0 and "read in" in out and "windows; the mean of their logits counts" in out
 
 
+def test_texts_of_a_file(run: Run, head: Path, examples: Path, tmp_path: Path) -> None:
+    """A row a text: of a file of lines, and of the column of a table; the same labels as of each by itself."""
+    texts = ["open the door", "water \x1b[31m in the water"]
+    lines = tmp_path / "texts.txt"
+    lines.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    code, out, err = run("label", "apply", "--file", lines, "--head", head)
+    assert (code, err) == (0, "")
+    expected = label(texts, head=head).texts
+    for text, one in zip(("open the door", "water \\x1b[31m in the water"), expected, strict=True):
+        assert any(row.endswith(text) and f"{one.score:.3f}" in row for row in out.splitlines())
+    assert "2 texts by topic: " in out and "\x1b" not in out
+    code, out, _ = run("label", "apply", "-f", examples, "--head", head, "--json")
+    assert code == 0 and len(json.loads(out)["texts"]) == 60
+    (tmp_path / "a.csv").write_text("body\nx\n")
+    code, _, err = run("label", "apply", "-f", tmp_path / "a.csv", "--head", head)
+    assert code == 1 and "a.csv:1: no column 'text'. Rename the one that holds the texts" in err
+
+
 def test_explain(run: Run, head: Path) -> None:
     args = ("label", "explain", "open the <i>door", "--head", head)
     code, out, _ = run(*args)
@@ -151,6 +169,8 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
         ("apply", "--head", head, "--engine", "torch"),
         ("apply", "--head", head, "--device", "cpu"),
         ("apply", "--head", head, "--text", "a", "-i", "x"),
+        ("apply", "--head", head, "--file", "a", "-i", "x"),
+        ("apply", "--head", head, "--file", "a", "--text", "a"),
         ("apply", "--model", "x", "--text", "a", "--engine", "torch"),
         ("explain", "a"),
         ("train",),
