@@ -25,8 +25,10 @@ class Ends:
             return np.clip((value - self.low) / (self.high - self.low), 0, 1)
         return np.clip(value / np.where(np.asarray(value) < 0, -self.low, self.high), -1, 1)
 
-    def __str__(self) -> str:
-        return f"{self.low:g} to {self.high:g}"
+    @property
+    def said(self) -> str:
+        """What to add to a sentence about a picture of cosines; nothing where the ends are the usual ones."""
+        return "" if self == COSINES else f"; coloured from {self.low:g} to {self.high:g}"
 
 
 COSINES = Ends()

@@ -142,7 +142,7 @@ def sentences(similarities: Similarities, ends: Ends = COSINES) -> str:
         )
     )
     made = f"{isolated(similarities.model)}, {text(similarities.pooling)} pooling"
-    said = f"{n} \u00d7 {m} cosines of sentence embeddings: {made}; coloured from {ends}"
+    said = f"{n} \u00d7 {m} cosines of sentence embeddings: {made}{ends.said}"
     body = f"""{header("How alike these sentences are", said=said)}
 <main><div class="scroll"><table class="matrix" id="matrix">
 <thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>

@@ -24,7 +24,7 @@ _CHOICE = """<fieldset class="choice" id="choice">
 <label><input type="radio" name="matrix" value="contribution" checked>
 <span><b>Contribution</b>: what made the score; adds up to it</span></label>
 <label><input type="radio" name="matrix" value="cosine">
-<span><b>Cosine</b> at {layer}: which {unit} is like which; adds up to nothing; coloured from {ends}</span></label>
+<span><b>Cosine</b> at {layer}: which {unit} is like which; adds up to nothing{ends}</span></label>
 </fieldset>"""
 
 _DETAIL = """<section class="detail" id="detail" aria-live="polite">
@@ -99,7 +99,7 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: En
         (
             _head(why, hit),
             _sum(why, drawn),
-            _CHOICE.format(layer=layer_of(why), unit=drawn.by, ends=ends),
+            _CHOICE.format(layer=layer_of(why), unit=drawn.by, ends=ends.said),
             f'<main class="texts"><div class="aside">{_panel(query)}',
             f"{_DETAIL}</div>",
             f"{_panel(passage)}</main>",
