@@ -105,11 +105,12 @@ class Chroma:
         return chromadb.PersistentClient(str(place), chromadb.Settings(anonymized_telemetry=False))
 
     def build(self, place: Path, data: Data) -> None:
-        collection = self.client(place).create_collection(
+        collection = self.client(place).get_or_create_collection(
             "passages", configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
         )
-        for ids, vectors, texts in data.batches():
-            collection.add(ids=list(map(str, ids)), embeddings=vectors, documents=texts)
+        there = collection.count()  # of a build that was stopped
+        for ids, vectors, texts in list(data.batches())[there // _BATCH :]:
+            collection.upsert(ids=list(map(str, ids)), embeddings=vectors, documents=texts)
 
     def open(self, place: Path, data: Data) -> dict[str, Answer]:
         collection = self.client(place).get_collection("passages", embedding_function=None)
