@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from search.cli.app import app
+from search.cli.app import _needed, app
 from tests.conftest import Run, save_tiny_bert
 
 
@@ -184,6 +184,18 @@ def test_failures_name_the_thing_and_the_way_out(
     assert out == ""
     assert message in " ".join(err.split())
     assert "Traceback" not in err
+
+
+def test_only_what_is_needed_of_the_command_line_is_made(run: Run) -> None:
+    for first, there in (("query", {"query"}), ("label", {"label"})):
+        assert typer.main.get_command(_needed(first)).commands.keys() == there  # type: ignore[attr-defined]
+    for first in ("quary", "", "--"):
+        assert _needed(first) is app
+    root: Any = typer.main.get_command(app)
+    listed: Any = typer.main.get_command(_needed("--help"))
+    said = [(name, command.get_short_help_str(80)) for name, command in root.commands.items()]
+    assert [(name, command.get_short_help_str(80)) for name, command in listed.commands.items()] == said
+    assert root.commands["query"].params and not listed.commands["query"].params
 
 
 def test_every_command_and_option_has_help(run: Run) -> None:

@@ -43,7 +43,8 @@ def contexts(cosines: ContextualCosines) -> bytes:
     top = _MARGIN + 0.3 + 0.22 * len(heads) + 0.15
     tall = max(_HEIGHT, 0.22 * len(names))
     canvas = Canvas(width, top + tall + 0.6, notes, _MARGIN)
-    title = shortened(f"{what_is_compared(cosines)} in {len(texts)} contexts, by layer", 56)
+    where = f" in {len(texts)} contexts" if len(set(cosines.words)) == 1 else ""
+    title = shortened(f"{what_is_compared(cosines)}{where}, by layer", 56)
     canvas.write(_MARGIN, _MARGIN - 0.1, title, 12, weight="bold")
     for i, line in enumerate(heads):
         canvas.write(_MARGIN, _MARGIN + 0.2 + 0.22 * i, line, 10)
