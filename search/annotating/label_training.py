@@ -6,13 +6,14 @@ several times, and the figures are means over them. The head that is kept is tra
 
 How strongly to regularise, C, is chosen by the same divisions: by the log loss (the mean of -log of the probability
 that the true class was given) on examples that were held out. What a fold is judged with was chosen by the other folds,
-so that the figures stay honest; the head that is kept has the C that is best over all.
+so that the figures stay honest; the head that is kept has the C that is best over all. Of the second division on, only
+the best of the first and its two neighbours are tried.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -148,26 +149,35 @@ def _judged(
     vectors: NDArray[np.float32],
     way: _Way,
     progress: Callable[[Progress], None] | None,
-) -> tuple[HeldOut, dict[float, float]]:
-    """What a head says of each example that it was not trained on; and the log loss of each C that was tried always."""
+) -> tuple[HeldOut, dict[float, list[float]]]:
+    """What a head says of each example that it was not trained on; and C -> its log losses, one a division."""
     from sklearn.exceptions import ConvergenceWarning
 
     x, truth, groups = vectors.astype(np.float64), found.truth, found.groups
     probabilities = []
-    losses: list[dict[float, float]] = []
+    losses: dict[float, list[float]] = {}
+    cs: Sequence[float] = CS if way.c is None else (way.c,)
     with _threads(x), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ConvergenceWarning)
         for repeat in range(way.repeats):
             folds = _folds(truth, groups, way.folds, way.seed + repeat)
-            said = _said(x, truth, folds, CS if way.c is None else (way.c,))
+            said = _said(x, truth, folds, cs)
             probabilities.append(_chosen(said, truth, folds))
-            losses.append({c: float(_losses(one, truth).mean()) for c, one in said.items()})
+            for c, one in said.items():
+                losses.setdefault(c, []).append(float(_losses(one, truth).mean()))
+            if repeat == 0:
+                best = list(losses).index(_best(losses))
+                cs = cs[max(0, best - 1) : best + 2]
             if progress:
                 progress(Progress("fitting", repeat + 1, way.repeats, passages=len(x)))
     stopped = sum(issubclass(warning.category, ConvergenceWarning) for warning in warned)
-    judged = HeldOut(truth, groups, np.stack(probabilities), stopped)
-    always = [c for c in losses[0] if all(c in one for one in losses)]
-    return judged, {c: float(np.mean([one[c] for one in losses])) for c in always}
+    return HeldOut(truth, groups, np.stack(probabilities), stopped), losses
+
+
+def _best(losses: Mapping[float, Sequence[float]]) -> float:
+    """The C with the least mean, of those that every division has tried; of equal ones the smallest."""
+    most = max(map(len, losses.values()))
+    return min(losses, key=lambda c: (len(losses[c]) < most, float(np.mean(losses[c])), c))
 
 
 _Division = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -237,7 +247,7 @@ def _threads(x: NDArray[np.float64]) -> AbstractContextManager[Any]:
 
 
 def _report(
-    found: Gathered, encoder: Encoder, judged: HeldOut, losses: dict[float, float], way: _Way
+    found: Gathered, encoder: Encoder, judged: HeldOut, losses: dict[float, list[float]], way: _Way
 ) -> LabelReport:
     counts, confusion = judged.by_group(), judged.confusion()
     many = np.bincount(judged.truth)
@@ -252,8 +262,8 @@ def _report(
         folds=way.folds,
         repeats=way.repeats,
         seed=way.seed,
-        c=min(losses, key=lambda c: (losses[c], c)),
-        log_losses=losses,
+        c=_best(losses),
+        log_losses={c: float(np.mean(each)) for c, each in losses.items()},
         accuracy=of_counts(counts, accuracy, seed=way.seed),
         macro_f1=of_counts(counts, macro_f1, seed=way.seed),
         majority=found.classes[int(many.argmax())],

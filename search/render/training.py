@@ -151,7 +151,11 @@ def _draw_figures(canvas: Canvas, report: LabelReport) -> None:
         ("accuracy", report.accuracy.mean, interval(report.accuracy)),
         ("macro F1", report.macro_f1.mean, interval(report.macro_f1)),
         ("majority class", report.majority_accuracy, always),
-        ("log loss", report.log_losses[report.c], "by which C is chosen"),
+        (
+            "log loss",
+            report.log_losses[report.c],
+            "by which C is chosen" if len(report.log_losses) > 1 else "",
+        ),
         ("calibration error", report.calibration_error, ""),
     ):
         table.add_row(name, Text(f"{figure:.4f}", style="bold"), Text(rest, style="dim"))

@@ -123,6 +123,25 @@ def test_c_is_chosen_on_what_was_held_out(
     assert losses[-1] > losses[-2] > losses[-3]
 
 
+def test_later_divisions_try_what_is_near(
+    pairs: list[tuple[str, str]], tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best of the first and its neighbours; the C that is kept is one that all have tried."""
+    import search.annotating.label_training as module
+
+    tried: list[list[float]] = []
+    really = module._said
+
+    def said(x: np.ndarray, truth: np.ndarray, folds: list, cs: tuple[float, ...]) -> dict:
+        tried.append(list(cs))
+        return really(x, truth, folds, cs)
+
+    monkeypatch.setattr(module, "_said", said)
+    report = train_labels(pairs, model=str(tiny_model), folds=3, repeats=3).training.report
+    assert tried[0] == list(module.CS) and tried[1] == tried[2] and len(tried[1]) <= 3
+    assert report.c in tried[1]
+
+
 def test_two_classes(tiny_model: Path, tiny: Encoder) -> None:
     pairs = [(text, "yes" if label == "door" else "no") for text, label in texts_of(60, 1)]
     found = train_labels(pairs, model=str(tiny_model), folds=2, repeats=1, c=1.0)
