@@ -113,7 +113,11 @@ def sentiment(args: argparse.Namespace, folder: Path) -> None:
             out = folder / f"sentiment-{way}-{fold}"
             if way in LINEAR and not out.exists():
                 found = bert.train_labels(
-                    [examples[i] for i in to_learn], model=args.model, pooling=LINEAR[way], offline=True
+                    [examples[i] for i in to_learn],
+                    model=args.model,
+                    pooling=LINEAR[way],
+                    repeats=1,
+                    offline=True,
                 )
                 print(f"{out.name}: C = {found.training.report.c:g}", flush=True)
                 found.head.save(out)

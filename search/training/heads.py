@@ -6,7 +6,7 @@ What is held out is measured before and after by the code that applies the head 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +16,7 @@ from search.bert.checkpoint import Head
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import InputError, OptionalDependency
 from search.evaluating.asking import about_few
-from search.records.evaluations import TrainingReport
+from search.records.evaluations import TrainingFile, TrainingReport
 from search.records.options import HeadOptions
 from search.records.reports import Progress
 from search.training.head_tasks import HeadTask, Questions, Sentences, Texts, parted
@@ -184,42 +184,62 @@ def _trained(
     how = HeadSettings(epochs=epochs, lr=rate, freeze=freeze, **settings)
     work = WorkFolder(out)
     files = find_model(model or DEFAULT_MODEL, offline=offline)
-    every = task.read(Path(data).expanduser(), "train")
-    counts = {"read": every.file.rows, "duplicates": every.repeated}
-    rows, sources, notes = list(every.rows), [every.file], list(every.notes)
-    if dev is None:
-        rows, held = parted(task, rows, dev_share, how.seed)
-    else:
-        other = task.read(Path(dev).expanduser(), "dev")
-        held = list(other.rows)
-        known = {task.key(row) for row in held}
-        rows = [row for row in rows if task.key(row) not in known]
-        counts["also_held_out"] = len(every.rows) - len(rows)
-        sources.append(other.file)
-        notes += other.notes
-    rows, choice = parted(task, rows, dev_share, how.seed)
-    classes = task.classes(rows)
-    counts |= {"train": len(rows), "held_out": len(held), "chosen_by": len(choice)}
+    parts = _parts(task, Path(data).expanduser(), dev, dev_share, how.seed)
+    classes = task.classes(parts.train)
     job = HeadJob(
         files=files,
         work=work,
         settings=how,
         objective=task.objective,
         loss="CrossEntropyLoss",
-        data=tuple(sources),
-        measure=task.measure(held, classes, how.seed),
-        chooser=task.measure(choice, classes, how.seed),
-        digests={"train": _digest(rows), "held-out data": _digest(held), "choice": _digest(choice)},
+        data=parts.files,
+        measure=task.measure(parts.dev, classes, how.seed),
+        chooser=task.measure(parts.choice, classes, how.seed),
+        digests={
+            "train": _digest(parts.train),
+            "held-out data": _digest(parts.dev),
+            "choice": _digest(parts.choice),
+        },
         dev_share=dev_share,
-        counts=counts,
-        notes=(*notes, *about_few(len(held), "examples to measure with")),
+        counts=parts.counts,
+        notes=(*parts.notes, *about_few(len(parts.dev), "examples to measure with")),
         task=task,
-        rows=tuple(rows),
+        rows=parts.train,
         classes=classes,
     )
     return run(job, resume=resume, progress=progress)
 
 
-def _digest(rows: list[Any]) -> str:
+@dataclass(frozen=True)
+class _Parts:
+    """Rows to learn from, to measure with and to choose a checkpoint by, and how they came about."""
+
+    train: tuple[Any, ...]
+    dev: tuple[Any, ...]
+    choice: tuple[Any, ...]
+    files: tuple[TrainingFile, ...]
+    counts: dict[str, int]
+    notes: tuple[str, ...]
+
+
+def _parts(task: HeadTask, data: Path, dev: str | Path | None, share: float, seed: int) -> _Parts:
+    every = task.read(data, "train")
+    read = [every]
+    counts = {"read": every.file.rows, "duplicates": every.repeated}
+    if dev is None:
+        rows, held = parted(task, every.rows, share, seed)
+    else:
+        read.append(task.read(Path(dev).expanduser(), "dev"))
+        held = list(read[1].rows)
+        known = {task.key(row) for row in held}
+        rows = [row for row in every.rows if task.key(row) not in known]
+        counts["also_held_out"] = len(every.rows) - len(rows)
+    rows, choice = parted(task, rows, share, seed)
+    counts |= {"train": len(rows), "held_out": len(held), "chosen_by": len(choice)}
+    notes = tuple(note for one in read for note in one.notes)
+    return _Parts(tuple(rows), tuple(held), tuple(choice), tuple(one.file for one in read), counts, notes)
+
+
+def _digest(rows: Sequence[Any]) -> str:
     """sha256 of rows, in order."""
     return hashlib.sha256("\n".join(repr(asdict(row)) for row in rows).encode()).hexdigest()
