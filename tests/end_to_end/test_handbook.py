@@ -98,11 +98,13 @@ def test_contributions_sum_to_the_cosine_of_every_hit_of_twenty_questions(
     monkeypatch.setenv("SEEWHY_HOME", str(home))
     index = search.Index.open(HANDBOOK, offline=True)
     for question in QUESTIONS:
-        for hit in index.query(question):
-            why = index.explain(question, hit)
-            assert hit.cosine is not None
+        for hit in index.query(question, explain=True):
+            why = hit.explanation
+            assert why is not None and hit.cosine is not None
             assert why.contributions.sum() == pytest.approx(hit.cosine, abs=1e-5)
             assert abs(why.residual) <= 1e-5
+            terms = sum(term.contribution for term in why.terms)
+            assert why.weight * why.contributions.sum() + terms == pytest.approx(hit.score, abs=1e-5)
 
 
 def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
