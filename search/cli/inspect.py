@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, panel
 from search.cli.output import DrawnOutput, output_option
-from search.cli.saving import SaveOption, check_savable, save
-from search.errors import InputError
+from search.cli.saving import SaveOption, check_savable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from search.records.attention import Attention, View
+    from search.records.attention import View
 
 attention_option, texts_option = panel("Attention"), panel("Two texts side by side")
 itself_option = panel("The model itself, without a text")
@@ -118,22 +111,14 @@ class VectorOptions:
     save: SaveOption = None
 
 
+_OF_ATTENTION = ("--attention", "--layer", "--rollout")
 # Which options go with which modes; "" is a text that is read.
 _ONLY_WITH = {
     "--against": ("--word",),
     "--all": ("--parameters", "--modules"),
     "--values": ("", "--parameters", "--token"),
     "--vectors": ("",),
-    "--save": (
-        "",
-        "--parameters",
-        "--token",
-        "--word",
-        "--equal-rows",
-        "--attention",
-        "--layer",
-        "--rollout",
-    ),
+    "--save": ("", "--parameters", "--token", "--word", "--equal-rows", *_OF_ATTENTION),
 }
 
 
@@ -175,7 +160,7 @@ def inspect(
         "--modules": itself.modules,
         "--passages": passages,
     }
-    mode = _mode(given, [name for name in asked.modes if name != "--token"])
+    mode = _mode(given)
     _check_texts(mode, text, text2)
     _check_others(
         mode,
@@ -191,34 +176,35 @@ def inspect(
     if numbers.vectors and not output.as_json:
         raise typer.BadParameter("--vectors goes with --json alone")
     check_savable(numbers.save)
+    from search.cli import looking as look
     from search.encoding.models import DEFAULT_MODEL
 
     which: dict[str, Any] = {"model": model or DEFAULT_MODEL, "offline": offline}
-    found = _Found(output, numbers)
+    found = look.Found(output, numbers)
     if mode == "--passages":
-        _show_passages(str(text), model, offline, output)
+        look.show_passages(str(text), model, offline, output)
     elif mode in ("--parameters", "--modules"):
-        _show_model(mode, itself.every, found, which)
+        look.show_model(mode, itself.every, found, which)
     elif mode == "--word":
-        _show_contexts(compared, [one for one in (text, text2) if one is not None], found, which)
+        look.show_contexts(compared, [one for one in (text, text2) if one is not None], found, which)
     elif mode == "--equal-rows":
-        _show_equal_rows(str(text), str(text2), found, which)
+        look.show_equal_rows(str(text), str(text2), found, which)
     elif mode == "--token":
-        _show_head(asked, str(text), text2, found, which)
+        look.show_head(asked, str(text), text2, found, which)
     elif mode:
-        _show_attention(asked, str(text), text2, found, which)
+        look.show_attention(asked, str(text), text2, found, which)
     else:
-        _show_inspection(str(text), text2, found, which)
+        look.show_inspection(str(text), text2, found, which)
 
 
-def _mode(given: dict[str, bool], of_attention: list[str]) -> str:
+def _mode(given: dict[str, bool]) -> str:
     """The option that says what is looked at; "" for a text as a whole.
 
     Raises:
         typer.BadParameter: two of them exclude each other.
     """
     named = [name for name, there in given.items() if there]
-    if len(named) > 1 and not all(name in of_attention for name in named):
+    if len(named) > 1 and not set(named) <= set(_OF_ATTENTION):
         raise typer.BadParameter(f"{named[0]} and {named[-1]} exclude each other")
     return named[0] if named else ""
 
@@ -248,9 +234,9 @@ def _check_others(mode: str, given: dict[str, bool], output: DrawnOutput) -> Non
     """
     for name, modes in _ONLY_WITH.items():
         if given[name] and mode not in modes:
-            named = [f"{other}" if other else "a text" for other in modes]
+            named = [other or "a text" for other in modes]
             raise typer.BadParameter(f"{name} goes with {' or '.join(named)} alone")
-    drawn = mode in ("--attention", "--layer", "--rollout", "--word")
+    drawn = mode in (*_OF_ATTENTION, "--word")
     if output.files and not drawn:
         raise typer.BadParameter(
             "tables have no picture: --png and --html draw attention (--attention, --layer, --rollout), --png words "
@@ -258,149 +244,3 @@ def _check_others(mode: str, given: dict[str, bool], output: DrawnOutput) -> Non
         )
     if output.html and mode == "--word":
         raise typer.BadParameter("words in their contexts have no page: draw them with --png")
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Where a result goes: a file of NumPy, if that was asked for, and what `DrawnOutput` writes and prints."""
-
-    output: DrawnOutput
-    numbers: VectorOptions
-
-    def show(
-        self,
-        record: Any,
-        text: Callable[..., str],
-        *,
-        data: Callable[[], str] | None = None,
-        arrays: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
-        main: str = "",
-        png: Callable[[], bytes] | None = None,
-        html: Callable[[], str] | None = None,
-    ) -> None:
-        """
-        Args:
-            arrays: what is saved, where that is not simply the record's.
-            main: of them the one that a .npy file holds.
-        """
-        path: Path | None = self.numbers.save
-        if path:
-            self.output.note(save(path, arrays() if arrays else record.arrays, main))
-        if self.output.files and png:
-            self.output.result(record, text, data=data, png=png, html=html)
-        elif self.output.as_json or not path:
-            self.output.show(record, text, data=data)
-
-
-def _show_passages(file: str, model: str | None, offline: bool, output: DrawnOutput) -> None:
-    from search.indexing.cutting import passages_of
-    from search.render import inspection as tables
-
-    found = passages_of(file, model=model, offline=offline)
-    output.show(found, tables.passages, data=lambda: tables.passages_json(found))
-
-
-def _show_model(mode: str, every: bool, found: _Found, which: dict[str, Any]) -> None:
-    import search.bert as bert
-    from search.render import models as draw
-
-    if mode == "--modules":
-        found.show(bert.modules(**which), partial(draw.modules, every=every))
-    else:
-        drawn = partial(draw.parameters, every=every, values=found.numbers.values)
-        found.show(bert.parameters(**which), drawn)
-
-
-def _show_inspection(text: str, text2: str | None, found: _Found, which: dict[str, Any]) -> None:
-    import search.bert as bert
-    from search.render import inspection as tables
-
-    inspected = bert.inspect(text, text2, **which)
-    found.show(
-        inspected,
-        partial(tables.inspection, values=found.numbers.values),
-        data=lambda: tables.as_json(inspected, vectors=found.numbers.vectors),
-        main="hidden_states",
-    )
-
-
-def _show_head(
-    asked: AttentionOptions, text: str, text2: str | None, found: _Found, which: dict[str, Any]
-) -> None:
-    import search.bert as bert
-    from search.render.attending import head_at_work
-
-    token = str(asked.token)
-    work = bert.work_through(
-        text,
-        text2,
-        layer=asked.layer or 0,
-        head=asked.head or 0,
-        token=int(token) if token.isdecimal() else token,
-        **which,
-    )
-    found.show(work, partial(head_at_work, values=found.numbers.values), main="weights")
-
-
-def _show_attention(
-    asked: AttentionOptions, text: str, text2: str | None, found: _Found, which: dict[str, Any]
-) -> None:
-    import search.bert as bert
-    from search.bert.attending import require_there
-    from search.render import heatmap, picture
-
-    attention, view = bert.attention(text, text2, **which), asked.view
-    require_there("layer", asked.layer or 1, attention.layers, attention.model)
-    require_there("head", asked.head or 1, attention.heads, attention.model)
-    seen = view.matrix(attention)
-    found.show(
-        attention,
-        partial(heatmap.attention, view=view),
-        data=lambda: heatmap.attention_json(attention, view),
-        arrays=lambda: attention.arrays if seen is None else {"weights": seen},
-        main="attentions" if seen is None else "weights",
-        png=lambda: picture.attention(attention, view),
-        html=lambda: _page(attention, view),
-    )
-
-
-def _page(attention: Attention, view: View) -> str:
-    """The page of attention, opened at what was asked for.
-
-    Raises:
-        InputError: it would be too large for a browser.
-    """
-    from search.render import page
-
-    size = attention.weights.size
-    if size > page.MOST_WEIGHTS:
-        raise InputError(
-            f"{size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
-            "Take a shorter text, or --png or --json with --layer."
-        )
-    return page.attention(attention, view)
-
-
-def _show_contexts(compared: TextsOptions, texts: list[str], found: _Found, which: dict[str, Any]) -> None:
-    import search.bert as bert
-    from search.render import contexts as draw
-    from search.render import picture
-
-    words = compared.word or []
-    contexts = bert.in_contexts(
-        words[0] if len(words) == 1 else words, texts, compared.against or [], **which
-    )
-    found.show(
-        contexts,
-        draw.contexts,
-        data=lambda: draw.contexts_json(contexts),
-        main="between",
-        png=lambda: picture.contexts(contexts),
-    )
-
-
-def _show_equal_rows(text: str, text2: str, found: _Found, which: dict[str, Any]) -> None:
-    import search.bert as bert
-    from search.render.contexts import equal_rows
-
-    found.show(bert.equal_rows(text, text2, **which), equal_rows, main="cosines")
