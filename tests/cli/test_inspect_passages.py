@@ -28,7 +28,14 @@ def test_each_passage_as_it_is_and_as_it_is_encoded(tmp_path: Path, tiny_model: 
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [(["--attention"], "--passages goes with a file"), ([], "there is no file")]
+    ("options", "message"),
+    [
+        (["--attention"], "--attention and --passages exclude each other"),
+        (["another text"], "--passages goes with one file"),
+        (["--values", "3"], "--values goes with a text or --parameters or --token alone"),
+        (["--png", "a.png"], "tables have no picture"),
+        ([], "there is no file"),
+    ],
 )
 def test_what_has_no_passages(
     tmp_path: Path, tiny_model: Path, run: Run, options: list[str], message: str
