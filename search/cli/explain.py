@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.matrices import MatrixOptions, layer_of
+from search.cli.matrices import MatrixOptions
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     AnyIndexOptions,
@@ -18,6 +18,7 @@ from search.cli.options import (
     RankingOptions,
     RerankOptions,
     index_of,
+    layer_of,
     passage_id,
     passage_or_path,
     ranking_option,

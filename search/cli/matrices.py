@@ -1,39 +1,24 @@
-"""How the matrices of an explanation are shown: options of explain, similarity and query, and what they print."""
+"""How the matrices of an explanation are shown: options of explain and similarity, and what they print."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.options import panel
+from search.cli.options import LayerOption, matrix_option
 
 if TYPE_CHECKING:
     from search.cli.output import DrawnOutput
     from search.records.explanations import Explanation
     from search.records.hits import Hit
-    from search.records.options import Layer
     from search.render.scale import Ends
     from search.render.units import By
-
-matrix_option = panel("Matrix")
-LayerOption = Annotated[
-    str | None,
-    matrix_option(
-        "--layer",
-        metavar="N|middle|last",
-        help="The layer whose token vectors are compared; 0 is the embedding layer. Default: middle.",
-    ),
-]
-
-
-def layer_of(typed: str | None) -> Layer | None:
-    """A layer as the library takes it, which says what is wrong with one that there is not."""
-    return int(typed) if typed and re.fullmatch(r"[+-]?\d+", typed) else typed  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -83,12 +68,12 @@ class MatrixOptions:
             return COSINES
         number = r"([+-]?(?:\d+\.?\d*|\.\d+))"
         found = re.fullmatch(rf"{number}\.\.{number}", self.scale.replace(" ", ""))
-        low, high = map(float, found.groups()) if found else (0.0, 0.0)
-        if not low < high or high <= 0:
-            raise typer.BadParameter(
-                f"--scale {self.scale}: give two numbers, the second one larger and above 0, as in --scale 0..0.8"
-            )
-        return Ends(low, high)
+        if found:
+            with suppress(ValueError):
+                return Ends(*map(float, found.groups()))
+        raise typer.BadParameter(
+            f"--scale {self.scale}: give two numbers, the second one larger and above 0, as in --scale 0..0.8"
+        )
 
     def show(
         self,

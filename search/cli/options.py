@@ -220,7 +220,9 @@ def panel(name: str) -> Callable[..., Any]:
     return partial(typer.Option, rich_help_panel=name)
 
 
-ranking_option, hits_option, model_option = map(panel, ("Ranking", "Which hits", "Model"))
+ranking_option, hits_option, model_option, matrix_option = map(
+    panel, ("Ranking", "Which hits", "Model", "Matrix")
+)
 
 
 def checkpoint(help_: str) -> Any:
@@ -319,6 +321,14 @@ ModeOption = Annotated[
     Mode,
     typer.Option(
         "--mode", "-m", help="Rank by meaning and words (hybrid), meaning (dense), or words (lexical)."
+    ),
+]
+LayerOption = Annotated[
+    str | None,
+    matrix_option(
+        "--layer",
+        metavar="N|middle|last",
+        help="The layer whose token vectors are compared; 0 is the embedding layer. Default: middle.",
     ),
 ]
 PerDocumentOption = Annotated[
@@ -575,6 +585,11 @@ def to_type(command: str, *arguments: str, options: str = "") -> str:
     if any(argument.startswith("-") for argument in arguments):
         return f"seewhy {command}{options} -- {typed}"
     return f"seewhy {command} {typed}{options}"
+
+
+def layer_of(typed: str | None) -> options.Layer | None:
+    """A layer as the library takes it, which says what is wrong with one that there is not."""
+    return int(typed) if typed and re.fullmatch(r"[+-]?\d+", typed) else typed  # type: ignore[return-value]
 
 
 def passage_id(typed: str) -> int | None:

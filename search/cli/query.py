@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.hits import HitsOutput, about_age
-from search.cli.matrices import LayerOption, layer_of
 from search.cli.options import (
     HITS_OF_A_DOCUMENT,
     AnyIndexOptions,
     FreshIndexOptions,
+    LayerOption,
     ModelOption,
     PerDocumentOption,
     PoolingOption,
@@ -23,6 +23,7 @@ from search.cli.options import (
     WhereOption,
     WordsArgument,
     hits_option,
+    layer_of,
     passage_id,
     passage_or_path,
     retyped,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.matrices import MatrixOptions, layer_of
-from search.cli.options import EncoderOptions, IndexOption, WhereOption
+from search.cli.matrices import MatrixOptions
+from search.cli.options import EncoderOptions, IndexOption, WhereOption, layer_of
 from search.cli.output import DrawnOutput, Output, echo, late_progress_bar, lines_of
 from search.errors import InputError, TextTooLong
 

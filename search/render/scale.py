@@ -19,6 +19,13 @@ class Ends:
     low: float = -1.0
     high: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for ends that are none."""
+        if not (self.low < self.high and self.high > 0):
+            raise ValueError(
+                f"colours from {self.low:g} to {self.high:g}: the end is not above the start, or not above 0"
+            )
+
     def share(self, value: Any) -> Any:
         """Where a value, or each of an array, stands: in [-1, 1], 0 for no colour."""
         if self.low >= 0:

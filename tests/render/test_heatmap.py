@@ -182,6 +182,8 @@ def test_every_token_of_a_long_passage_is_in_a_block() -> None:
     ],
 )
 def test_a_scale_ends_where_it_is_said_to(ends: Ends, shares: list[float]) -> None:
+    with pytest.raises(ValueError, match="colours from"):
+        Ends(ends.high, ends.low)
     values = np.array([-1, -0.5, 0, 0.4, 1])
     np.testing.assert_allclose(ends.share(values), shares)
     assert [float(ends.share(value)) for value in values] == pytest.approx(shares)
