@@ -264,6 +264,8 @@ def test_models_that_cannot_be_taken_apart(run: Run, tmp_path: Path) -> None:
     assert (code, out) == (1, "")
     assert "is a model of type 'gpt2'" in err
     assert "albert, bert, camembert, distilbert, electra, mpnet, roberta, xlm-roberta" in err
+    for args in (["--parameters"], ["--modules"], ["key", "--layer", "1", "--head", "1", "--token", "key"]):
+        assert run(*args, model=folder) == (1, "", err.splitlines()[-1] + "\n")
 
 
 def test_hostile_text(run: Run) -> None:
