@@ -52,9 +52,12 @@ def process(command: Sequence[str], *, family: bool = False, told: bool = False)
         started = time.perf_counter()
         child = subprocess.Popen(command, stdout=out, stderr=errors)
         held = _Held(child.pid) if family else None
-        _, status, used = os.wait4(child.pid, 0)
+        try:
+            _, status, used = os.wait4(child.pid, 0)
+        finally:
+            by_family = held.most() if held else 0
         seconds, child.returncode = time.perf_counter() - started, os.waitstatus_to_exitcode(status)
-        most = max(held.most() if held else 0, used.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+        most = max(by_family, used.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
         out.seek(0)
         errors.seek(0)
         if child.returncode:
@@ -73,7 +76,7 @@ class _Held:
 
         self._root, self._most, self._done = psutil.Process(pid), 0, threading.Event()
         self._gone = psutil.Error
-        self._thread = threading.Thread(target=self._look)
+        self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
     def _look(self) -> None:
