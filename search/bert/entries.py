@@ -14,7 +14,7 @@ import numpy as np
 import tokenizers
 
 from search.bert.checkpoint import load_checkpoint
-from search.bert.tokenizing import check_text
+from search.bert.tokenizing import check_text, unknown_id
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.encoding.tokenizer import load_tokenizer
 from search.errors import InputError
@@ -34,7 +34,7 @@ def vocabulary(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Vocabula
     special = {entry.id for entry in map(known.entry, pieces) if entry.special}
     ordinary = [piece for number, piece in pieces.items() if number not in special]
     wordpiece = is_wordpiece(known.tokenizer)
-    longest = max(ordinary, key=len)
+    longest = max(ordinary, key=len, default=None)
     return Vocabulary(
         model=known.name,
         kind=type(known.tokenizer.model).__name__,
@@ -42,7 +42,7 @@ def vocabulary(model: str = DEFAULT_MODEL, *, offline: bool = False) -> Vocabula
         special=tuple(known.entry(number) for number in sorted(special)),
         continuing=sum(map(_continues, ordinary)) if wordpiece else None,
         characters=sum(len(piece) == 1 for piece in ordinary),
-        longest=known.entry(known.number(longest)),
+        longest=None if longest is None else known.entry(known.number(longest)),
     )
 
 
@@ -71,7 +71,7 @@ def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = Fa
     known = _load(model, offline)
     for number in ids:
         if number not in known.pieces:
-            most = max(known.pieces)
+            most = max(known.pieces, default=0)
             raise InputError(
                 f"the vocabulary of '{known.name}' has no number {number}: it has those from 0 to {most:,}."
             )
@@ -124,6 +124,9 @@ def neighbours(word: str, *, k: int = 10, model: str = DEFAULT_MODEL, offline: b
     checkpoint = load_checkpoint(model, offline)
     ids = known.spelled(word)
     table = checkpoint.model.embeddings.word_embeddings.weight.detach().numpy()
+    unknown = unknown_id(known.tokenizer)
+    if unknown in ids and word != known.pieces[ids[0]]:
+        raise InputError(f"the vocabulary of '{known.name}' cannot spell '{word}'. Take another word.")
     if not ids or max(ids) >= len(table):
         raise InputError(f"the tokenizer of '{known.name}' leaves nothing of '{word}'. Take another word.")
     lengths = np.linalg.norm(table, axis=1)

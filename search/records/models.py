@@ -149,7 +149,7 @@ class Vocabulary:
         special: those that stand for no text.
         continuing: how many go on with a word ("##ing"); None where entries that begin a word are marked instead.
         characters: how many are a single character.
-        longest: the longest entry that is not special.
+        longest: the longest entry that is not special; None if all are.
     """
 
     model: str
@@ -158,7 +158,7 @@ class Vocabulary:
     special: tuple[Entry, ...]
     continuing: int | None
     characters: int
-    longest: Entry
+    longest: Entry | None
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ def vocabulary(canvas: Canvas, found: Vocabulary) -> None:
         ("entries", f"{found.entries:,}"),
         ("special", special or "none"),
         ("one character", f"{found.characters:,}"),
-        ("longest", f"{one_line(found.longest.piece)} {found.longest.id}"),
     ]
+    if found.longest:
+        rows.append(("longest", f"{one_line(found.longest.piece)} {found.longest.id}"))
     if found.continuing is not None:
         rows.insert(4, ("begin with ##", f"{found.continuing:,}, which go on with a word"))
     canvas.facts(rows)

@@ -9,6 +9,7 @@ import pytest
 from search.bert import decode, find_entries, ids_of, neighbours, parameters, vocabulary
 from search.encoding import Encoder
 from search.errors import InputError
+from search.render import vocabulary as draw
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,19 @@ def test_entries_by_their_spelling(tiny_model: Path, bytes_model: str) -> None:
     assert vocabulary(bytes_model).continuing is None
 
 
+def test_a_vocabulary_of_special_tokens_alone(bytes_model: str, tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models
+
+    for file in Path(bytes_model).iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    empty = Tokenizer(models.BPE())
+    empty.add_special_tokens(["<s>"])
+    empty.save(str(tmp_path / "tokenizer.json"))
+    found = vocabulary(str(tmp_path))
+    assert (found.entries, found.longest) == (1, None)
+    assert "longest" not in draw.vocabulary(found)
+
+
 @pytest.mark.parametrize("word", ["key", "##ing", "keys"])
 def test_neighbours_are_those_of_numpy(tiny_model: Path, word: str) -> None:
     name = str(tiny_model)
@@ -103,5 +117,8 @@ def test_what_is_not_there_is_said(tiny_model: Path) -> None:
         neighbours(" ", model=name)
     with pytest.raises(InputError, match="leaves nothing"):
         neighbours("\x07", model=name)
+    with pytest.raises(InputError, match="cannot spell '☃'"):
+        neighbours("☃", model=name)
+    assert neighbours("[UNK]", model=name).spelled[0].piece == "[UNK]"
     with pytest.raises(InputError, match="k=0"):
         neighbours("key", k=0, model=name)
