@@ -42,7 +42,7 @@ from search.evaluating.metrics import ranking_values, span_values
 from search.ranking.options import WEIGHT
 from search.records.documents import Document
 from search.statistics import mean_of
-from search.store import lexicon
+from search.store import words
 from search.store.database import put_meta
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.writer import create
@@ -240,13 +240,14 @@ def word_scores(texts: Texts) -> Callable[[Query], NDArray[np.float64]]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create(connection)
     connection.execute("BEGIN")
-    for number, (context, text) in enumerate(zip(texts.contexts, texts.texts, strict=True)):
-        lexicon.add(connection, number, context, text)
-    put_meta(connection, {"passages": len(texts.texts)})
-    lexicon.seal(connection)
+    texts_of = zip(texts.contexts, texts.texts, strict=True)
+    words.add(
+        connection, [(number, context, text) for number, (context, text) in enumerate(texts_of, start=1)]
+    )
+    put_meta(connection, {"passages": len(texts.texts), "last_passage": len(texts.texts)})
     connection.execute("COMMIT")
     snapshot = SQLiteSnapshot(SQLiteStore(Path("in memory")), connection)
-    every = np.arange(len(texts.texts))
+    every = np.arange(1, len(texts.texts) + 1)
 
     def scores(query: Query) -> NDArray[np.float64]:
         return snapshot.matches(snapshot.telling(snapshot.terms(query.text))).parts(every)

@@ -21,7 +21,7 @@ from search.records.hits import Hit
 from search.records.shown import shown
 from search.records.tokens import TokenVectors
 from search.store.protocol import Snapshot, Store, StoredPassage
-from search.store.vectors import kept
+from search.store.token_vectors import kept
 
 
 @dataclass(frozen=True, eq=False)

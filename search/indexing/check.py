@@ -52,7 +52,8 @@ def check(
 
     Args:
         index: the folder of the index.
-        verify: compare the files by content, not only by size, time stamp and inode; and `encode`.
+        verify: compare the files by content, not only by size, time stamp and inode; what is derived of passages
+            with what it is derived of; and `encode`.
         encode: encode some passages again, if the model is on this machine.
         progress: called often, with the stage "checking" and rows as its unit.
 
@@ -60,7 +61,7 @@ def check(
         IndexNotFound: there is no index.db.
     """
     started = time.monotonic()
-    found = Examination(index, progress).run()
+    found = Examination(index, progress, verify=verify).run()
     if "root" in found.meta and "source" in found.meta:
         found.look("sources", lambda: _changed(found, verify))
     if verify or encode:

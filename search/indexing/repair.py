@@ -4,8 +4,8 @@
 
 What is wrong is found as for a check. Documents of which a row is damaged are deleted in one transaction that also
 marks their files, so that the ordinary run of indexing that follows reads them again; a repair that was stopped in
-between can be done again, or be left to the next run. What can be made from the rows is made anew: the words, the FAISS
-file, the sample of random pairs, the numbers. A database that SQLite finds fault with, and one that has lost rows
+between can be done again, or be left to the next run. What can be made from the rows is made anew: the
+segments, the sample of random pairs, the numbers. A database that SQLite finds fault with, and one that has lost rows
 without a trace, is not repaired: index the folder again.
 """
 
@@ -23,17 +23,18 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, IndexNotFound, InputError, SearchError, quoted
 from search.indexing.check import check, encode_again, reported, told, ways_out
 from search.indexing.plan import listed
-from search.indexing.run import Run, renew_token_vectors, renew_vectors
+from search.indexing.run import Run, renew_token_vectors
 from search.records.reports import Progress, RepairReport, RepairStep
-from search.store import mend
+from search.store import mend, sealing
 from search.store.calibration import renew_baseline
 from search.store.database import connect_to_write, read_meta, translated
-from search.store.derived import named_file
 from search.store.files import DATABASE, delete_leftovers, leftovers, writer_lock
 from search.store.folders import Folders, Named
 from search.store.health import Examination, lenient
 from search.store.layout import confirmed, is_index, is_own
+from search.store.segments import named_files, recorded_files
 from search.store.settings import PassageSettings, Source
+from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.writer import Writer
 
 # What is done about each kind of damage.
@@ -41,8 +42,8 @@ _STEPS = {
     "settings": "restored what is counted",
     "documents": "read damaged documents again from the folder",
     "annotations": "deleted damaged annotations; seewhy tag or seewhy label apply makes them again",
-    "words": "made the table of words anew",
-    "vectors": "replaced the FAISS file",
+    "words": "made the words anew",
+    "vectors": "replaced the FAISS files",
     "token vectors": "encoded token vectors again",
     "baseline": "renewed the sample of random pairs; without the model the next run of indexing takes another",
     "leftovers": "deleted files that lie about",
@@ -142,13 +143,13 @@ class _Repair:
             if found.counts["settings"]:
                 mend.restore_settings(writer)
             commands = mend.commands_of(connection, found)
-            lay_about = leftovers(index, named_file(connection))
+            lay_about = leftovers(index, recorded_files(connection))
             self.lost, misnamed = mend.discard(writer, found, folder=self._root.is_dir())
             if (found.counts["documents"] or mend.has_marks(connection)) and self._read_again():
                 self.lost -= misnamed  # all files were compared with the folder
             self.lost -= mend.names_of(connection)
             self._renew()
-            for path in delete_leftovers(index, named_file(connection)):
+            for path in delete_leftovers(index, named_files(connection)):
                 if path in lay_about:  # and was not left by this repair
                     found.add("leftovers", path.relative_to(index).as_posix())
         ways = " and ".join(f"{command} --index {quoted(index)}" for command in commands)
@@ -188,12 +189,14 @@ class _Repair:
     def _renew(self) -> None:
         """Make anew what is derived of the rows."""
         counts, writer = self.found.counts, self._writer
-        writer.renew_lexicon(always=counts["words"] > 0)
-        renew_vectors(writer, self._index, int(self._made.dimension), always=counts["vectors"] > 0)
+        damaged = counts["words"] + counts["vectors"] > 0
+        sealing.renew(writer, self._index, int(self._made.dimension), always=damaged)
         if counts["token vectors"] and self._source.token_vectors:
             renew_token_vectors(writer, self._encoder, self.progress)
         if counts["baseline"]:
             with writer.transaction():
                 writer.delete("baseline", "1")
             with suppress(SearchError):  # no model at hand: the next run takes another sample
-                renew_baseline(writer, self._encoder)
+                renew_baseline(
+                    writer, SQLiteSnapshot(SQLiteStore(self._index), writer.connection), self._encoder
+                )

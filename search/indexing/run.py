@@ -20,18 +20,18 @@ from search.indexing.cutting import cutter_for, room_for
 from search.indexing.plan import Plan, compare, nothing_to_index
 from search.records.documents import Passage
 from search.records.reports import Progress, Report
+from search.store import sealing
 from search.store.calibration import renew_baseline
 from search.store.checksums import content_key
 from search.store.database import all_meta, one_meta
-from search.store.faiss_file import is_whole, next_generation, write_file
 from search.store.folders import Folders, as_text
 from search.store.passages import annotators, counts, skipped_groups, stored_files, tokens_beyond, way_on
 from search.store.settings import MOST_BOILERPLATE, PassageSettings, Source
-from search.store.vectors import missing_token_vectors, read_ann
+from search.store.sqlite import SQLiteSnapshot, SQLiteStore
+from search.store.token_vectors import missing_token_vectors
 from search.store.writer import Work, Writer, as_blob
 
 _REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "encoded_tokens", "reused")
-_REWRITE_SHARE = 0.1  # of the passages may be missing from the FAISS file before it is written anew
 
 
 @dataclass
@@ -63,7 +63,6 @@ class Run:
 
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
-        self.writer.renew_lexicon()
         plan = compare(stored_files(self.connection), files, skipped, verify=verify)
         self.away, self.counts["unchanged"] = plan.away, plan.unchanged
         self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
@@ -81,9 +80,8 @@ class Run:
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
             raise InputError(nothing_to_index(self.folders, reasons, False))
         self._tell("saving")
-        self.writer.renew_lexicon()
-        renew_vectors(self.writer, self.index, self.encoder.dimension)
-        renew_baseline(self.writer, self.encoder)
+        sealing.renew(self.writer, self.index, self.encoder.dimension)
+        renew_baseline(self.writer, SQLiteSnapshot(SQLiteStore(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
             renew_token_vectors(self.writer, self.encoder, self.progress)
         else:
@@ -145,6 +143,8 @@ class Run:
             vectors |= {key: as_blob(vector) for key, vector in zip(new, encoded, strict=True)}
         if batch:
             self.writer.store(batch, vectors)
+            if sealing.tail_is_full(self.connection):
+                sealing.seal(self.writer, self.index, self.encoder.dimension, full=True)
         self.renamed.update(work.renamed_from for work in batch if work.renamed_from is not None)
         self.counts.update(
             encoded=len(new),
@@ -201,18 +201,6 @@ class Run:
                 if not one.complete:
                     way = way_on(one, self.index)
                     yield f"new passages have no annotations yet ({one.progress}); go on with: {way}"
-
-
-def renew_vectors(writer: Writer, index: Path, dimension: int, always: bool = False) -> None:
-    """Write the FAISS file anew when more than a tenth of it is out of date, or it cannot be used, or `always`."""
-    ann = None if always else read_ann(writer.connection)
-    passages = one_meta(writer.connection, "passages")
-    if ann and is_whole(index, ann, dimension):
-        stale = passages - (ann.count - ann.deleted) + ann.deleted
-        if stale <= _REWRITE_SHARE * passages:
-            return
-    generation = next_generation(index, ann.generation if ann else 0)
-    writer.name_vectors(write_file(writer.connection, dimension, index, generation))
 
 
 def renew_token_vectors(

@@ -1,7 +1,7 @@
 """A folder and an index -> the index of that folder as it is now.
 
     walk the folder -> compare with what is stored -> read and cut what is new or changed
-    -> encode batch by batch, committing each -> forget what is gone -> renew the FAISS file
+    -> encode batch by batch, committing each -> forget what is gone -> make segments of what is new
 
 Each batch is committed by itself, after it was encoded, so a run that is killed loses at most one batch
 of work and no data; the next run goes on where it was. run.py does all this; here it is given a lock, a
@@ -37,8 +37,8 @@ from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, d
 from search.store.folders import Folders, as_text
 from search.store.layout import check_place, is_index, is_own
 from search.store.passages import way_on
+from search.store.segments import named_files
 from search.store.settings import PassageSettings, Source
-from search.store.vectors import read_ann
 from search.store.writer import writing
 
 
@@ -92,8 +92,8 @@ def update(
                 database.replace(index / DATABASE)
                 sync_folder(index)
             with reading(index / DATABASE) as connection:
-                ann = read_ann(connection)
-            delete_leftovers(index, ann.file if ann else "")
+                named = named_files(connection)
+            delete_leftovers(index, named)
     except InputError:
         if not existed:
             delete_index(index)

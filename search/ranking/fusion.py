@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
     from search.ranking.options import Ranking
     from search.ranking.question import EncodedQuery
-    from search.store.protocol import Ids, Snapshot
+    from search.store.protocol import Ids, Matches, Snapshot
 
 _MORE = 100  # than asked for by meaning: the more, the fewer others can still be among the best
+_MANY = 100  # of which to ask first how high their cosines can be
 _ROUNDING = 1e-9
 
 
@@ -43,7 +45,6 @@ class Fusion:
     Attributes:
         typed: the words of the query.
         terms: those that count.
-        matches: the passages that have one of them.
     """
 
     def __init__(
@@ -53,7 +54,11 @@ class Fusion:
         self._embedding = query.embedding
         self.typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.by_words else []
         self.terms = snapshot.telling(self.typed)
-        self.matches = snapshot.matches(self.terms)
+
+    @cached_property
+    def matches(self) -> Matches:
+        """The passages that have one of the terms."""
+        return self._snapshot.matches(self.terms)
 
     def top(self, n: int, among: Ids | None = None) -> list[Scored]:
         """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more.
@@ -112,9 +117,15 @@ class Fusion:
             enough = (least - weight * cosine[-1]) / (1 - weight) - _ROUNDING
             others, words = self.matches.at_least(float(enough), among)
             new = ~np.isin(others, ids)
-            ids = np.concatenate([ids, others[new]])
-            cosine = np.concatenate([cosine, self._cosines(others[new])])
-            lexical = np.concatenate([lexical, words[new]])
+            others, words = others[new], words[new]
+            if len(others) > _MANY:
+                assert self._embedding is not None
+                highest = self._snapshot.highest(self._embedding, others)
+                worth = weight * highest + (1 - weight) * words >= least - _ROUNDING
+                others, words = others[worth], words[worth]
+            ids = np.concatenate([ids, others])
+            cosine = np.concatenate([cosine, self._cosines(others)])
+            lexical = np.concatenate([lexical, words])
         return self._best(n, ids, cosine, lexical)
 
     def _cosines(self, ids: Ids) -> NDArray[np.float64]:

@@ -31,9 +31,9 @@ from search.encoding.tokenizer import with_context
 from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order
 from search.records.tokens import TokenVectors
-from search.store.lexicon import weight
+from search.store.bm25 import weight
 from search.store.protocol import Snapshot, StoredPassage
-from search.store.vectors import kept, unit_rows
+from search.store.token_vectors import kept, unit_rows
 
 LATE_SHARE = 0.5  # of the new part; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
 _LEAST = 0.05

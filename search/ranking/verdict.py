@@ -19,7 +19,7 @@ import numpy as np
 from search.encoding.models import DEFAULT_WEIGHTS
 from search.ranking.options import Ranking
 from search.records.hits import Verdict
-from search.store.lexicon import weight
+from search.store.bm25 import weight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

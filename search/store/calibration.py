@@ -25,7 +25,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -36,16 +36,14 @@ import numpy as np
 from search.encoding.encoder import Encoder
 from search.errors import IndexDamaged
 from search.records.reports import RandomPairs
-from search.records.shown import shown
-from search.store.checksums import covered, hidden_of, require, with_checksum
-from search.store.database import one_meta
-from search.store.lexicon import Lexicon, scale, summed
+from search.store.bm25 import scale
+from search.store.checksums import covered, require, with_checksum
 from search.store.terms import TOKENIZER, words
-from search.store.vectors import embeddings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from search.store.protocol import Snapshot
     from search.store.writer import Writer
 
 # Fewer pairs give no percentile: of 500 five are above the 99th.
@@ -163,43 +161,60 @@ _HUB_PASSAGES = (
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 
 
-def renew_baseline(writer: Writer, encoder: Encoder) -> None:
+def renew_baseline(writer: Writer, snapshot: Snapshot, encoder: Encoder) -> None:
     """Take and store a sample if one is due.
 
     Where a row that it needs is damaged there is none: a check names that row.
+
+    Args:
+        snapshot: the index as the writer sees it.
     """
-    if is_due(writer.connection, one_meta(writer.connection, "passages")):
+    if is_due(writer.connection, snapshot.passage_count):
         with suppress(IndexDamaged):
-            put_baseline(writer, sampled(writer.connection, encoder))
+            put_baseline(writer, sampled(snapshot, encoder))
 
 
-def sampled(connection: sqlite3.Connection, encoder: Encoder, seed: int = 0) -> Baseline:
+def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
     """A sample of an index as it is now, the same one for the same passages.
 
     Raises:
         IndexDamaged: something that it needs is damaged.
     """
-    rows = connection.execute("SELECT id, document FROM passages ORDER BY id").fetchall()
-    try:
-        ids, documents = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    except (ValueError, TypeError):
-        raise IndexDamaged("a passage is of no document. Mend it with: seewhy repair") from None
-    random = np.random.default_rng(seed)
-    asked, others = [], []  # per query: its text, and the rows of the passages it is paired with
+    ids, random = snapshot.ids(), np.random.default_rng(seed)
+    asked: list[_Asked] = []
     for row in random.permutation(len(ids))[:_QUERIES]:
-        elsewhere = np.flatnonzero(documents != documents[row])
-        text = _pseudo_query(connection, int(ids[row]), random)
-        if text and len(elsewhere):
+        drawn = int(ids[row])
+        text = _pseudo_query(snapshot, drawn, random)
+        own = np.array(list(snapshot.siblings([drawn])), dtype=np.int64)
+        if text and len(own) < len(ids):
+            elsewhere = np.setdiff1d(ids, own, assume_unique=True)
             pairs = random.choice(elsewhere, min(_PAIRS_OF_A_QUERY, len(elsewhere)), replace=False)
-            asked.append((text, int(documents[row])))
-            others.append(pairs)
-    if sum(map(len, others)) < PAIRS_NEEDED:
+            asked.append(_Asked(text, own, pairs))
+    if sum(len(one.pairs) for one in asked) < PAIRS_NEEDED:
         return Baseline(len(ids), 0, np.empty(0, np.float32), np.empty(0, np.float32), {})
-    queries = encoder.encode([text for text, _ in asked], role="query", truncate=True)
-    sources = np.array([document for _, document in asked])
-    cosine, nearest = _compared(connection, queries, sources, ids, documents, others)
-    lexical = _word_parts(connection, [text for text, _ in asked], sources, ids, documents, others)
-    return Baseline(len(ids), len(asked), cosine, lexical, hubs(nearest, len(ids)))
+    queries = encoder.encode([one.text for one in asked], role="query", truncate=True)
+    cosine = [snapshot.cosines(query, one.pairs) for one, query in zip(asked, queries, strict=True)]
+    lexical = [_word_parts(snapshot, one) for one in asked]
+    nearest = np.zeros((len(asked), _NEAREST), dtype=np.int64)
+    for one, query, row in zip(asked, queries, nearest, strict=True):
+        near = [id_ for id_, _ in snapshot.nearest(query, _NEAREST + len(one.own))]
+        others = np.array(near)[~np.isin(near, one.own)][:_NEAREST]
+        row[: len(others)] = others
+    cosines, parts = (np.concatenate(each).astype(np.float32) for each in (cosine, lexical))
+    return Baseline(len(ids), len(asked), cosines, parts, hubs(nearest, len(ids)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One text of the sample.
+
+    Attributes:
+        own: ids of the passages of the document that it is of; `pairs`, of those that it is paired with.
+    """
+
+    text: str
+    own: NDArray[np.int64]
+    pairs: NDArray[np.int64]
 
 
 def hubs(nearest: NDArray[np.int64], passages: int) -> dict[int, int]:
@@ -217,13 +232,12 @@ def hubs(nearest: NDArray[np.int64], passages: int) -> dict[int, int]:
     return {id_: count for id_, count in counts.most_common() if count >= enough}
 
 
-def _pseudo_query(connection: sqlite3.Connection, passage: int, random: np.random.Generator) -> str:
+def _pseudo_query(snapshot: Snapshot, passage: int, random: np.random.Generator) -> str:
     """A sentence of a passage, as much of it as a person might type; "" where it has none."""
-    row = connection.execute("SELECT text, hidden FROM passages WHERE id = ?", (passage,)).fetchone()
-    if row is None:
+    stored = snapshot.stored([passage])
+    if passage not in stored:
         raise IndexDamaged(f"passage {passage} cannot be found. Mend the index with: seewhy repair")
-    text, hidden = row
-    sentences = _SENTENCE_END.split(shown(text, hidden_of(hidden, text)))
+    sentences = _SENTENCE_END.split(stored[passage].shown)
     shuffled = (sentences[place] for place in random.permutation(len(sentences)))
     return next(filter(None, map(_beginning, shuffled)), "")
 
@@ -234,68 +248,13 @@ def _beginning(sentence: str) -> str:
     return " ".join(sentence[: spans[-1][1]].split()) if len(spans) >= _FEWEST_WORDS else ""
 
 
-def _compared(
-    connection: sqlite3.Connection,
-    queries: NDArray[np.float32],
-    sources: NDArray[np.int64],
-    ids: NDArray[np.int64],
-    documents: NDArray[np.int64],
-    others: Sequence[NDArray[np.int64]],
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The cosines of the pairs, one query after the other, and (queries, 10) ids of the nearest passages.
-
-    Args:
-        queries: (n, d) embeddings; `sources`, (n,), the documents that they were drawn from.
-        ids, documents: of all passages.
-        others: for each query the rows of `ids` that it is paired with.
-    """
-    of_query, of_passage = _pairs(others)
-    found = np.empty(len(of_query), dtype=np.float32)
-    best = np.full((len(queries), _NEAREST), -np.inf, dtype=np.float32)
-    nearest = np.zeros((len(queries), _NEAREST), dtype=np.int64)
-    done = 0
-    for block, vectors in embeddings(connection, queries.shape[1]):
-        end = done + len(block)
-        if not np.array_equal(block, ids[done:end]):
-            break
-        cosines = queries @ vectors.T
-        here = (of_passage >= done) & (of_passage < end)
-        found[here] = cosines[of_query[here], of_passage[here] - done]
-        cosines[sources[:, None] == documents[None, done:end]] = -np.inf
-        best = np.hstack([best, cosines])
-        nearest = np.hstack([nearest, np.broadcast_to(block, cosines.shape)])
-        keep = np.argpartition(-best, _NEAREST - 1, axis=1)[:, :_NEAREST]
-        best, nearest = np.take_along_axis(best, keep, 1), np.take_along_axis(nearest, keep, 1)
-        done = end
-    if done < len(ids):
-        raise IndexDamaged("the embedding of a passage is missing. Mend it with: seewhy repair")
-    return found, np.where(np.isfinite(best), nearest, 0)
-
-
-def _pairs(others: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each pair the number of its query, and the row of its passage."""
-    numbers = np.repeat(np.arange(len(others)), [len(paired) for paired in others])
-    return numbers, np.concatenate(others)
-
-
-def _word_parts(
-    connection: sqlite3.Connection,
-    queries: Sequence[str],
-    sources: NDArray[np.int64],
-    ids: NDArray[np.int64],
-    documents: NDArray[np.int64],
-    others: Sequence[NDArray[np.int64]],
-) -> NDArray[np.float32]:
-    """The word parts of the pairs, arguments as for `_compared`."""
-    lexicon, passages = Lexicon(), one_meta(connection, "passages")
-    found = []
-    for query, source, paired in zip(queries, sources, others, strict=True):
-        terms = lexicon.telling(connection, lexicon.stemmer.terms(query))
-        postings = lexicon.postings(connection, terms)
-        matching = summed(postings).among(ids)
-        every = np.zeros(len(ids))
-        every[np.searchsorted(ids, matching.ids)] = matching.scores
-        best = float(every[documents != source].max())
-        whole = scale(best, (len(term.ids) for term in postings), passages) if terms else 1.0
-        found.append(every[paired] / whole)
-    return np.concatenate(found).astype(np.float32)
+def _word_parts(snapshot: Snapshot, asked: _Asked) -> NDArray[np.float64]:
+    """(n,) the word parts of the pairs of a text."""
+    terms = snapshot.telling(snapshot.terms(asked.text))
+    if not terms:
+        return np.zeros(len(asked.pairs))
+    matches = snapshot.matches(terms)
+    ids, parts = matches.best(1 + len(asked.own))
+    best = float(parts[~np.isin(ids, asked.own)].max(initial=0.0)) * matches.scale
+    whole = scale(best, snapshot.counts(terms), snapshot.passage_count)
+    return matches.parts(asked.pairs) * matches.scale / whole

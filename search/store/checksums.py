@@ -26,7 +26,9 @@ COVERED = {
         "id", "document", "start", "end", "line_start", "line_end", "heading", "context", "text",
         "n_tokens", "page", "hidden",
     ),
-    "ann": ("generation", "file", "size", "watermark", "count"),
+    "segments": (
+        "id", "file", "first", "last", "count", "peak", "error", "codes_crc", "words_size", "words_crc",
+    ),
     "baseline": ("id", "passages", "queries", "made_with", "pairs", "hubs"),
     "annotators": ("name", "made_with", "fields"),
     "annotations": ("passage", "annotator", "values", "spans"),

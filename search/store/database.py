@@ -35,7 +35,7 @@ from search.store.settings import LONGEST_VALUE, SETTINGS
 Connection = sqlite3.Connection  # for those who only hand it on
 DatabaseError = sqlite3.DatabaseError
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 _WAIT_SECONDS = 60.0
 _REPAIR = "seewhy repair"
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
@@ -304,7 +304,7 @@ def counted(connection: sqlite3.Connection) -> tuple[int, int]:
     (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
     (last,) = connection.execute(
         """SELECT max(n) FROM (SELECT 0 AS n UNION ALL SELECT max(id) FROM passages
-           UNION ALL SELECT max(passage) FROM tombstones UNION ALL SELECT watermark FROM ann)"""
+           UNION ALL SELECT max(passage) FROM tombstones UNION ALL SELECT max("last") FROM segments)"""
     ).fetchone()
     return passages, last
 

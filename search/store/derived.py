@@ -1,4 +1,4 @@
-"""Whether what is derived of the rows is what it should be: words, FAISS file, random pairs, files; see health.py.
+"""Whether what is derived of the rows is what it should be: words, FAISS files, random pairs, files; see health.py.
 
 Each function yields the names of what is wrong.
 """
@@ -6,29 +6,38 @@ Each function yields the names of what is wrong.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
-from itertools import zip_longest
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.store import lexicon
+from search.files import open_file
+from search.store import words
 from search.store.calibration import read_baseline
 from search.store.checksums import name_of
-from search.store.database import one_meta
-from search.store.faiss_file import LoadedVectors
+from search.store.composing import merged
+from search.store.database import counted, one_meta
 from search.store.files import is_being_written, leftovers
-from search.store.vectors import read_ann
-
-_ROWS_AT_ONCE = 2048
-_HELD = (
-    "SELECT block FROM lexicon_data WHERE id = 1",
-    "SELECT * FROM lexicon_docsize ORDER BY id",
-    "SELECT term, doc, offset FROM places",
+from search.store.postings import Block
+from search.store.segments import (
+    Segment,
+    after,
+    open_codes,
+    open_words,
+    read_segments,
+    recorded_files,
+    tombstones,
 )
+from search.store.vectors import embeddings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from search.store.codes import Codes
 
 
 @contextmanager
@@ -42,121 +51,125 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def vectors(connection: sqlite3.Connection, index: Path, dimension: int) -> Iterator[str]:
-    """The row `ann`, the FAISS file, the tombstones and the embeddings, compared in one transaction.
+def vectors(connection: sqlite3.Connection, index: Path, dimension: int, *, anew: bool) -> Iterator[str]:
+    """The FAISS files of segments: their bytes, and that they hold the embeddings before the tail.
 
-    Every embedding up to the watermark is in the file, and all else in the file is a tombstone.
+    Args:
+        anew: compare codes with embeddings, too.
     """
     with snapshot(connection):
-        dead = {id_ for (id_,) in connection.execute("SELECT passage FROM tombstones")}
         try:
-            ann = read_ann(connection)
+            segments = read_segments(connection)
         except IndexDamaged:
-            yield "what is recorded of it"
+            yield "what is recorded of the segments"
             return
-        if ann is None:
-            if dead:
-                yield f"{len(dead):,} passages are deleted from no file"
-            return
-        loaded = LoadedVectors(index).get(ann, dimension)
-        if loaded is None:
-            yield ann.file
-            return
-        import faiss
-
-        library: Any = faiss  # its types lack what its Python layer adds
-        ids = library.vector_to_array(loaded.id_map)
-        if ids[-1] != ann.watermark or (np.diff(ids) <= 0).any():
-            yield f"{ann.file} holds other passages than recorded"
-            return
-        flat = library.rev_swig_ptr(library.downcast_index(loaded.index).get_xb(), ann.count * dimension)
-        held, alive = flat.reshape(ann.count, dimension), np.zeros(ann.count, dtype=bool)
-        rows = connection.execute(
-            "SELECT passage, vector FROM embeddings WHERE passage <= ? ORDER BY passage", (ann.watermark,)
-        )
-        while block := rows.fetchmany(_ROWS_AT_ONCE):
-            places = np.searchsorted(ids, [id_ for id_, _ in block])
-            for (id_, blob), place in zip(block, places, strict=True):
-                if ids[place] != id_:
-                    yield f"p{id_} is not in it"
-                    continue
-                alive[place] = True
-                if held[place].tobytes() != blob:
-                    yield f"p{id_} differs"
-        for id_ in sorted(dead ^ set(ids[~alive].tolist())):
-            yield f"p{id_} is wrongly taken for {'deleted' if id_ in dead else 'there'}"
+        dead, found = tombstones(connection), [np.empty(0, dtype=np.int64)]
+        for segment in segments:
+            try:
+                if _crc(index / segment.faiss) != segment.codes_crc:
+                    raise IndexDamaged(segment.faiss)
+                codes = open_codes(index, segment, dimension)
+            except (OSError, IndexDamaged):
+                yield segment.faiss
+                continue
+            found.append(codes.ids)
+            yield from _lacking(connection, segment.faiss, codes.ids, dead, segment.first, segment.last)
+            if anew:
+                yield from _coded_otherwise(connection, segment, codes, dimension)
+        tail = ids_between(connection, after(segments) + 1)
+        yield from _deleted_from_nothing(connection, dead, np.concatenate([*found, tail]))
 
 
-def words(connection: sqlite3.Connection) -> Iterator[str]:
-    """The table, compared with one that is made anew: every token's places, every passage's length.
+def _coded_otherwise(
+    connection: sqlite3.Connection, segment: Segment, codes: Codes, dimension: int
+) -> Iterator[str]:
+    """Passages whose codes are not those of their embeddings."""
+    for ids, rows in embeddings(connection, dimension, segment.first - 1, upto=segment.last):
+        held = codes.numbers(np.searchsorted(codes.ids, ids))
+        for id_ in ids[(segment.scale.codes(rows) != held).any(axis=1)].tolist():
+            yield f"p{id_} differs"
 
-    As FTS5 goes through it, as FTS5 looks single words up in it, and as it would be after the next merge.
+
+def of_words(connection: sqlite3.Connection, index: Path, *, anew: bool) -> Iterator[str]:
+    """The words of segments and of the tail: their bytes, and that they hold every passage.
+
+    Args:
+        anew: compare them with the words of the passages, too.
     """
     with snapshot(connection):
-        if not lexicon.is_sealed(connection):
-            yield "it was not finished, or made by other rules"
+        if not words.hold(connection):
+            yield "they were not finished, or made by other rules"
             return
-        with closing(_empty_table()) as anew, closing(_empty_table()) as copy:
-            try:
-                lexicon.fill(connection, anew)
-                anew.execute("COMMIT")  # FTS5 holds things back until then
-                _copy(connection, copy)
-            except IndexDamaged:  # a passage is damaged, which is found elsewhere
-                return
-            except sqlite3.DatabaseError as error:
-                yield str(error)
-                return
-            if not (_same(anew, copy, _HELD) and _is_found(connection) and _stays(anew, copy)):
-                yield "it does not hold the words of the passages"
-
-
-def _empty_table() -> sqlite3.Connection:
-    """A table of words in a temporary file, which SQLite deletes by itself."""
-    connection = sqlite3.connect("", isolation_level=None)
-    lexicon.create(connection)
-    connection.execute("CREATE VIRTUAL TABLE places USING fts5vocab (lexicon, instance)")
-    connection.execute("BEGIN")
-    return connection
-
-
-def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Copy all that FTS5 keeps, and let FTS5 look through it."""
-    for table, marks in (("data", "?, ?"), ("idx", "?, ?, ?"), ("docsize", "?, ?"), ("config", "?, ?")):
-        target.execute(f"DELETE FROM lexicon_{table}")
-        target.executemany(
-            f"INSERT INTO lexicon_{table} VALUES ({marks})", source.execute(f"SELECT * FROM lexicon_{table}")
-        )
-    target.execute("INSERT INTO lexicon (lexicon) VALUES ('integrity-check')")
-
-
-def _same(one: sqlite3.Connection, other: sqlite3.Connection, queries: Iterable[str]) -> bool:
-    """Whether two tables of words give the same answers."""
-    for query in queries:
         try:
-            if any(a != b for a, b in zip_longest(one.execute(query), other.execute(query))):
-                return False
-        except (sqlite3.DatabaseError, UnicodeDecodeError):
-            return False
-    return True
+            segments = read_segments(connection)
+        except IndexDamaged:
+            return  # which is found with the vectors
+        dead, found = tombstones(connection), list[Block]()
+        for segment in segments:
+            try:
+                if _crc(index / segment.words) != segment.words_crc:
+                    raise IndexDamaged(segment.words)
+                found.append(open_words(index, segment))
+            except (OSError, IndexDamaged):
+                yield segment.words
+        try:
+            found += words.tail(connection)
+        except IndexDamaged:
+            yield "those of the newest passages"
+            return
+        for block in found:
+            first, last = int(block.ids[0]), int(block.ids[-1])
+            yield from _lacking(connection, block.name, block.ids, dead, first, last)
+            if anew:
+                living = ~np.isin(block.ids, dead)
+                if merged([block], [living]) != words.written_anew(connection, block.ids[living]):
+                    yield f"{block.name} holds other words"
+        held = sum(len(block.ids) for block in found) - len(dead)
+        if len(found) >= len(segments) and held != counted(connection)[0]:
+            yield f"they are of {held:,} passages"
 
 
-def _is_found(connection: sqlite3.Connection) -> bool:
-    """Whether each word, looked up as a query does, has as many passages as where all words are gone through."""
-    lost = """SELECT 1 FROM lexicon_terms AS each WHERE
-              (SELECT doc FROM lexicon_terms AS one WHERE one.term = each.term) IS NOT each.doc"""
-    try:
-        return connection.execute(lost).fetchone() is None
-    except sqlite3.DatabaseError:
-        return False
+def _lacking(
+    connection: sqlite3.Connection,
+    name: str,
+    ids: NDArray[np.int64],
+    dead: NDArray[np.int64],
+    first: int,
+    last: int,
+) -> Iterator[str]:
+    """What a file does not hold that it should, and what else it does."""
+    there = ids_between(connection, first, last)
+    for id_ in np.setxor1d(ids[~np.isin(ids, dead)], there).tolist():
+        yield f"{name}: p{id_}"
 
 
-def _stays(anew: sqlite3.Connection, copy: sqlite3.Connection) -> bool:
-    """Whether a copy keeps its words where FTS5 merges its parts, as it does while an index is written."""
-    try:
-        copy.execute("INSERT INTO lexicon (lexicon) VALUES ('optimize')")
-    except sqlite3.DatabaseError:
-        return False
-    return _same(anew, copy, ["SELECT term, doc, cnt FROM lexicon_terms"])
+def _deleted_from_nothing(
+    connection: sqlite3.Connection, dead: NDArray[np.int64], held: NDArray[np.int64]
+) -> Iterator[str]:
+    """Tombstones of passages that are in no segment, and in no block of the tail."""
+    rows = connection.execute(
+        """SELECT passage FROM tombstones WHERE NOT EXISTS (
+               SELECT 1 FROM words WHERE passage BETWEEN "first" AND "last") ORDER BY passage"""
+    )
+    lost = np.setdiff1d(np.array([row[0] for row in rows], dtype=np.int64), held)
+    if len(lost):
+        yield f"{len(lost):,} passages are deleted from no file"
+
+
+def ids_between(connection: sqlite3.Connection, first: int, last: int = 2**62) -> NDArray[np.int64]:
+    rows = connection.execute(
+        "SELECT passage FROM embeddings WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
+    )
+    return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def _crc(path: Path) -> int:
+    """Of a file's bytes."""
+    found = 0
+    with open_file(path, links=False) as stream:
+        while block := stream.read(1 << 20):
+            found = zlib.crc32(block, found)
+    return found
 
 
 def baseline(connection: sqlite3.Connection) -> Iterator[str]:
@@ -170,17 +183,11 @@ def baseline(connection: sqlite3.Connection) -> Iterator[str]:
 
 def lying_about(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
     """Files that no run needs. While a run is under way nothing can be said of them."""
-    busy, before = is_being_written(index), named_file(connection)
+    busy, before = is_being_written(index), recorded_files(connection)
     there = leftovers(index, before)
-    if not (busy or is_being_written(index)) and named_file(connection) == before:
+    if not (busy or is_being_written(index)) and recorded_files(connection) == before:
         for path in there:
             yield path.relative_to(index).as_posix()
-
-
-def named_file(connection: sqlite3.Connection) -> str:
-    """The FAISS file that index.db names, "" for none."""
-    row = connection.execute("SELECT file FROM ann WHERE id = 1").fetchone()
-    return str(row[0]) if row else ""
 
 
 def unfinished(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
@@ -193,7 +200,7 @@ def _undone(connection: sqlite3.Connection) -> Iterator[str]:
     with snapshot(connection):
         rows = connection.execute("SELECT path FROM files WHERE status = 'partial' ORDER BY path").fetchall()
         yield from (name_of(path) for (path,) in rows)
-        if not named_file(connection):
+        if not recorded_files(connection):
             yield "no FAISS file was written"
         try:
             if not one_meta(connection, "complete"):

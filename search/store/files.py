@@ -15,8 +15,8 @@ import platform
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from search.errors import IndexDamaged, IndexLocked
@@ -31,7 +31,7 @@ OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK})
 
 _CAN_HOLD = os.unlink in os.supports_dir_fd  # a folder open, and delete in it: not on Windows
 
-FAISS_NAME = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.faiss")
+SEGMENT_FILE = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.(?:faiss|words)")
 
 
 def require_own_names(index: Path) -> None:
@@ -80,20 +80,20 @@ def is_own_file(path: Path) -> bool:
         return False
 
 
-def leftovers(index: Path, named: str) -> list[Path]:
-    """What lies about: `tmp`, FAISS files other than `named`, the name of a writer that was killed.
+def leftovers(index: Path, named: Collection[str]) -> list[Path]:
+    """What lies about: `tmp`, files of segments other than `named`, the name of a writer that was killed.
 
     Args:
-        named: the FAISS file that index.db names, relative to the index; "" for none.
+        named: the files that index.db names, relative to the index.
     """
     found = [path for path in (index / WORK, index / HOLDER) if os.path.lexists(path)]
-    return found + [path for path in _faiss_files(index) if path.name != Path(named).name]
+    return found + [path for path in _segment_files(index) if f"{VECTORS}/{path.name}" not in named]
 
 
-def delete_leftovers(index: Path, named: str) -> list[Path]:
+def delete_leftovers(index: Path, named: Collection[str]) -> list[Path]:
     """Delete what lies about, but for the name of a writer, which is that of the one who asks; returns what it was.
 
-    A reader that holds a FAISS file has it in memory.
+    A reader that has mapped a file goes on with it; on Windows the file then stays until the next run.
     """
     require_own_names(index)
     found = [path for path in leftovers(index, named) if path.name != HOLDER]
@@ -109,7 +109,7 @@ def delete_work(index: Path) -> None:
     if not work.is_dir():
         return
     names = [path.name for path in work.iterdir()]
-    _delete(work, [name for name in names if name in (DATABASE, JOURNAL) or FAISS_NAME.fullmatch(name)])
+    _delete(work, [name for name in names if name in (DATABASE, JOURNAL) or SEGMENT_FILE.fullmatch(name)])
     _remove_if_empty(work)
 
 
@@ -137,18 +137,18 @@ def remove_index(index: Path) -> None:
 
 
 def _delete_content(index: Path) -> None:
-    delete_leftovers(index, "")
+    delete_leftovers(index, ())
     _remove_if_empty(index / VECTORS)
     _delete(index.resolve(), (DATABASE, JOURNAL))
 
 
-def _faiss_files(index: Path) -> list[Path]:
+def _segment_files(index: Path) -> list[Path]:
     folder = index / VECTORS
     require_no_link(folder, folder=True)
     if not folder.is_dir():
         return []
     return sorted(
-        path for path in folder.iterdir() if FAISS_NAME.fullmatch(path.name) and not _is_folder(path)
+        path for path in folder.iterdir() if SEGMENT_FILE.fullmatch(path.name) and not _is_folder(path)
     )
 
 
@@ -160,7 +160,12 @@ def _delete(folder: Path, names: Sequence[str]) -> None:
     names = [name for name in names if not _is_folder(folder / name)]
     if not (names and _CAN_HOLD):
         for name in names:
-            (folder / name).unlink(missing_ok=True)
+            with (
+                suppress(PermissionError)
+                if os.name == "nt" and SEGMENT_FILE.fullmatch(name)
+                else nullcontext()
+            ):
+                (folder / name).unlink(missing_ok=True)  # Windows keeps what a reader has mapped
         return
     held = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

@@ -49,7 +49,7 @@ _EXAMPLES = 5
 _LONGEST_NAME = 5000  # characters; no path is longer
 _LENGTH_TOLERANCE = 1e-3  # of an embedding, whose length is 1; float32 arithmetic comes within 1e-6
 _GIVEN = ("schema_version", "root", "fingerprint", "source")  # settings that nothing else tells
-_COUNTED = ("complete", "passages", "last_passage", "lexicon")
+_COUNTED = ("complete", "passages", "last_passage")
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ CHECKS = {
         "documents are not as they were written",
     ),
     "words": Check(
-        "the table of words holds the words of the passages",
-        "the table of words is damaged; without it only --mode dense answers",
+        "the words of the passages are as they were written",
+        "the words of the passages are damaged; without them only --mode dense answers",
     ),
     "vectors": Check(
-        "the FAISS file holds what index.db holds",
-        "the FAISS file is damaged or missing; queries are exact without it, only slower",
+        "the FAISS files hold what index.db holds",
+        "a FAISS file is damaged or missing; queries are exact without it, only slower",
     ),
     "token vectors": Check(
         "all token vectors are as they were written", "token vectors are damaged; they are not used"
@@ -122,8 +122,14 @@ class Examination:
         totals: how many rows the large tables have.
     """
 
-    def __init__(self, index: Path, progress: Callable[[Progress], None] | None = None) -> None:
-        self.index = index
+    def __init__(
+        self, index: Path, progress: Callable[[Progress], None] | None = None, *, verify: bool = False
+    ) -> None:
+        """
+        Args:
+            verify: compare what is derived with what it is derived of, not only with what was written.
+        """
+        self.index, self._verify = index, verify
         self.meta: dict[str, Any] = {}
         self.counts: Counter[str] = Counter()
         self.names: dict[str, list[str]] = defaultdict(list)
@@ -146,8 +152,10 @@ class Examination:
                 "database": lambda: self._database(connection),
                 "settings": lambda: self._settings(connection),
                 "documents": lambda: self._documents(connection),
-                "words": lambda: derived.words(connection),
-                "vectors": lambda: derived.vectors(connection, self.index, self._dimension),
+                "words": lambda: derived.of_words(connection, self.index, anew=self._verify),
+                "vectors": lambda: derived.vectors(
+                    connection, self.index, self._dimension, anew=self._verify
+                ),
                 "token vectors": lambda: self._token_vectors(connection),
                 "annotations": lambda: self._annotations(connection),
                 "baseline": lambda: derived.baseline(connection),
@@ -192,22 +200,17 @@ class Examination:
                 return
             for (message,) in connection.execute("PRAGMA integrity_check(20)"):
                 for line in message.splitlines():
-                    if "FTS5" in line:  # since SQLite 3.44
-                        self.add("words", line)
-                    elif line != "ok" and not line.startswith("***"):  # which is a headline
+                    if line != "ok" and not line.startswith("***"):  # which is a headline
                         yield line
             if self.counts["database"]:
                 return
             if not has_tables(connection):
-                if (self.index / DATABASE).stat().st_size or any(self.index.glob("ann/*.faiss")):
+                if (self.index / DATABASE).stat().st_size or any(self.index.glob("ann/g*")):
                     yield "it is empty, though there was an index"
                 else:
                     self.add("run", "nothing is stored yet")
-            else:
-                # For this FTS5 looks at its own settings.
-                connection.execute("SELECT 1 FROM lexicon LIMIT 0")
-                if _is_bare(connection):
-                    self.add("run", "nothing is stored yet")
+            elif _is_bare(connection):
+                self.add("run", "nothing is stored yet")
 
     def _settings(self, connection: sqlite3.Connection) -> Iterator[str]:
         with snapshot(connection):

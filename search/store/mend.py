@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Iterable
 
 from search.errors import IndexDamaged
-from search.store import lexicon
 from search.store.checksums import name_of
 from search.store.database import count_anew, one_meta, put_meta
 from search.store.health import Examination
@@ -38,8 +37,6 @@ def restore_settings(writer: Writer) -> None:
                 there.remove(key)
         if "complete" not in there:
             put_meta(connection, {"complete": False})
-        if "lexicon" not in there:
-            lexicon.unseal(connection)
         count_anew(connection)
 
 
@@ -72,9 +69,8 @@ def discard(writer: Writer, found: Examination, *, folder: bool) -> tuple[set[st
         for table, row, *_ in connection.execute("PRAGMA foreign_key_check").fetchall():
             writer.delete(table, "rowid = ?", row)
         if found.counts["documents"]:
-            writer.delete("ann", "1")
-            writer.delete("tombstones", "1")
-            lexicon.rebuild(connection)
+            for table in ("segments", "words", "tombstones"):  # all anew, at the end or in the next run
+                writer.delete(table, "1")
             count_anew(connection)
     return names, wrong
 

@@ -33,7 +33,7 @@ from search.store.files import is_being_written
 from search.store.folders import Folders, stays_inside
 from search.store.layout import DATABASE
 from search.store.protocol import Place, StoredFile, StoredPassage
-from search.store.vectors import read_ann
+from search.store.segments import after, read_segments
 
 if TYPE_CHECKING:
     from search.corpus import Skipped
@@ -65,13 +65,16 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
     meta = meta_of(connection, index / DATABASE)
     fingerprint = Fingerprint.from_dict(meta["fingerprint"])
     documents, passages, tokens = counts(connection)
-    ann = read_ann(connection)
+    segments = read_segments(connection)
     partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
     skipped = skipped_groups(connection)
     baseline, _ = trusted_baseline(connection)
     annotated = tuple(annotators(connection))
     copies, texts = copied_texts(connection)
-    held = f"FAISS flat, {ann.count - ann.deleted} of {passages} passages" if ann else "no FAISS file"
+    tail = connection.execute(
+        "SELECT count(*) FROM embeddings WHERE passage > ?", (after(segments),)
+    ).fetchone()[0]
+    held = f"{passages - tail} of {passages} passages in FAISS files ({len(segments)})"
     return Status(
         name=index.name,
         index=str(index),

@@ -120,7 +120,7 @@ class Block:
         Args:
             name: what to call it where it is damaged.
         """
-        self._name, self._bytes = name, memoryview(buffer).cast("B")
+        self.name, self._bytes = name, memoryview(buffer).cast("B")
         self._header, spans = self._opened()
         self._body = spans["stems"][0]
         if zlib.crc32(self._bytes[_BEFORE : self._body]) != self._header.top:
@@ -242,7 +242,7 @@ class Block:
         return rows, frequencies
 
     def _damaged(self, what: str) -> NoReturn:
-        raise IndexDamaged(f"the words in '{self._name}' are damaged ({what}). Mend them with: seewhy repair")
+        raise IndexDamaged(f"the words in '{self.name}' are damaged ({what}). Mend them with: seewhy repair")
 
 
 def laid_out(first_id: int, arrays: Mapping[str, Unsigned]) -> bytes:

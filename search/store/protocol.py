@@ -1,13 +1,13 @@
 """What ranking, explaining, filters, evaluation and the task heads ask an index for: the seam for other engines.
 
-A *store* is one index that is open in a process, and holds what a process keeps (an FAISS file in memory, postings
-of common words). Everything is read through a *snapshot*, one state of the index:
+A *store* is one index that is open in a process, and holds what a process keeps (open files). Everything is read
+through a *snapshot*, one state of the index:
 
     with store.reading() as snapshot:
         nearest = snapshot.nearest(query, k=10)
         passages = snapshot.stored([id_ for id_, _ in nearest])
 
-Here that is a read transaction of SQLite, with exact search in an FAISS file and BM25 by FTS5. To put another engine
+Here that is a read transaction of SQLite, and files of codes and words that belong to it. To put another engine
 behind it (a server of vectors, a shared database), write two classes that have these methods. What must hold:
 
 - **One state.** All that a snapshot says belongs together: no id without its passage, no half of an update. An engine
@@ -198,6 +198,10 @@ class Snapshot(Protocol):
 
     def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
         """(n,) the cosines of passages that are there, in their order: the same numbers as in `nearest`."""
+
+    def highest(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
+        """(n,) what the cosines of passages, given by increasing ids, are at most: without much work, infinity if need
+        be."""
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
         """(n, d) of passages that are there, in their order; unit length."""

@@ -1,4 +1,4 @@
-"""The tables of index.db, format 6, and whether a database is made of these.
+"""The tables of index.db, format 7, and whether a database is made of these.
 
 SQLite is the only truth: what is not in these tables can be made again from them. indexes/README.md tells what
 each column means.
@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-
-from search.store.terms import TOKENIZER
 
 _TABLES = {
     "meta": "key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL, checksum INTEGER NOT NULL",
@@ -37,8 +35,12 @@ _TABLES = {
     "annotations": """passage INTEGER NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
         annotator TEXT NOT NULL REFERENCES annotators(name) ON DELETE CASCADE, "values" TEXT NOT NULL,
         spans TEXT NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (passage, annotator)""",
-    "ann": """id INTEGER PRIMARY KEY NOT NULL, generation INTEGER NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,
-        watermark INTEGER NOT NULL, count INTEGER NOT NULL, checksum INTEGER NOT NULL""",
+    "segments": """id INTEGER PRIMARY KEY NOT NULL, file TEXT NOT NULL, "first" INTEGER NOT NULL,
+        "last" INTEGER NOT NULL, count INTEGER NOT NULL, peak INTEGER NOT NULL, error INTEGER NOT NULL,
+        codes_crc INTEGER NOT NULL, words_size INTEGER NOT NULL, words_crc INTEGER NOT NULL,
+        checksum INTEGER NOT NULL""",
+    "words": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, count INTEGER NOT NULL,
+        block BLOB NOT NULL, checksum INTEGER NOT NULL""",
     "tombstones": "passage INTEGER PRIMARY KEY NOT NULL",
     "baseline": """id INTEGER PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, queries INTEGER NOT NULL,
         made_with TEXT NOT NULL, pairs BLOB NOT NULL, hubs TEXT NOT NULL, checksum INTEGER NOT NULL""",
@@ -48,22 +50,10 @@ TABLES = {
     **{f"table {name}": f"CREATE TABLE {name} ({columns}) STRICT" for name, columns in _TABLES.items()},
     "index files_path": "CREATE UNIQUE INDEX files_path ON files (path)",
     "index documents_record": "CREATE UNIQUE INDEX documents_record ON documents (file, record)",
+    "index passages_tokens": "CREATE INDEX passages_tokens ON passages (n_tokens)",
     "index passages_document": "CREATE INDEX passages_document ON passages (document)",
     "index embeddings_content": "CREATE INDEX embeddings_content ON embeddings (content)",
     "index embeddings_text_key": "CREATE INDEX embeddings_text_key ON embeddings (text_key)",
-}
-
-WORDS = {
-    "table lexicon": f"CREATE VIRTUAL TABLE lexicon USING fts5 (text, content = '', tokenize = '{TOKENIZER}')",
-    "table lexicon_terms": "CREATE VIRTUAL TABLE lexicon_terms USING fts5vocab (lexicon, row)",
-}
-
-# What FTS5 itself makes, as all its versions have done.
-_OF_FTS5 = {
-    "table lexicon_data": "CREATE TABLE lexicon_data (id INTEGER PRIMARY KEY, block BLOB)",
-    "table lexicon_idx": "CREATE TABLE lexicon_idx (segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID",
-    "table lexicon_docsize": "CREATE TABLE lexicon_docsize (id INTEGER PRIMARY KEY, sz BLOB)",
-    "table lexicon_config": "CREATE TABLE lexicon_config (k PRIMARY KEY, v) WITHOUT ROWID",
 }
 
 _LONGEST_STATEMENT = 1000
@@ -86,4 +76,4 @@ def _plain(statement: str) -> str:
     return _SPACES_AND_QUOTES.sub("", statement).lower()
 
 
-_EXPECTED = {name: _plain(statement) for name, statement in (TABLES | WORDS | _OF_FTS5).items()}
+_EXPECTED = {name: _plain(statement) for name, statement in TABLES.items()}

@@ -132,11 +132,9 @@ def _is_choice(value: Any) -> bool:
     return isinstance(weight, int | float) and 0 <= weight <= 1 and value["rerank"] in (None, "late")
 
 
-def _is_seal(value: Any) -> bool:
-    """Whether it is what search/store/lexicon.py writes."""
-    if not isinstance(value, dict) or not re.fullmatch("(?:[0-9a-f]{16})?", str(value.get("state"))):
-        return False
-    return _is_remark(value.get("tokenizer", "")) and _is_count(value.get("rules", 0))
+def _are_rules(value: Any) -> bool:
+    """Whether it is what search/store/words.py writes."""
+    return isinstance(value, dict) and _is_remark(value.get("tokenizer")) and _is_count(value.get("rules"))
 
 
 # Every key of table `meta`. Of a fingerprint `Fingerprint.from_dict` says more.
@@ -146,7 +144,7 @@ SETTINGS: dict[str, Callable[[Any], bool]] = {
     "last_passage": _is_count,
     "root": _is_root,
     "fingerprint": lambda value: isinstance(value, dict),
-    "lexicon": _is_seal,
+    "words": _are_rules,
     "source": _is_source,
     "engine": _is_remark,
     "updated": lambda value: bool(re.fullmatch(r"\d{4}(-\d\d){2} \d\d(:\d\d){2}", str(value), re.ASCII)),

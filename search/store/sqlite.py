@@ -1,4 +1,4 @@
-"""The store that there is: index.db for what is true, an FAISS file for what is near, FTS5 for words.
+"""The store that there is: index.db for what is true, segments for what is near and for words.
 
 See protocol.py for what is asked of it.
 """
@@ -9,7 +9,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,15 +18,17 @@ import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError
+from search.store.bm25 import Matches, Words
 from search.store.calibration import Baseline, trusted_baseline
 from search.store.checksums import content_key
 from search.store.choices import choice_of
+from search.store.codes import RoughQuery
 from search.store.copies import copies_of
 from search.store.database import Reader, one_meta
-from search.store.faiss_file import LoadedVectors
 from search.store.files import is_being_written
+from search.store.held import Held, State
 from search.store.layout import DATABASE
-from search.store.lexicon import Lexicon, Matches
+from search.store.nearest import CodesDiffer, cosines_of, nearest_of
 from search.store.passages import (
     annotations_of,
     annotators,
@@ -37,19 +39,12 @@ from search.store.passages import (
     stored_passages,
 )
 from search.store.protocol import Copied, Place, StoredFile, StoredPassage
+from search.store.segments import after
 from search.store.settings import Source
 from search.store.terms import Term
-from search.store.vectors import (
-    Ann,
-    best,
-    count_after,
-    embeddings,
-    is_stored,
-    nearest_of,
-    read_ann,
-    token_vectors_of,
-    without_deleted,
-)
+from search.store.token_vectors import token_vectors_of
+from search.store.vectors import best, embeddings
+from search.store.words import texts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,27 +55,28 @@ if TYPE_CHECKING:
     from search.store.filters import Filters
     from search.store.protocol import Ids
 
-# Passages whose embeddings are read from index.db rather than loading the FAISS file for them.
-_READ_DIRECTLY = 2000
+# Passages whose embeddings are read from index.db rather than looked for by their codes: always, or in the first search
+# of a process, which is all that most processes do.
+_ALWAYS_READ, _READ_FIRST = 500, 10_000
 
 
 class SQLiteStore:
     """An index on disk that is open for reading; see `search.store.protocol.Store`.
 
-    Nothing is loaded until it is needed: the FAISS file at the first search by meaning, postings as words come up.
+    Nothing is opened until it is needed: codes at the first search by meaning that they save time, words at the first
+    by words.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.vectors = LoadedVectors(path)
-        self.lexicon = Lexicon()
+        self.held = Held(path)
         self.baseline_problem = ""
         self._reader = Reader(path / DATABASE)
         self._remarks = threading.local()
 
     @property
     def problems(self) -> tuple[str, ...]:
-        problems = (self.vectors.problem, self.baseline_problem)
+        problems = (self.held.problem, self.baseline_problem)
         return (*filter(None, problems), *getattr(self._remarks, "of_filter", ()))
 
     @cached_property
@@ -129,45 +125,59 @@ class SQLiteSnapshot:
     def status(self, weight: float) -> Status:
         return status_of(self.connection, self._store.path, weight)
 
+    @cached_property
+    def _state(self) -> State:
+        return self._store.held.state(self.connection)
+
     def nearest(
         self, query: NDArray[np.float32], k: int, among: Ids | None = None
     ) -> list[tuple[int, float]]:
-        """The FAISS file is searched, and everything newer than it.
+        """By the codes of segments, and the embeddings of the tail; or by embeddings alone where that is as quick.
 
-        With `among`, FAISS looks at those passages alone. Of 20,000 passages with d = 384 that took 0.1 ms for 100,
-        0.2 ms for 1,000 and 1.1 ms for 10,000; reading their vectors from index.db took 0.2, 3 and 22 ms, and was
-        quicker only up to some 20. But to load the file took 100 ms: as long as it is not in memory, up to 2,000
-        vectors are read from index.db.
+        To load FAISS takes some 50 ms, in which 10,000 embeddings are read.
 
         Raises:
             IndexDamaged: not all passages that the index should hold, or that `among` names, were looked at.
         """
-        connection, near = self.connection, list[tuple[int, float]]()
-        ann, flat = self._file(len(query), among)
-        after = looked_at = in_file = 0
-        if ann and flat is not None:
-            after, in_file = ann.watermark, ann.count - ann.deleted
-            if among is None:
-                near = nearest_of(flat, query, k + ann.deleted)
-                near, looked_at = (without_deleted(connection, near) if ann.deleted else near)[:k], in_file
-            else:
-                older = among[among <= after]
-                near, looked_at = nearest_of(flat, query, k, older), len(older)
-            if not is_stored(connection, query, near[:_READ_DIRECTLY]):
-                self._store.vectors.distrust(ann)
-                return self.nearest(query, k, among)
-        if among is None:
-            newer = embeddings(connection, len(query), after)
-        else:
-            newer = embeddings(connection, len(query), among=among[among > after])
-            in_file += count_after(connection, after)
+        held, count = self._store.held, self._state.passages if among is None else len(among)
+        held.searches += 1
+        if _better_read(k, count, held.searches == 1):
+            return self._read_through(query, k, among)
+        try:
+            pieces = self._state.pieces(self.connection, len(query), among)
+        except IndexDamaged:
+            if not held.problem:
+                raise
+            return self._read_through(query, k, among)
+        newer = self._state.tail(self.connection, len(query))
+        if among is not None:
+            newer = embeddings(self.connection, len(query), among=among[among > after(self._state.segments)])
+        looked_at = sum(piece.count for piece in pieces.values())
+        known: dict[int, float] = {}
         for ids, vectors in newer:
             looked_at += len(ids)
+            known.update(best(ids, vectors, query, k))
+        self._require_all(looked_at, among)
+        try:
+            return nearest_of(self.connection, list(pieces.values()), query, k, known)
+        except CodesDiffer as error:
+            held.distrust(next(one for one, piece in pieces.items() if piece.codes is error.codes))
+            return self._read_through(query, k, among)
+
+    def _read_through(self, query: NDArray[np.float32], k: int, among: Ids | None) -> list[tuple[int, float]]:
+        """The nearest by the embeddings in index.db alone."""
+        near, looked_at = list[tuple[int, float]](), 0
+        for ids, vectors in embeddings(self.connection, len(query), among=among):
+            looked_at += len(ids)
             near += best(ids, vectors, query, k)
-        present = looked_at if among is None else in_file
-        if present != self.passage_count:
+        self._require_all(looked_at, among)
+        return sorted(near, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+    def _require_all(self, looked_at: int, among: Ids | None) -> None:
+        """Refuse an answer that not all passages were looked at for."""
+        if among is None and looked_at != self._state.passages:
             raise IndexDamaged(
-                f"the index should hold {self.passage_count} passages, but {present} were found. "
+                f"the index should hold {self._state.passages} passages, but {looked_at} were found. "
                 "Mend it with: seewhy repair"
             )
         if among is not None and looked_at != len(among):
@@ -175,20 +185,20 @@ class SQLiteSnapshot:
                 f"{len(among)} passages pass the filter, but the embeddings of {looked_at} were found. "
                 "Mend the index with: seewhy repair"
             )
-        return sorted(near, key=lambda pair: (-pair[1], pair[0]))[:k]
-
-    def _file(self, dimension: int, among: Ids | None) -> tuple[Ann | None, Any]:
-        """The FAISS file, where it can be trusted and is worth loading; or None."""
-        ann, loaded = read_ann(self.connection), self._store.vectors
-        if ann is None or (among is not None and len(among) <= _READ_DIRECTLY and not loaded.holds(ann)):
-            return ann, None
-        return ann, loaded.get(ann, dimension)
 
     def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
-        if not len(passages):
-            return np.empty(0)
-        cosine_of = dict(self.nearest(query, len(passages), np.sort(passages)))
-        return np.array([cosine_of[id_] for id_ in passages.tolist()])
+        ids, places = np.unique(passages, return_inverse=True)
+        return cosines_of(self.connection, query, ids).astype(np.float64)[places]
+
+    def highest(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
+        found = np.full(len(passages), np.inf)
+        with suppress(IndexDamaged):
+            rough_query = RoughQuery(query)
+            for segment, piece in self._state.pieces(self.connection, len(query), passages).items():
+                here = (passages >= segment.first) & (passages <= segment.last)
+                found[here] = piece.codes.rough(rough_query, np.searchsorted(piece.codes.ids, passages[here]))
+                found[here] += rough_query.slack(segment.scale)
+        return found
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
         wanted = np.array(passages, dtype=np.int64)
@@ -210,23 +220,33 @@ class SQLiteSnapshot:
         return token_vectors_of(self.connection, passages, self._dimension)
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
-        return self._store.lexicon.stemmer.terms(query, phrases=phrases)
+        return self._store.held.stemmer.terms(query, phrases=phrases)
 
     def words(self, text: str) -> list[Term]:
-        return self._store.lexicon.stemmer.words(text)
+        return self._store.held.stemmer.words(text)
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
-        return self._store.lexicon.counts(self.connection, terms)
+        return self._words.counts(terms, self._texts) if terms else []
 
     def telling(self, terms: Sequence[Term]) -> list[Term]:
-        return self._store.lexicon.telling(self.connection, terms)
+        return self._words.telling(terms, self._texts) if terms else []
 
     def matches(self, terms: Sequence[Term]) -> Matches:
-        return Matches(self._store.lexicon.postings(self.connection, terms), self.passage_count)
+        return self._words.matches(terms, self._texts)
+
+    @cached_property
+    def _words(self) -> Words:
+        return self._state.words(self.connection)
+
+    def _texts(self, passages: Ids) -> Iterator[str]:
+        """What of passages has words, in the order of their ids."""
+        return (text for _, text in texts_of(self.connection, passages))
 
     def ids(self) -> Ids:
-        rows = self.connection.execute("SELECT id FROM passages ORDER BY id").fetchall()
-        return np.array([row[0] for row in rows], dtype=np.int64)
+        with suppress(IndexDamaged):
+            return self._state.ids(self.connection, self._dimension)
+        rows = self.connection.execute("SELECT id FROM passages").fetchall()
+        return np.sort(np.array([row[0] for row in rows], dtype=np.int64))
 
     def passing(self, where: Where | None) -> Ids | None:
         ids, remarks = (None, ()) if where is None else self._store.filters.matching(self.connection, where)
@@ -304,3 +324,12 @@ class SQLiteSnapshot:
     @property
     def _dimension(self) -> int:
         return int(self.fingerprint.dimension)
+
+
+def _better_read(k: int, passages: int, first: bool) -> bool:
+    """Whether to read all embeddings, rather than look for the k nearest by their codes.
+
+    Args:
+        first: it is the first search of the process.
+    """
+    return passages <= (_READ_FIRST if first else _ALWAYS_READ) or 4 * k >= passages

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from search.errors import SearchError
+
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 RULES = 2  # of what is done before; another number means that the table of words must be made anew
 
@@ -26,6 +28,10 @@ _HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])|(?
 # From the beginning of a run of letters and digits alone: else a long one takes the square of its length.
 _HUMPED = re.compile(r"(?<![^\W_])(?:[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]{2,}[^\W\d_A-Z][^\W_]*)")
 _MOST_KNOWN = 50_000  # words whose stems are kept
+_NO_FTS5 = (
+    "this Python's SQLite was built without FTS5, which seewhy needs to find words. Use a Python from python.org, "
+    "conda-forge or your system."
+)
 _QUOTED = re.compile(r'"([^"]+)"')
 
 
@@ -185,9 +191,12 @@ class Stemmer:
         found: sqlite3.Connection | None = getattr(self._kept, "connection", None)
         if found is None:
             found = sqlite3.connect(":memory:", isolation_level=None)
-            found.execute(
-                f"CREATE VIRTUAL TABLE one USING fts5 (text, content = '', tokenize = '{TOKENIZER}')"
-            )
+            try:
+                found.execute(
+                    f"CREATE VIRTUAL TABLE one USING fts5 (text, content = '', tokenize = '{TOKENIZER}')"
+                )
+            except sqlite3.OperationalError as error:
+                raise SearchError(_NO_FTS5) if "no such module" in str(error) else error from None
             found.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab (one, instance)")
             self._kept.connection = found
         return found

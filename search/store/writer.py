@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import text_key
 from search.records.documents import Document, Passage
-from search.store import lexicon
+from search.store import words
 from search.store.checksums import COVERED, Value, content_key, is_blob, with_checksum
 from search.store.database import (
     SCHEMA_VERSION,
@@ -34,7 +34,6 @@ from search.store.database import (
     translated,
 )
 from search.store.schema import TABLES
-from search.store.vectors import Ann
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,12 +87,10 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self._db = sqlite_utils.Database(connection, execute_plugins=False)
-        self._gone: list[tuple[int, str]] = []  # words of passages that this transaction has deleted
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         self.connection.execute("BEGIN IMMEDIATE")
-        self._gone.clear()
         try:
             yield self.connection
         except BaseException:
@@ -168,7 +165,7 @@ class Writer:
             for table, of_table in rows.items():
                 self.insert(table, of_table)
             put_meta(connection, {"passages": passages, "last_passage": last})
-            self._write_words(added)
+            words.add(connection, added)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not."""
@@ -192,7 +189,6 @@ class Writer:
                     self.delete("files", "id = ?", row[0])
                 self.delete("skipped", "path = ? AND stage = 'read'", path)
             put_meta(connection, {"passages": passages})
-            self._write_words(())
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
@@ -212,21 +208,6 @@ class Writer:
         if self.connection.execute("SELECT 1 FROM token_vectors LIMIT 1").fetchone():
             with self.transaction():
                 self.delete("token_vectors", "1")
-
-    def renew_lexicon(self, *, always: bool = False) -> None:
-        """Make the table of words anew where it cannot be trusted, or `always`."""
-        if always or not lexicon.is_sealed(self.connection):
-            with self.transaction() as connection:
-                lexicon.rebuild(connection)
-
-    def name_vectors(self, ann: Ann | None) -> None:
-        """Point the index at a new FAISS file, or at none."""
-        with self.transaction():
-            self.delete("ann", "1")
-            self.delete("tombstones", "1")
-            if ann:
-                values = (ann.generation, ann.file, ann.size, ann.watermark, ann.count)
-                self.insert("ann", [{"id": 1, **with_checksum("ann", *values)}])
 
     def _rename_file(self, old: str, new: str) -> None:
         """Let a file keep its documents and passages, with their ids, under another path."""
@@ -275,31 +256,17 @@ class Writer:
         return passages
 
     def _delete_document(self, document: int) -> int:
-        """Delete a document with all its passages, and note those that the FAISS file still holds.
+        """Delete a document with all its passages, and note those, as their words and codes stay for now.
 
         Returns:
             How many passages it had.
         """
         self.connection.execute(
-            """INSERT INTO tombstones SELECT passages.id FROM passages, ann
-               WHERE document = ? AND passages.id <= ann.watermark""",
-            (document,),
+            "INSERT INTO tombstones SELECT id FROM passages WHERE document = ?", (document,)
         )
-        self._gone += lexicon.words_of(self.connection, document)
         deleted = self.connection.execute("DELETE FROM passages WHERE document = ?", (document,)).rowcount
         self.delete("documents", "id = ?", document)
         return deleted
-
-    def _write_words(self, added: Iterable[tuple[int, str, str]]) -> None:
-        """Bring the words up to date, at the end of a transaction.
-
-        FTS5 holds back what it is given until a savepoint, or the end, to write it at once. sqlite-utils makes one for
-        each call, so this comes last.
-        """
-        lexicon.take_out(self.connection, self._gone)
-        for passage, context, text in added:
-            lexicon.add(self.connection, passage, context, text)
-        lexicon.seal(self.connection)
 
 
 def _record_of(skip: Skipped, file: SourceFile) -> int:
@@ -340,8 +307,7 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     for statement in TABLES.values():
         connection.execute(statement)
-    lexicon.create(connection)
-    lexicon.rebuild(connection)
+    words.put_rules(connection)
     put_meta(connection, {"schema_version": SCHEMA_VERSION, "passages": 0, "last_passage": 0})
     connection.execute("COMMIT")
 

@@ -43,6 +43,7 @@ def _everywhere(original: Any, replacement: Any) -> Iterator[None]:
 def faiss_named_before_written() -> Iterator[None]:
     """The database names a FAISS file that is written only afterwards."""
     from search.store.faiss_file import write_file
+
     from search.store.writer import Writer
 
     write, name = write_file, Writer.name_vectors

@@ -13,12 +13,12 @@ from typing import Any
 import faiss
 import numpy as np
 import pytest
+from search.store.faiss_file import has_frame
 
 from search import Index, IndexDamaged, SearchError
 from search.encoding import Encoder
 from search.store.checksums import row_checksum
-from search.store.faiss_file import has_frame
-from search.store.vectors import read_ann
+from search.store.segments import read_segments
 from tests.conftest import Run, save_tiny_bert
 
 
@@ -113,7 +113,7 @@ def index(notes: Path, tiny_model: Path) -> Path:
 def name_file(index: Path, **changes: Any) -> None:
     """Change the row `ann`, with the checksum that belongs to it."""
     with contextlib.closing(sqlite3.connect(index / "index.db")) as connection, connection:
-        ann = read_ann(connection)
+        (ann,) = read_segments(connection)
         assert ann is not None
         row = {name: getattr(ann, name) for name in ("generation", "file", "size", "watermark", "count")}
         row |= changes

@@ -10,15 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search import FingerprintMismatch, Index, IndexLocked, IndexNotFound, InputError, ReadError, Report
+from search import (
+    FingerprintMismatch,
+    Index,
+    IndexDamaged,
+    IndexLocked,
+    IndexNotFound,
+    InputError,
+    ReadError,
+    Report,
+)
 from search.corpus.files import Reason
 from search.encoding import Encoder
 from search.indexing.update import update
 from search.store.database import connect_to_write, read_meta, reading
 from search.store.files import writer_lock
 from search.store.layout import DATABASE
+from search.store.segments import named_files, read_segments
 from search.store.settings import PassageSettings, Source
-from search.store.vectors import read_ann
 from search.store.writer import create
 
 
@@ -227,7 +236,7 @@ def test_another_model_or_pooling_is_refused_with_both_named(
 def test_rebuild_puts_another_model_in_place(notes: Path, tiny_model: Path, other_model: Path) -> None:
     index = Path(build(notes, tiny_model).index)
     with reading(index / DATABASE) as connection:
-        old = read_ann(connection)
+        (old,) = read_segments(connection)
     report = build(notes, other_model, rebuild=True)
     assert (report.added, report.encoded) == (3, 5)
     opened = Index.open(notes)
@@ -235,11 +244,9 @@ def test_rebuild_puts_another_model_in_place(notes: Path, tiny_model: Path, othe
     assert opened.query("key")
     assert opened.notes == ()
     with reading(index / DATABASE) as connection:
-        new = read_ann(connection)
-    assert old is not None
-    assert new is not None
-    assert new.generation == old.generation + 1
-    assert [path.name for path in (index / "ann").iterdir()] == [Path(new.file).name]
+        (new,) = read_segments(connection)
+        assert {f"ann/{path.name}" for path in (index / "ann").iterdir()} == named_files(connection)
+    assert new.id == old.id + 1
 
 
 def test_a_rebuild_that_fails_leaves_the_old_index(notes: Path, tiny: Encoder, tmp_path: Path) -> None:
@@ -324,45 +331,49 @@ def test_progress_goes_from_nothing_to_all(notes: Path, tiny_model: Path) -> Non
     assert seen[-1].passages == 5
 
 
-def test_the_faiss_file_is_renewed_when_a_tenth_is_out_of_date(tmp_path: Path, tiny_model: Path) -> None:
+def test_segments_are_made_of_what_is_new_and_made_anew_where_much_is_gone(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.store.sealing.LONGEST_TAIL", 5)
     folder = tmp_path / "many"
     folder.mkdir()
-    for i in range(40):
-        (folder / f"{i}.txt").write_text(f"word {i}")
-    index = Path(build(folder, tiny_model).index)
 
-    def ann() -> Any:
+    def with_files(first: int, last: int) -> list[int]:
+        for i in range(first, last):
+            (folder / f"{i}.txt").write_text(f"word {i}")
+        index = Path(build(folder, tiny_model).index)
+        hits = Index.open(folder).query("word", k=100, all_copies=True)
+        assert {hit.document for hit in hits} == {path.name for path in folder.iterdir()}
         with reading(index / DATABASE) as connection:
-            return read_ann(connection)
+            return [segment.count for segment in read_segments(connection)]
 
-    first = ann()
-    (folder / "0.txt").unlink()
-    (folder / "new.txt").write_text("something new")
-    build(folder, tiny_model)
-    assert (ann().file, ann().deleted) == (first.file, 1)
-    assert {hit.document for hit in Index.open(folder).query("new", k=100)} == {
-        p.name for p in folder.iterdir()
-    }
-    for i in range(1, 6):
+    assert with_files(0, 40) == [40]
+    assert with_files(40, 45) == [40]  # the rest is the tail
+    assert with_files(45, 46) == [40, 6]
+    assert with_files(46, 56) == [40, 16]  # with the one before, which is no larger
+    for i in range(10):
         (folder / f"{i}.txt").unlink()
-    build(folder, tiny_model)
-    assert (ann().generation, ann().deleted, ann().count) == (first.generation + 1, 0, 35)
-    assert {hit.document for hit in Index.open(folder).query("new", k=100)} == {
-        p.name for p in folder.iterdir()
-    }
+    assert with_files(56, 56) == [30, 16]
+    assert with_files(56, 80) == [70]
 
 
-def test_a_damaged_faiss_file_is_mended_by_the_next_run(notes: Path, tiny_model: Path) -> None:
+def test_a_damaged_file_of_a_segment_is_mended_by_the_next_run(notes: Path, tiny_model: Path) -> None:
     index = Path(build(notes, tiny_model).index)
-    (file,) = (index / "ann").iterdir()
-    file.write_bytes(b"x")
-    opened = Index.open(notes)
-    assert len(opened.query("key")) == 5
-    assert "damaged" in opened.notes[0]
-    assert build(notes, tiny_model).nothing_changed
-    again = Index.open(notes)
-    assert len(again.query("key")) == 5
-    assert again.notes == ()
+    for kind in ("faiss", "words"):
+        (file,) = (index / "ann").glob(f"*.{kind}")
+        file.write_bytes(b"x")
+        opened = Index.open(notes)
+        if kind == "words":
+            with pytest.raises(
+                IndexDamaged, match=r"\.words' of the index is damaged or missing.*seewhy repair"
+            ):
+                opened.query("key")
+        assert len(opened.query("key", mode="dense")) == 5
+        assert build(notes, tiny_model).nothing_changed
+        again = Index.open(notes)
+        assert len(again.query("key")) == 5
+        assert again.notes == ()
+        assert again.check().ok
 
 
 @pytest.mark.parametrize("begun", ["empty file", "tables only"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from search.store import words
 from search.store.checksums import COVERED, row_checksum
 from search.store.database import connect_to_write, count_anew
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
@@ -54,6 +55,7 @@ def add_document(
         (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
         ids.append(last + 1)
         put(connection, "passages", ids[-1], document, 0, 1, 1, 1, heading, "", "x", 3, page, "[]")
+    words.add(connection, [(id_, "", "x") for id_ in ids])
     count_anew(connection)
     return ids
 

@@ -19,11 +19,11 @@ from search import Hit, Index
 from search.encoding import Encoder
 from search.indexing import run
 from search.store import calibration
+from search.store.bm25 import scale
 from search.store.calibration import PAIRS_NEEDED, hubs, sampled
 from search.store.checksums import row_checksum
 from search.store.database import connect_to_read
-from search.store.lexicon import scale
-from search.store.sqlite import SQLiteStore
+from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from tests.store.crowd import crowd
 
 ASKED = "find the key to the door"
@@ -334,7 +334,7 @@ def test_a_passage_in_the_middle_of_everything_is_a_hub(tmp_path: Path, tiny_mod
         )
         connection.commit()
     with closing(connect_to_read(index.path / "index.db")) as connection:
-        found = sampled(connection, Made())  # type: ignore[arg-type]
+        found = sampled(SQLiteSnapshot(SQLiteStore(index.path), connection), Made())  # type: ignore[arg-type]
     assert found.queries == 200
     assert found.hubs == {100: 199}  # for all sentences but its own
 

@@ -139,14 +139,14 @@ def test_a_negative_limit_is_refused(crowded: Index) -> None:
         crowded.query("word", per_document=-1)
 
 
-def test_five_functions_lead_from_a_query_to_faiss(
+def test_seven_functions_lead_from_a_query_to_faiss(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`Index.query`, `ranked`, `Fusion.top`, `SQLiteSnapshot.nearest`, and the one that calls FAISS."""
+    """`Index.query`, `ranked`, `Fusion.top`, `SQLiteSnapshot.nearest`, what makes it exact, and a segment's codes."""
     import faiss
 
     ways = []
-    search_file = faiss.IndexFlatIP.search
+    search_file = faiss.IndexScalarQuantizer.search
 
     def noted(*arguments: Any, **options: Any) -> Any:
         frame, way = sys._getframe(1), []
@@ -158,12 +158,13 @@ def test_five_functions_lead_from_a_query_to_faiss(
         return search_file(*arguments, **options)
 
     index = Index.build(notes, model=str(tiny_model))
-    monkeypatch.setattr(faiss.IndexFlatIP, "search", noted)
-    monkeypatch.setattr("search.ranking.fusion._MORE", 1)
+    monkeypatch.setattr(faiss.IndexScalarQuantizer, "search", noted)
+    monkeypatch.setattr("search.ranking.fusion._MORE", 0)
     monkeypatch.setattr("search.ranking.rank.SEEN", 1)
+    monkeypatch.setattr("search.store.sqlite._better_read", lambda *_: False)
     for mode in ("dense", "hybrid"):
-        index.query("find the key", k=2, mode=mode, all_copies=True, per_document=0)
-    assert ways == [["query", "ranked", "top", "nearest", "nearest_of"]] * 2
+        index.query("find the key", k=1, mode=mode, all_copies=True, per_document=0)
+    assert ways == [["query", "ranked", "top", "nearest", "nearest_of", "look", "nearest"]] * 2
 
 
 def test_what_is_shown_of_objects_is_short(notes: Path, tiny_model: Path) -> None:

@@ -43,12 +43,31 @@ def another_faiss_file(index: Path) -> None:
 
 
 def truncate_faiss(index: Path) -> None:
-    file = faiss_file(index)
-    file.write_bytes(file.read_bytes()[:-7])
+    truncate(faiss_file(index))
 
 
 def flip_faiss(index: Path) -> None:
-    file = faiss_file(index)
+    flip(faiss_file(index))
+
+
+def file_of_words(index: Path) -> Path:
+    (file,) = (index / "ann").glob("*.words")
+    return file
+
+
+def truncate_words(index: Path) -> None:
+    truncate(file_of_words(index))
+
+
+def flip_words(index: Path) -> None:
+    flip(file_of_words(index))
+
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-7])
+
+
+def flip(file: Path) -> None:
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 4
     file.write_bytes(data)
@@ -73,8 +92,9 @@ def other_vectors(index: Path) -> None:
     file = faiss_file(index)
     flat = faiss.read_index(str(file))
     ids = faiss.vector_to_array(flat.id_map)
-    vectors = flat.index.reconstruct_n(0, flat.ntotal)
-    other = faiss.IndexIDMap(faiss.IndexFlatIP(vectors.shape[1]))
+    vectors = faiss.downcast_index(flat.index).reconstruct_n(0, flat.ntotal)
+    kind = faiss.ScalarQuantizer.QT_8bit_direct_signed
+    other = faiss.IndexIDMap(faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT))
     other.add_with_ids(np.ascontiguousarray(vectors[::-1]), ids)
     faiss.write_index(other, str(file))
 

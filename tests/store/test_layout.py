@@ -64,7 +64,7 @@ def test_foreign_newer_and_broken_databases(tmp_path: Path, tiny_model: Path) ->
     )
     connection.commit()
     connection.close()
-    with pytest.raises(IndexDamaged, match="has format 99 and this version of seewhy reads 6"):
+    with pytest.raises(IndexDamaged, match="has format 99 and this version of seewhy reads 7"):
         Index.open(index)
     foreign = tmp_path / "foreign"
     foreign.mkdir()

@@ -21,7 +21,7 @@ import pytest
 from search import Index, IndexDamaged, SearchError
 from search.indexing.check import check
 from search.indexing.repair import repair
-from search.store import database, faiss_file, files
+from search.store import database, files, sealing, segments
 from search.store.files import (
     DATABASE,
     HOLDER,
@@ -277,7 +277,7 @@ def test_the_decoys_would_show_it(
 
 
 def links_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (files, faiss_file):
+    for module in (files, sealing, segments):
         monkeypatch.setattr(module, "require_no_link", lambda path, **_: None)
     monkeypatch.setattr(files, "require_own_names", lambda index: None)
 
@@ -294,7 +294,7 @@ def test_a_link_that_is_put_there_after_the_look_deletes_nothing(
     links_trusted(monkeypatch)
     monkeypatch.setattr(files, "_CAN_HOLD", files._CAN_HOLD and can_hold)
     with suppress(OSError):
-        files.delete_leftovers(index, "")
+        files.delete_leftovers(index, ())
     assert (tree(target) == before) == can_hold
 
 

@@ -99,30 +99,30 @@ def kinds(index: Path) -> set[str]:
 DAMAGES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "vector flipped": (
         sql("UPDATE embeddings SET vector = begun_with(x'00', vector) WHERE passage = 2"),
-        {"documents", "vectors"},
+        {"documents"},
     ),
     "vector checksum": (sql("UPDATE embeddings SET checksum = 7 WHERE passage < 4"), {"documents"}),
     "vector too short": (
         sql("UPDATE embeddings SET vector = substr(vector, 5) WHERE passage = 2"),
-        {"documents", "vectors"},
+        {"documents"},
     ),
     "vector NaN": (
         sql(
             f"UPDATE embeddings SET vector = begun_with(x'{NAN}', vector) WHERE passage = 3",
             "UPDATE embeddings SET checksum = crc32(vector) WHERE passage = 3",
         ),
-        {"documents", "vectors"},
+        {"documents"},
     ),
     "vector zero": (
         sql("UPDATE embeddings SET vector = zeroblob(128), checksum = crc32(zeroblob(128)) WHERE passage = 3"),
-        {"documents", "vectors"},
+        {"documents"},
     ),
     "vector of another text": (
         sql("UPDATE embeddings SET content = (SELECT content FROM embeddings WHERE passage = 1) WHERE passage = 5"),
         {"documents"},
     ),
-    "embedding missing": (sql("DELETE FROM embeddings WHERE passage = 4"), {"documents", "vectors"}),
-    "all embeddings missing": (sql("DELETE FROM embeddings"), {"documents", "vectors"}),
+    "embedding missing": (sql("DELETE FROM embeddings WHERE passage = 4"), {"documents"}),
+    "all embeddings missing": (sql("DELETE FROM embeddings"), {"documents"}),
     "text flipped": (sql("UPDATE passages SET text = upper(text) WHERE id = 1"), {"documents"}),
     "text no UTF-8": (
         sql("UPDATE passages SET text = CAST(begun_with(x'ff', CAST(text AS BLOB)) AS TEXT) WHERE id = 1"),
@@ -162,12 +162,12 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
             "UPDATE meta SET checksum = row_checksum(key, value) WHERE key = 'passages'",
             links=True,
         ),
-        {"documents", "vectors"},
+        {"documents"},
     ),
     "settings: complete": (sql("UPDATE meta SET value = 'tru' WHERE key = 'complete'"), {"settings"}),
     "settings: updated": (sql("UPDATE meta SET value = '\"x\"' WHERE key = 'updated'"), {"settings"}),
     "settings: count gone": (sql("DELETE FROM meta WHERE key = 'passages'"), {"settings"}),
-    "settings: words": (sql("UPDATE meta SET checksum = 1 WHERE key = 'lexicon'"), {"settings", "words"}),
+    "settings: words": (sql("UPDATE meta SET checksum = 1 WHERE key = 'words'"), {"settings", "words"}),
     "number given twice": (
         sql(
             "UPDATE meta SET value = 3, checksum = row_checksum('last_passage', '3') WHERE key = 'last_passage'"
@@ -179,8 +179,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "FAISS file truncated": (damage.truncate_faiss, {"vectors"}),
     "FAISS file flipped": (damage.flip_faiss, {"vectors"}),
     "FAISS file of other vectors": (damage.other_vectors, {"vectors"}),
-    "ann row flipped": (sql("UPDATE ann SET count = count - 1"), {"vectors"}),
-    "ann row gone": (sql("DELETE FROM ann"), {"run", "leftovers"}),
+    "file of words missing": (lambda index: damage.file_of_words(index).unlink(), {"words"}),
+    "file of words truncated": (damage.truncate_words, {"words"}),
+    "file of words flipped": (damage.flip_words, {"words"}),
+    "segment flipped": (sql("UPDATE segments SET count = count - 1"), {"vectors"}),
+    "segment gone": (sql("DELETE FROM segments"), {"run", "leftovers", "words"}),
     "tombstone of a passage that is there": (sql("INSERT INTO tombstones VALUES (2)"), {"vectors"}),
     "tombstone of nothing": (sql("INSERT INTO tombstones VALUES (9999)"), {"vectors", "settings"}),
     "leftover file": (damage.another_faiss_file, {"leftovers"}),
@@ -336,7 +339,7 @@ def test_other_formats(index: Path, version: int) -> None:
     as_format(index, version)
     report = check(index)
     assert (report.ok, kinds(index)) == (False, {"database"})
-    assert f"format {version}, and this version of seewhy reads 6" in report.findings[0].examples[0]
+    assert f"format {version}, and this version of seewhy reads 7" in report.findings[0].examples[0]
     assert report.findings[0].command.endswith("--rebuild")
     with pytest.raises(SearchError, match=f"format {version}.*--rebuild|cannot be repaired: .*--rebuild"):
         repair(index)
@@ -412,7 +415,10 @@ def test_the_report_of_a_repair_says_what_was_done(index: Path) -> None:
     assert (report.encoded, report.lost, report.check.ok) == (2, (), True)
 
 
-def test_an_open_index_sees_the_repair(index: Path, clean: tuple[Path, Path]) -> None:
+def test_an_open_index_sees_the_repair(
+    index: Path, clean: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.store.sqlite._better_read", lambda *_: False)
     opened = Index.open(index)
     damage.flip_faiss(index)
     assert opened.query("key")

@@ -61,4 +61,4 @@ def test_tables_are_made_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
         strict = connection.execute(
             "SELECT count(*) FROM pragma_table_list WHERE strict AND schema = 'main'"
         ).fetchone()
-        assert strict == (12,)
+        assert strict == (13,)

@@ -1,34 +1,31 @@
-"""The table of words: what it finds, that it follows the passages, and that nothing typed is syntax."""
+"""Words: what they find, that they follow the passages, and that nothing typed is syntax."""
 
 import math
 import random
 import re
 import sqlite3
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import search
 from search import InputError
-from search.store import lexicon
-from search.store.database import Reader
-from search.store.lexicon import Lexicon, summed
-from search.store.terms import Stemmer, Term, indexable, words
+from search.store.bm25 import weight
+from search.store.checksums import COVERED, row_checksum
+from search.store.composing import merged, written
+from search.store.postings import Block
+from search.store.segments import open_words, read_segments, tombstones
+from search.store.sqlite import SQLiteStore
+from search.store.terms import Stemmer, indexable, words
+from search.store.words import tail, written_anew
 from tests.store import damage
-
-
-def bm25(
-    own: Lexicon, connection: sqlite3.Connection, terms: list[Term]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Ids and sums over the terms."""
-    found = summed(own.postings(connection, terms))
-    return found.ids, found.scores
 
 
 @pytest.fixture
@@ -41,7 +38,7 @@ def found(index: search.Index, query: str, **options: bool) -> set[str]:
 
 
 @pytest.fixture
-def written(tmp_path: Path, tiny_model: Path) -> search.Index:
+def lines(tmp_path: Path, tiny_model: Path) -> search.Index:
     """An index of one file a line."""
     lines = [
         "call get_user_name first",
@@ -84,77 +81,40 @@ def written(tmp_path: Path, tiny_model: Path) -> search.Index:
         ("😀 \0 ' \" NOT", set()),
     ],
 )
-def test_what_is_found(written: search.Index, query: str, expected: set[str]) -> None:
-    assert found(written, query) == expected
+def test_what_is_found(lines: search.Index, query: str, expected: set[str]) -> None:
+    assert found(lines, query) == expected
 
 
-def test_phrases_are_an_option(written: search.Index) -> None:
+def test_phrases_are_an_option(lines: search.Index) -> None:
     both = {"boundary of a layer", "the boundary layer"}
-    assert found(written, '"boundary layer"') == both
-    assert found(written, '"boundary layer"', phrases=True) == {"the boundary layer"}
-    assert found(written, '"boundary layer', phrases=True) == both  # never closed, so no quote
-    assert found(written, '"boundary layer" café', phrases=True) == {
+    assert found(lines, '"boundary layer"') == both
+    assert found(lines, '"boundary layer"', phrases=True) == {"the boundary layer"}
+    assert found(lines, '"boundary layer', phrases=True) == both  # never closed, so no quote
+    assert found(lines, '"boundary layer" café', phrases=True) == {
         "the boundary layer",
         "a café in the STRASSE",
     }
-    (hit,) = written.query('"boundary layer"', mode="lexical", phrases=True)
-    (term,) = written.explain('"boundary layer"', hit).terms
+    (hit,) = lines.query('"boundary layer"', mode="lexical", phrases=True)
+    (term,) = lines.explain('"boundary layer"', hit).terms
     (place,) = term.places
     assert hit.text[place.start : place.end] == "boundary layer"
 
 
-def test_bm25_is_okapi(index: search.Index) -> None:
-    """Against the formula, with tokens counted by hand."""
-    reader, own = Reader(index.path / "index.db"), Lexicon()
-    with reader.reading() as connection:
-        rows = connection.execute("SELECT id, context, text FROM passages").fetchall()
-        ids, scores = bm25(own, connection, own.stemmer.terms("water lock"))
-    stemmer = Stemmer()
-    tokens = {id_: Counter(stemmer.stems([indexable(context, text)])[0]) for id_, context, text in rows}
-    lengths = {id_: sum(count.values()) for id_, count in tokens.items()}
-    mean = sum(lengths.values()) / len(lengths)
-    for id_, score in zip(ids.tolist(), scores.tolist(), strict=True):
-        expected = 0.0
-        for stem in ("water", "lock"):
-            n, tf = sum(stem in count for count in tokens.values()), tokens[id_][stem]
-            weight = max(1e-6, math.log((len(rows) - n + 0.5) / (n + 0.5)))
-            expected += weight * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * lengths[id_] / mean))
-        assert score == pytest.approx(expected, abs=1e-9)
-    assert len(ids) == sum(bool(count["water"] or count["lock"]) for count in tokens.values()) > 0
-
-
-def test_terms_add_up_to_the_last_digits(index: search.Index) -> None:
-    reader, own = Reader(index.path / "index.db"), Lexicon()
-    with reader.reading() as connection:
-        terms = own.stemmer.terms("to find the key in the water and turn the lock of a door")
-        ids, scores = bm25(own, connection, terms)
-        again = bm25(own, connection, terms)  # from what was kept
-        ask = "SELECT rowid, -bm25(lexicon) FROM lexicon WHERE lexicon MATCH ? ORDER BY rowid"
-        expected = connection.execute(ask, (" OR ".join(term.expression for term in terms),)).fetchall()
-    assert (ids.tolist(), scores.tolist()) == (again[0].tolist(), again[1].tolist())
-    assert ids.tolist() == [id_ for id_, _ in expected]
-    assert scores.tolist() == pytest.approx([score for _, score in expected], abs=1e-12)
-
-
 def test_words_in_most_passages_do_not_count_unless_there_are_no_others(index: search.Index) -> None:
-    reader, own = Reader(index.path / "index.db"), Lexicon()
-    with reader.reading() as connection:
-        rows = connection.execute("SELECT context, text FROM passages").fetchall()
+    with SQLiteStore(index.path).reading() as snapshot:
+        rows = snapshot.connection.execute("SELECT context, text FROM passages").fetchall()
         n_the = sum("the" in Stemmer().stems([indexable(*row)])[0] for row in rows)
         assert n_the > len(rows) / 2
-        assert [term.text for term in own.telling(connection, own.stemmer.terms("the water zebra"))] == [
-            "water"
-        ]
-        assert [term.text for term in own.telling(connection, own.stemmer.terms("the zebra"))] == ["the"]
-        assert own.telling(connection, own.stemmer.terms("zebra")) == []
+        for query, telling in (("the water zebra", ["water"]), ("the zebra", ["the"]), ("zebra", [])):
+            assert [term.text for term in snapshot.telling(snapshot.terms(query))] == telling
 
 
-def tables(path: Path) -> tuple[list[tuple[object, ...]], ...]:
-    with sqlite3.connect(path / "index.db") as connection:
-        return tuple(
-            connection.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall()
-            for name in ("lexicon_terms", "lexicon_docsize")
-        )
+def blocks(path: Path) -> list[bytes]:
+    """The words of all segments and of the tail, deleted passages left out."""
+    with closing(sqlite3.connect(path / "index.db")) as connection:
+        dead = tombstones(connection)
+        found = [*(open_words(path, one) for one in read_segments(connection)), *tail(connection)]
+        return [merged([block], [~np.isin(block.ids, dead)]) for block in found]
 
 
 def test_it_follows_the_passages(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
@@ -164,37 +124,19 @@ def test_it_follows_the_passages(notes: Path, tiny_model: Path, tmp_path: Path) 
     (notes / "new.txt").write_text("A new file.", encoding="utf-8")
     (notes / "table.csv").rename(notes / "renamed.csv")
     index.update()
-    connection = sqlite3.connect(index.path / "index.db")
-    assert lexicon.is_sealed(connection)
-    anew = sqlite3.connect(tmp_path / "anew.db", isolation_level=None)
-    lexicon.create(anew)
-    lexicon.fill(connection, anew)
-    for table in ("lexicon_terms", "lexicon_docsize"):
-        query = f"SELECT * FROM {table} ORDER BY 1"
-        assert anew.execute(query).fetchall() == connection.execute(query).fetchall()
+    with closing(sqlite3.connect(index.path / "index.db")) as connection:
+        ids = [id_ for (id_,) in connection.execute("SELECT id FROM passages ORDER BY id")]
+        anew = written_anew(connection, np.array(ids))
+    held = [Block(each, "") for each in blocks(index.path)]
+    assert len(held) > 1
+    assert merged(held, [np.ones(len(block), dtype=bool) for block in held]) == anew
     assert {hit.document for hit in index.query("zebra", mode="lexical")} == {"keys.md"}
     assert index.query("water", mode="lexical") == []
 
 
-def flipped(path: Path, table: str, column: str) -> None:
-    """One bit of the longest value of a table that FTS5 keeps; not the lowest, which may change nothing.
-
-    In the size of a position list it is the mark that the passage was deleted before, which FTS5 looks at where it
-    merges lists without places. No answer rests on it, so a check does not find it.
-    """
-    with sqlite3.connect(path / "index.db") as connection:
-        key, value = connection.execute(
-            f"SELECT rowid, {column} FROM lexicon_{table} ORDER BY length({column}) DESC LIMIT 1"
-        ).fetchone()
-        data = bytearray(value)
-        data[len(data) // 2] ^= 16
-        connection.execute(f"UPDATE lexicon_{table} SET {column} = ? WHERE rowid = ?", (bytes(data), key))
-
-
-@pytest.mark.parametrize(("table", "column"), [("data", "block"), ("docsize", "sz")])
-def test_a_damaged_table_is_found_and_made_anew(index: search.Index, table: str, column: str) -> None:
+def test_damaged_words_are_found_and_made_anew(index: search.Index) -> None:
     before = index.query("find the key in the water", k=100)
-    flipped(index.path, table, column)
+    damage.flip_words(index.path)
     again = search.Index.open(index.path)
     assert [f.check for f in again.check().findings if f.severity == "damaged"] == ["words"]
     assert again.repair().check.ok
@@ -203,32 +145,26 @@ def test_a_damaged_table_is_found_and_made_anew(index: search.Index, table: str,
     assert again.check().ok
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM lexicon_idx",  # on which page a word begins
-        # The first page of a part begins at 0: all is found, until FTS5 merges this part with another.
-        """UPDATE lexicon_data SET block = CAST(substr(block, 1, length(block) - 2) || x'00' ||
-           substr(block, -1) AS BLOB) WHERE id = 10""",
-    ],
-)
-def test_words_that_can_be_gone_through_and_not_looked_up_are_damage(
-    tmp_path: Path, tiny_model: Path, statement: str
-) -> None:
-    (tmp_path / "notes").mkdir()
-    for name in ("a", "b"):
-        words = " ".join(f"{name}{i}" for i in range(2000))
-        (tmp_path / "notes" / f"{name}.txt").write_text(words, encoding="utf-8")
-        index = search.Index.build(tmp_path / "notes", model=str(tiny_model))
-    with closing(sqlite3.connect(index.path / "index.db")) as connection, connection:
-        connection.execute(statement)
-    found = search.Index.open(index.path).check().findings
-    assert [f.check for f in found if f.severity == "damaged"] == ["words"]
+def test_words_of_other_passages_are_found_where_they_are_verified(index: search.Index) -> None:
+    """What was written is what is there, but it is wrong."""
+    with closing(sqlite3.connect(index.path / "index.db", isolation_level=None)) as connection:
+        (segment,) = read_segments(connection)
+        ids = open_words(index.path, segment).ids
+        wrong = written(Stemmer(), [(id_, "quite another text") for id_ in ids.tolist()])
+        (index.path / segment.words).write_bytes(wrong)
+        row = replace(segment, words_size=len(wrong), words_crc=zlib.crc32(wrong))
+        values = [getattr(row, name) for name in COVERED["segments"]]
+        connection.execute("DELETE FROM segments")
+        marks = ", ".join("?" * (len(values) + 1))
+        connection.execute(f"INSERT INTO segments VALUES ({marks})", (*values, row_checksum(*values)))
+    again = search.Index.open(index.path)
+    assert again.check().ok
+    assert [f.check for f in again.check(verify=True).findings if f.severity == "damaged"] == ["words"]
 
 
-def test_a_table_that_lost_its_seal_is_made_anew(index: search.Index) -> None:
-    before = tables(index.path)
-    damage.execute(index.path, "DELETE FROM meta WHERE key = 'lexicon'")
+def test_words_by_other_rules_are_made_anew(index: search.Index) -> None:
+    before = blocks(index.path)
+    damage.execute(index.path, "DELETE FROM meta WHERE key = 'words'")
     opened = search.Index.open(index.path)
     with pytest.raises(
         search.IndexDamaged, match="words of the index are damaged.*--mode dense.*repair --index"
@@ -236,7 +172,7 @@ def test_a_table_that_lost_its_seal_is_made_anew(index: search.Index) -> None:
         opened.query("key")
     assert opened.query("key", mode="dense")
     assert index.update().nothing_changed
-    assert tables(index.path) == before
+    assert blocks(index.path) == before
     assert index.check().ok
 
 
@@ -264,15 +200,14 @@ def hostile(rng: random.Random) -> Iterator[str]:
 
 def test_ten_thousand_hostile_queries(index: search.Index) -> None:
     """None is an error, and none means more than its words: the answer is that of the bare words."""
-    reader, own = Reader(index.path / "index.db"), Lexicon()
     rng, queries = random.Random(7), hostile(random.Random(11))
-    with reader.reading() as connection:
-        rows = connection.execute("SELECT id, context, text FROM passages").fetchall()
+    with SQLiteStore(index.path).reading() as snapshot:
+        rows = snapshot.connection.execute("SELECT id, context, text FROM passages").fetchall()
         stems = {id_: set(Stemmer().stems([indexable(context, text)])[0]) for id_, context, text in rows}
         for number in range(10_000):
             query = next(queries)
-            terms = own.stemmer.terms(query, phrases=number % 2 == 1)
-            ids, scores = bm25(own, connection, terms)
+            terms = snapshot.terms(query, phrases=number % 2 == 1)
+            ids, scores = snapshot.matches(terms).best(len(rows))
             assert (scores > 0).all() and len(ids) == len(set(ids.tolist()))
             if number % 2 == 0:
                 wanted = {stem for term in terms for stem in term.stems if len(term.stems) == 1}
@@ -333,7 +268,7 @@ def test_words_of_a_damaged_passage_stop_neither_updates_nor_repair(notes: Path,
     damage.execute(
         index.path,
         "UPDATE passages SET n_tokens = n_tokens + 1 WHERE id = 1",
-        "DELETE FROM meta WHERE key = 'lexicon'",
+        "DELETE FROM meta WHERE key = 'words'",
     )
     for number in range(3):
         (notes / f"{number}.txt").write_text(f"Now about a door, number {number}.", encoding="utf-8")
@@ -345,7 +280,7 @@ def test_words_of_a_damaged_passage_stop_neither_updates_nor_repair(notes: Path,
 
 def test_meaning_alone_needs_no_words(index: search.Index) -> None:
     before = index.query("the key is in the water", k=1, mode="dense")
-    flipped(index.path, "data", "block")
+    damage.flip_words(index.path)
     others = {hit.passage_id for hit in index.query("key", k=100, mode="dense")} - {before[0].passage_id}
     damage.execute(index.path, f"UPDATE passages SET n_tokens = n_tokens + 1 WHERE id = {min(others)}")
     again = search.Index.open(index.path)
@@ -353,20 +288,9 @@ def test_meaning_alone_needs_no_words(index: search.Index) -> None:
     assert again.notes == ()
 
 
-def test_what_fts5_keeps_of_itself_is_checked_too(index: search.Index) -> None:
-    with sqlite3.connect(index.path / "index.db") as connection:
-        connection.execute("UPDATE lexicon_config SET v = 99 WHERE k = 'version'")
-    again = search.Index.open(index.path)
-    with pytest.raises(search.IndexDamaged, match="seewhy repair"):
-        again.query("find the key", k=100)
-    assert not again.check().ok
-    with pytest.raises(search.IndexDamaged, match="--rebuild"):
-        again.repair()
-
-
 def test_a_term_weighs_something_whatever_an_index_says_of_itself() -> None:
-    assert lexicon.weight(1, 10) == pytest.approx(math.log(9.5 / 1.5))
-    assert lexicon.weight(9, 10) == lexicon.weight(5, 0) == 1e-6
+    assert weight(1, 10) == pytest.approx(math.log(9.5 / 1.5))
+    assert weight(9, 10) == weight(5, 0) == 1e-6
 
 
 def test_an_interrupt_does_no_harm() -> None:

@@ -1,0 +1,217 @@
+"""Segments: what is derived of the passages, in immutable files that are quick to search.
+
+A segment is of all passages between two ids, at most 65,536 of them: a FAISS file of 8-bit codes (codes.py) and a file
+of their words (postings.py). The passages behind the last segment are the *tail*: their embeddings are read from
+index.db, and their words from table `words`, in blocks of the same format. A tail of more than 4,096 passages, and one
+where there is no segment yet, becomes a segment at the end of a run, together with those before it that are no larger
+than what follows them; a block joins those before it in the same way. So a passage is written anew a few times, and
+there are few segments (O'Neil and others 1996, "The log-structured merge-tree"). Passages that are deleted stay where
+they are, noted in table `tombstones`, until that is made anew.
+
+A file is written beside the others, forced to disk, renamed; then one transaction names it, and those that it replaces
+are named no more.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from search.errors import IndexDamaged
+from search.store import codes
+from search.store.checksums import covered, require
+from search.store.files import SEGMENT_FILE, VECTORS, is_own_file, require_no_link
+from search.store.postings import Block
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LARGEST = 1 << 16  # passages of a segment
+LONGEST_TAIL = 4096
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A row of table `segments`.
+
+    Attributes:
+        file: the name of its files, but for what they end with.
+        first, last: the lowest and the highest id of its passages; all that there are between them are in it.
+        count: how many passages were written.
+        peak, error: of the codes, see `search.store.codes.Scale`.
+        codes_crc, words_crc: CRC-32 of its files; `words_size`, the bytes of the second.
+    """
+
+    id: int
+    file: str
+    first: int
+    last: int
+    count: int
+    peak: int
+    error: int
+    codes_crc: int
+    words_size: int
+    words_crc: int
+
+    @property
+    def faiss(self) -> str:
+        """Where its FAISS file is, relative to the index."""
+        return f"{VECTORS}/{self.file}.faiss"
+
+    @property
+    def words(self) -> str:
+        """Where the file of its words is, relative to the index."""
+        return f"{VECTORS}/{self.file}.words"
+
+    @property
+    def scale(self) -> codes.Scale:
+        return codes.Scale(self.peak, self.error)
+
+
+def read_segments(connection: sqlite3.Connection) -> list[Segment]:
+    """The segments of an index, in the order of ids.
+
+    Raises:
+        IndexDamaged: what is recorded of one is not what was written.
+    """
+    rows = connection.execute(f'SELECT {covered("segments")}, checksum FROM segments ORDER BY "first"')
+    found: list[Segment] = []
+    for *values, checksum in rows:
+        require("segments", values, checksum)
+        segment = Segment(*values)
+        after = found[-1].last if found else 0
+        named = SEGMENT_FILE.fullmatch(f"{segment.file}.faiss")
+        if not (named and after < segment.first <= segment.last and 0 < segment.count <= LARGEST):
+            raise IndexDamaged(
+                f"what the index says of its segment {segment.id} makes no sense. Mend it with: seewhy repair"
+            )
+        found.append(segment)
+    return found
+
+
+def named_files(connection: sqlite3.Connection) -> set[str]:
+    """The files that an index names, relative to it."""
+    return {name for segment in read_segments(connection) for name in (segment.faiss, segment.words)}
+
+
+def recorded_files(connection: sqlite3.Connection) -> set[str]:
+    """As `named_files`, whether what is recorded of them is damaged or not."""
+    rows = connection.execute("SELECT file FROM segments").fetchall()
+    return {f"{VECTORS}/{file}.{kind}" for (file,) in rows for kind in ("faiss", "words")}
+
+
+def after(segments: Sequence[Segment]) -> int:
+    """The id behind which the tail begins."""
+    return segments[-1].last if segments else 0
+
+
+def is_whole(index: Path, segment: Segment, dimension: int) -> bool:
+    """Whether the files of a segment are there with their sizes; what is in them is not looked at."""
+    sizes = {segment.faiss: codes.size_of(segment.count, dimension), segment.words: segment.words_size}
+    try:
+        require_no_link(index / VECTORS, folder=True)
+        return all(
+            is_own_file(index / name) and (index / name).stat().st_size == size
+            for name, size in sizes.items()
+        )
+    except (OSError, IndexDamaged):
+        return False
+
+
+def open_codes(index: Path, segment: Segment, dimension: int) -> codes.Codes:
+    """The FAISS file of a segment.
+
+    Raises:
+        IndexDamaged: it is not there, or not as it was written.
+    """
+    require_no_link(index / VECTORS, folder=True)
+    found = codes.Codes(index / segment.faiss, segment.count, dimension, segment.scale)
+    _require_ids(found.ids, segment, segment.faiss)
+    return found
+
+
+def open_words(index: Path, segment: Segment) -> Block:
+    """The words of a segment.
+
+    Raises:
+        IndexDamaged: they are not there, or not as they were written.
+    """
+    require_no_link(index / VECTORS, folder=True)
+    try:
+        content = codes.mapped(index / segment.words, segment.words_size)
+    except OSError:
+        raise _damaged(segment.words) from None
+    found = Block(content, segment.words)
+    _require_ids(found.ids, segment, segment.words)
+    return found
+
+
+def _require_ids(ids: NDArray[np.int64], segment: Segment, name: str) -> None:
+    if (len(ids), ids[0], ids[-1]) != (segment.count, segment.first, segment.last):
+        raise _damaged(name)
+
+
+def _damaged(name: str) -> IndexDamaged:
+    return IndexDamaged(f"the file '{name}' of the index is damaged or missing. Mend it with: seewhy repair")
+
+
+def tombstones(connection: sqlite3.Connection) -> NDArray[np.int64]:
+    """The ids of passages that were deleted and are still in a segment, increasing."""
+    rows = connection.execute("SELECT passage FROM tombstones ORDER BY passage")
+    return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a new segment, or a new block of the tail, is made of: an older one.
+
+    Attributes:
+        living, dead: how many of its passages are there, and how many are deleted.
+        segment: None for a block of the tail.
+        whole: its files are there.
+    """
+
+    first: int
+    last: int
+    living: int
+    dead: int
+    segment: Segment | None = None
+    whole: bool = True
+
+
+def blocks_of_tail(connection: sqlite3.Connection) -> list[Part]:
+    """The blocks of table `words`, in the order of ids."""
+    rows = connection.execute(
+        """SELECT "first", "last", count, (SELECT count(*) FROM tombstones WHERE passage BETWEEN "first" AND "last")
+           FROM words ORDER BY "first" """
+    )
+    return [Part(first, last, count - dead, dead) for first, last, count, dead in rows]
+
+
+def joined(parts: Sequence[Part], new: int, largest: int) -> int:
+    """Where those begin that are to be made one with what follows: the last `new` and each before that is no larger.
+
+    Args:
+        largest: as many passages as one may have.
+    """
+    start = len(parts) - new
+    total = sum(part.living for part in parts[start:])
+    while start and parts[start - 1].living <= total and parts[start - 1].living + total <= largest:
+        start -= 1
+        total += parts[start].living
+    return start
+
+
+def filled(parts: Sequence[Part], largest: int) -> list[list[Part]]:
+    """Neighbours put together, as many as fit."""
+    groups: list[list[Part]] = []
+    for part in parts:
+        if not groups or sum(one.living for one in groups[-1]) + part.living > largest:
+            groups.append([])
+        groups[-1].append(part)
+    return groups
