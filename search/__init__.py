@@ -5,7 +5,7 @@ The pipeline, one folder a stage; each knows only those before it:
     records/     what one stage hands to the next
     corpus/      folder -> documents -> passages
     encoding/    text -> token vectors and embeddings
-    store/       embeddings and metadata on disk, and all that is asked of them: SQLite, FAISS
+    store/       embeddings and metadata on disk, and all that is asked of them: SQLite, segments
     indexing/    a folder and an index -> the index as the folder is now
     ranking/     question -> ranked hits
     explaining/  hit -> why

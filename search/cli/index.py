@@ -210,13 +210,14 @@ def check(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="Read the folder's files to compare them, and encode some passages again."
+            "--verify",
+            help="Read the folder's files, make words and codes anew to compare them, and encode some passages again.",
         ),
     ] = False,
 ) -> None:
     """Say whether an index is sound and up to date.
 
-    Looks at every row, every embedding, the FAISS file and the files of the folder. Changes nothing, and can
+    Looks at every row, every embedding, the files of segments and those of the folder. Changes nothing, and can
     run beside seewhy index. Exit code 1 if anything is damaged; what is only stale (files that changed since,
     a run that was stopped) is named, with exit code 0.
     """

@@ -122,7 +122,7 @@ def query(
         clock.lap("load its tokenizer", opened.encoder.tokenizer)
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
         opened.query("a", k=1, **ranking.score)
-        clock.lap("load FAISS and the vectors, first query")
+        clock.lap("load words and vectors, first query")
     hits = opened.query(question, **vars(selection), **vars(ranking), explain=matrices, layer=layer_of(layer))
     if fail_if_nothing and hits and hits[0].verdict is None:
         raise typer.BadParameter(

@@ -6,7 +6,7 @@ q', what the query's numbers stand for,
 
     |q.x - q'.x'|  <=  |q - q'| |x| + |q'| |x - x'|
 
-So a rough cosine comes with a bound of how far it is from the cosine (Cauchy and Schwarz). segments.py says how that
+So a rough cosine comes with a bound of how far it is from the cosine (Cauchy and Schwarz). nearest.py says how that
 makes an exact answer of few embeddings of index.db.
 
 A file is immutable, and mapped into memory: of what is not looked at nothing is read. FAISS believes a header that

@@ -201,7 +201,7 @@ def _undone(connection: sqlite3.Connection) -> Iterator[str]:
         rows = connection.execute("SELECT path FROM files WHERE status = 'partial' ORDER BY path").fetchall()
         yield from (name_of(path) for (path,) in rows)
         if not recorded_files(connection):
-            yield "no FAISS file was written"
+            yield "no segment was written"
         try:
             if not one_meta(connection, "complete"):
                 yield "its end"

@@ -74,7 +74,7 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
     tail = connection.execute(
         "SELECT count(*) FROM embeddings WHERE passage > ?", (after(segments),)
     ).fetchone()[0]
-    held = f"{passages - tail} of {passages} passages in FAISS files ({len(segments)})"
+    held = f"{passages - tail} of {passages} passages in segments ({len(segments)})"
     return Status(
         name=index.name,
         index=str(index),

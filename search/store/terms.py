@@ -20,7 +20,7 @@ from itertools import groupby, pairwise
 from search.errors import SearchError
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-RULES = 2  # of what is done before; another number means that the table of words must be made anew
+RULES = 2  # of what is done before; another number means that words must be made anew
 
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")  # a NUL would end the text
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
