@@ -201,8 +201,9 @@ def test_only_what_is_needed_of_the_command_line_is_made(run: Run) -> None:
 def test_every_command_and_option_has_help(run: Run) -> None:
     root: Any = typer.main.get_command(app)
     commands = [((name,), command) for name, command in root.commands.items()]
-    commands += [(("label", name), command) for name, command in root.commands["label"].commands.items()]
-    assert len(commands) == 32
+    for group in ("label", "train"):
+        commands += [((group, name), command) for name, command in root.commands[group].commands.items()]
+    assert len(commands) == 36
     for names, command in commands:
         code, text, _ = run(*names, "--help")
         assert (code, names[-1] in run(*names[:-1], "--help")[1]) == (0, True)
