@@ -172,7 +172,8 @@ def _draw_classes(canvas: Canvas, by_class: Sequence[ClassFigures]) -> None:
 
 def _draw_confusion(canvas: Canvas, classes: Sequence[str], confusion: list[list[float]]) -> None:
     names = [one_line(name) for name in classes]
-    table = grid("", *(Column(name, justify="right", overflow="fold") for name in names), header="dim")
+    cells = (Column(name, justify="right", overflow="fold") for name in names)
+    table = grid(Column(no_wrap=True), *cells, header="dim")
     for i, (name, row) in enumerate(zip(names, confusion, strict=True)):
         table.add_row(
             name, *(Text(_count(cell), style="bold" if i == j else "") for j, cell in enumerate(row))

@@ -122,6 +122,7 @@ def fit(
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    trainer.accelerator.unwrap_model(head.model, keep_fp32_wrapper=False)  # else it goes on computing in bf16
     head.model.eval()
     return fitted(trainer.state)
 

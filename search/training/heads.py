@@ -41,7 +41,7 @@ class HeadSettings(Settings):
         class_weights: "balanced" makes every class count alike, however rare it is; None every example.
         patience: after how many evaluations in a row that brought nothing the training ends; there are two an epoch.
         precision: of the steps' arithmetic, "fp32" or "bf16", which is about twice as quick where the processor or GPU
-            has units for it; weights and figures are of fp32.
+            has units for it; weights and figures before and after are of fp32.
     """
 
     freeze: int | str | None = None

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from search import bert
+from search.annotating.labelled_examples import calibration_error
 from search.bert.checkpoint import Head, load_head
 from search.errors import InputError, OptionalDependency
 from search.evaluating.entities import Sentence, evaluate_entities
@@ -376,6 +377,16 @@ def test_extras_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("search.training.heads.find_spec", lambda name: None)
     with pytest.raises(OptionalDependency, match=r"pip install 'seewhy\[entities\]'"):
         bert.train_tagger("a.conll", tmp_path / "out")
+
+
+def test_figures_are_of_fp32_whatever_the_steps_are_of(tiny_model: Path, tmp_path: Path) -> None:
+    report, dev = trained("classify", tmp_path, tiny_model, epochs=1, precision="bf16")
+    rows = [line.split(",") for line in dev.read_text().splitlines()[1:]]
+    said = bert.label([text for text, _ in rows], model=report.out).texts
+    right = np.array([one.label == label for one, (_, label) in zip(said, rows, strict=True)])
+    error = calibration_error(np.array([one.score for one in said]), right)
+    assert report.classes is not None
+    assert report.classes.calibration_error == pytest.approx(error, abs=1e-6)
 
 
 def test_nothing_is_printed(tiny_model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
