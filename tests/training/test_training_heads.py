@@ -21,6 +21,7 @@ from search.records.evaluations import TrainingReport
 from search.records.reports import Progress
 from search.training.head_tasks import IGNORED, Questions, Sentences, Texts, parted
 from tests.bert.conftest import save_tiny
+from tests.conftest import save_tiny_bert
 from tests.training.conftest import WORDS, trainable
 
 pytestmark = trainable
@@ -183,6 +184,20 @@ def test_what_is_frozen_stays_as_it_was(made: dict[str, Made], tiny_model: Path,
         assert changed(report.out) == expected
         assert report.settings["freeze"] == freeze
         assert not np.array_equal(weights(report.out)["classifier.weight"], 0)
+
+
+def test_a_pooler_that_the_base_lacks_learns_with_the_head(tmp_path: Path) -> None:
+    model = save_tiny_bert(tmp_path / "model", pooler=False)
+    parts = {}
+    for epochs in (1, 2):
+        place = tmp_path / str(epochs)
+        place.mkdir()
+        report, _ = trained("classify", place, model, freeze="all", epochs=epochs)
+        parts[epochs] = weights(report.out)
+    moved = [name for name in parts[1] if not np.array_equal(parts[1][name], parts[2][name])]
+    assert sorted(moved) == [
+        "bert.pooler.dense.bias", "bert.pooler.dense.weight", "classifier.bias", "classifier.weight",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["albert", "distilbert", "roberta"])
