@@ -10,30 +10,15 @@ import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from copy import copy
 from functools import cache
-from inspect import getdoc
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, cast
 
 import typer
 
 from search import __version__
-from search.cli.ask import ask
-from search.cli.config import config, defaults
-from search.cli.eval import evaluate, evaluate_ner, evaluate_qa
-from search.cli.explain import contrast, explain, why_not
-from search.cli.fill import fill, follows
-from search.cli.index import check, index, list_indexes, models, repair, status
-from search.cli.inspect import inspect
-from search.cli.interactive.command import search
-from search.cli.label import label_apply, label_explain, label_remove, label_train, tag
 from search.cli.options import Command, Group, GroupWithDefault, Usage, spelled_out
-from search.cli.output import flushed, make_streams_usable, note
-from search.cli.places import move, remove
-from search.cli.query import query, similar
-from search.cli.similarity import duplicates, similarity
-from search.cli.train import train_classify, train_encoder, train_read, train_tag
-from search.cli.vocabulary import vocabulary
+from search.cli.streams import flushed, make_streams_usable, note
 from search.errors import SearchError, is_of_memory
 from search.render.format import cut_in_the_middle, escape
 
@@ -58,66 +43,110 @@ _NO_ARGUMENT = ("embedded null", "integer string conversion")
 
 _LONGEST_NAME = 300  # of a path in a message
 
-app = _group("Semantic search over a folder of text that shows its working.", "seewhy")
-label = _group("Label passages or texts by a checkpoint or a trained head.")
-train = _group("Train the encoder, or a head on it, on examples.", kind=GroupWithDefault)
-
-
-# Panel -> command -> its function, in the order of the help.
-_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+# Panel -> command -> where its function is, and the first sentence of what it says of itself, in the order of the help.
+_COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
-        "index": index,
-        "query": query,
-        "search": search,
-        "similar": similar,
-        "duplicates": duplicates,
-        "ask": ask,
+        "index": ("index:index", "Index folders of text, or bring their index up to date."),
+        "query": ("query:query", "Rank the passages of an index by how well they answer TEXT."),
+        "search": ("interactive.command:search", "Search as you type, and look around in what is found."),
+        "similar": ("query:similar", "List the passages that are most like a passage or a document."),
+        "duplicates": (
+            "similarity:duplicates",
+            "List passages that say the same, the largest cluster first.",
+        ),
+        "ask": ("ask:ask", "Answer QUESTION with a span of the best passages for it."),
     },
-    "Why": {"explain": explain, "contrast": contrast, "why-not": why_not},
+    "Why": {
+        "explain": ("explain:explain", "Say why a passage has its score for TEXT, addend by addend."),
+        "contrast": ("explain:contrast", "Say why passage A is above passage B for TEXT."),
+        "why-not": ("explain:why_not", "Say why a document is not among the hits for TEXT."),
+    },
     "Indexes": {
-        "status": status,
-        "check": check,
-        "repair": repair,
-        "list": list_indexes,
-        "move": move,
-        "remove": remove,
-        "models": models,
-        "config": config,
+        "status": ("index:status", "Say what an index is made of and what was left out of it."),
+        "check": ("index:check", "Say whether an index is sound and up to date."),
+        "repair": ("index:repair", "Mend what is damaged in an index."),
+        "list": ("index:list_indexes", "List the indexes in your data folder."),
+        "move": ("places:move", "Keep an index whose folder was renamed or moved."),
+        "remove": ("places:remove", "Delete an index; the folder that was indexed stays as it is."),
+        "models": ("index:models", "List or remove the models that were converted here."),
+        "config": ("config:config", "Show or set what options are where they are not given."),
     },
     "Laboratory": {
-        "similarity": similarity,
-        "inspect": inspect,
-        "vocabulary": vocabulary,
-        "fill": fill,
-        "next": follows,
-        "tag": tag,
-        "eval": evaluate,
-        "eval-qa": evaluate_qa,
-        "eval-ner": evaluate_ner,
+        "similarity": ("similarity:similarity", "Compare sentences, or two texts token by token."),
+        "inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),
+        "vocabulary": (
+            "vocabulary:vocabulary",
+            "Ask a model's vocabulary: by number, by spelling, by likeness.",
+        ),
+        "fill": ("fill:fill", "Say which words BERT puts in the place of [MASK]."),
+        "next": ("fill:follows", "Say how likely each text follows the one before it."),
+        "tag": ("label:tag", "Find entities or parts of speech in all passages."),
+        "eval": ("eval:evaluate", "Ask judged queries, and say how good the answers are."),
+        "eval-qa": ("eval:evaluate_qa", "Ask a reader questions whose answers are known."),
+        "eval-ner": ("eval:evaluate_ner", "Compare entities that a model finds with known ones."),
     },
 }
-_LABELS: dict[str, Callable[..., None]] = {
-    "train": label_train,
-    "apply": label_apply,
-    "explain": label_explain,
-    "remove": label_remove,
+_LABELS = {
+    "train": "label_train",
+    "apply": "label_apply",
+    "explain": "label_explain",
+    "remove": "label_remove",
+}
+_TRAININGS = {
+    "encoder": "train_encoder",
+    "classify": "train_classify",
+    "tag": "train_tag",
+    "read": "train_read",
+}
+_GROUPS = {
+    "label": ("Label passages or texts by a checkpoint or a trained head.", Group, _LABELS),
+    "train": ("Train the encoder, or a head on it, on examples.", GroupWithDefault, _TRAININGS),
 }
 
-_TRAININGS: dict[str, Callable[..., None]] = {
-    "encoder": train_encoder,
-    "classify": train_classify,
-    "tag": train_tag,
-    "read": train_read,
-}
-_GROUPS = {"label": (label, _LABELS), "train": (train, _TRAININGS)}
 
-for panel, commands in _COMMANDS.items():
-    for name, function in commands.items():
-        app.command(name, cls=Command, rich_help_panel=panel)(spelled_out(function))
-for name, (group, commands) in _GROUPS.items():
-    for of_group, function in commands.items():
-        group.command(of_group, cls=Command)(spelled_out(function))
-    app.add_typer(group, name=name, rich_help_panel="Laboratory")
+def _function(place: str) -> Callable[..., None]:
+    module, name = place.split(":")
+    return cast("Callable[..., None]", getattr(import_module(f"search.cli.{module}"), name))
+
+
+def _silent(about: str) -> Callable[..., None]:
+    """What stands for a command where commands are only listed."""
+
+    def nothing() -> None:
+        pass
+
+    nothing.__doc__ = about
+    return nothing
+
+
+@cache
+def app(first: str | None = None) -> typer.Typer:
+    """The command line, as much of it as what is typed first needs: to load every command takes longer than a query.
+
+    A command that is named is there alone. Where commands are listed, they are there without their options. Anything
+    else, as a name with a slip or a shell that completes it, needs all.
+
+    Args:
+        first: what is typed first; None for all.
+    """
+    named = {name for commands in _COMMANDS.values() for name in commands} | _GROUPS.keys()
+    listed = first in ("", "-h", "--help")
+    wanted = {first} if first in named else named
+    made = _group("Semantic search over a folder of text that shows its working.", "seewhy")
+    for panel, commands in _COMMANDS.items():
+        for name, (place, about) in commands.items():
+            if name in wanted:
+                function = _silent(about) if listed else spelled_out(_function(place))
+                made.command(name, cls=Command, rich_help_panel=panel)(function)
+    for name, (about, kind, functions) in _GROUPS.items():
+        if name in wanted:
+            group = _group(about, kind=kind)
+            for of_group, function_name in functions.items():
+                function = _silent("") if listed else spelled_out(_function(f"{name}:{function_name}"))
+                group.command(of_group, cls=Command)(function)
+            made.add_typer(group, name=name, rich_help_panel="Laboratory")
+    made.callback()(_root)
+    return made
 
 
 def _version(asked: bool) -> None:
@@ -126,7 +155,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     context: typer.Context,
     version: Annotated[
@@ -134,34 +162,15 @@ def _root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand not in (None, "config"):
+        from search.cli.config import defaults
+
         command, found = context.invoked_subcommand, defaults(context.invoked_subcommand)
         context.default_map = {
-            command: dict.fromkeys(_GROUPS[command][1], found) if command in _GROUPS else found
+            command: dict.fromkeys(_GROUPS[command][2], found) if command in _GROUPS else found
         }
     if context.invoked_subcommand not in _SOON_OVER and not gc.isenabled():
         gc.freeze()
         gc.enable()
-
-
-@cache
-def _needed(first: str) -> typer.Typer:
-    """As much of the command line as what is typed first needs, as making the options of every command takes 20 ms.
-
-    A command that is named is there alone. Where commands are listed, they are there without their options. Anything
-    else, as a name with a slip or a shell that completes it, needs all.
-    """
-    alone = copy(app)
-    alone.registered_commands = [info for info in app.registered_commands if info.name == first]
-    alone.registered_groups = [info for info in app.registered_groups if info.name == first]
-    if alone.registered_commands or alone.registered_groups:
-        return alone
-    if first not in ("-h", "--help"):
-        return app
-    alone.registered_commands = list(map(copy, app.registered_commands))
-    for info in alone.registered_commands:
-        info.help, info.callback = getdoc(info.callback), lambda: None
-    alone.registered_groups = app.registered_groups
-    return alone
 
 
 def main() -> None:
@@ -169,7 +178,7 @@ def main() -> None:
     make_streams_usable()
     code = 1
     try:
-        code = _needed("".join(sys.argv[1:2]))(prog_name="seewhy", standalone_mode=False) or 0
+        code = app("".join(sys.argv[1:2]))(prog_name="seewhy", standalone_mode=False) or 0
     except Usage as error:
         error.message = escape(error.message)
         with suppress(OSError):

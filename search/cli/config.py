@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from search.cli.options import COLORS, MODES
-from search.cli.output import echo, note, write_file
+from search.cli.output import echo, write_file
+from search.cli.streams import note
 from search.errors import InputError, quoted
 from search.files import toml
 

@@ -11,7 +11,8 @@ import typer
 
 from search.cli.config import model_for_new_indexes
 from search.cli.options import EncoderOptions, EngineOptions, IndexOption, index_names, model_option, panel
-from search.cli.output import Output, echo, note, progress_bar, stopped_gently
+from search.cli.output import Output, echo, progress_bar, stopped_gently
+from search.cli.streams import note
 from search.errors import InputError, SearchError, quoted
 
 if TYPE_CHECKING:

@@ -444,7 +444,8 @@ class AnyIndexOptions(EngineOptions):
 
 def _update(opened: Index, quiet: bool) -> None:
     """Bring an index up to date, and say what changed; or why it is not, as it answers all the same."""
-    from search.cli.output import note, progress_bar, stopped_gently
+    from search.cli.output import progress_bar, stopped_gently
+    from search.cli.streams import note
     from search.render.reports import update_line
     from search.store.layout import is_own
 

@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -21,9 +21,9 @@ from typing import Annotated, Any
 import typer
 
 from search.cli.options import Color, panel
+from search.cli.streams import note
 from search.errors import InputError, OptionalDependency, ReadError
 from search.records.reports import Progress
-from search.render.format import escape
 
 NARROWEST, WIDEST = 40, 100
 output_option = panel("Output")
@@ -154,41 +154,6 @@ def echo(text: str) -> None:
             raise InputError(
                 f"nothing can be written to standard output: {error.strerror or error}. Send the result elsewhere."
             ) from None
-
-
-def note(text: str, quiet: bool = False) -> None:
-    """Anything that is no result, to stderr, harmless; lost where that takes nothing more."""
-    if not quiet:
-        with suppress(OSError):
-            typer.echo(escape(text), err=True)
-
-
-def make_streams_usable() -> None:
-    """Standard streams that were closed before the program began fail when they are used; stderr takes all.
-
-    Their numbers are taken here, as else the next file that is opened would have them, an index for instance, and what
-    some library prints would go there. What a terminal cannot show is printed as codes.
-    """
-    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
-        if getattr(sys, name) is None:
-            descriptor = os.open(os.devnull, flags)
-            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", encoding="utf-8"))
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def flushed() -> bool:
-    """Whether all that was printed has been taken; what was not is dropped, so that Python's own end is quiet."""
-    whole = True
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            whole = False
-            with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    return whole
 
 
 def check_drawable(png: Path | None, html: Path | None = None) -> None:

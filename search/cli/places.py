@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from search.cli.options import IndexArgument
-from search.cli.output import Output, note
+from search.cli.output import Output
+from search.cli.streams import note
 from search.errors import InputError, quoted
 
 

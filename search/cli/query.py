@@ -30,7 +30,8 @@ from search.cli.options import (
     to_type,
     top_k,
 )
-from search.cli.output import Clock, echo, note, output_option
+from search.cli.output import Clock, echo, output_option
+from search.cli.streams import note
 from search.errors import InputError, quoted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from search.cli.app import _needed, app
+from search.cli.app import app
 from tests.conftest import Run, save_tiny_bert
 
 
@@ -186,20 +186,22 @@ def test_failures_name_the_thing_and_the_way_out(
     assert "Traceback" not in err
 
 
-def test_only_what_is_needed_of_the_command_line_is_made(run: Run) -> None:
+def test_only_what_is_needed_of_the_command_line_is_loaded(run: Run) -> None:
     for first, there in (("query", {"query"}), ("label", {"label"})):
-        assert typer.main.get_command(_needed(first)).commands.keys() == there  # type: ignore[attr-defined]
-    for first in ("quary", "", "--"):
-        assert _needed(first) is app
-    root: Any = typer.main.get_command(app)
-    listed: Any = typer.main.get_command(_needed("--help"))
+        assert typer.main.get_command(app(first)).commands.keys() == there  # type: ignore[attr-defined]
+    root: Any = typer.main.get_command(app())
+    assert typer.main.get_command(app("quary")).commands.keys() == root.commands.keys()  # type: ignore[attr-defined]
+    listed: Any = typer.main.get_command(app("--help"))
     said = [(name, command.get_short_help_str(80)) for name, command in root.commands.items()]
     assert [(name, command.get_short_help_str(80)) for name, command in listed.commands.items()] == said
     assert root.commands["query"].params and not listed.commands["query"].params
+    code = "import sys, search.cli.app as a; a.app('--help'); print([m for m in sys.modules if '.cli.' in m])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "search.cli.options" in loaded and "search.cli.query" not in loaded
 
 
 def test_every_command_and_option_has_help(run: Run) -> None:
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(app())
     commands = [((name,), command) for name, command in root.commands.items()]
     for group in ("label", "train"):
         commands += [((group, name), command) for name, command in root.commands[group].commands.items()]

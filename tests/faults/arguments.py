@@ -104,7 +104,7 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
 
 
 def _commands() -> Iterator[tuple[list[str], Any]]:
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name, command in typer.main.get_command(app()).commands.items():  # type: ignore[attr-defined]
         inner = getattr(command, "commands", None)
         if inner is None:
             yield [name], command
