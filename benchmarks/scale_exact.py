@@ -16,12 +16,14 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+import scale_corpus
 from numpy.typing import NDArray
 from scale_corpus import Adversarial, AnyDimension, StandIn, build, fill
 
@@ -31,6 +33,7 @@ from search.ranking.options import MODES, Ranking
 from search.ranking.question import EncodedQuery
 from search.ranking.where import parse
 from search.records.shown import shown
+from search.store import sealing, words
 from search.store.sqlite import SQLiteStore
 from search.store.terms import TOKENIZER, Stemmer, Term, indexable
 
@@ -263,6 +266,8 @@ def export(index: Path, place: Path, n: int) -> None:
 def adversarial(place: Path, many: int, seed: int) -> None:
     """Compare the hits among vectors that are hard to tell apart, and print a table.
 
+    Segments are small here, so that what is equal lies in several, and in the tail.
+
     Args:
         many: vectors of a kind.
     """
@@ -274,12 +279,16 @@ def adversarial(place: Path, many: int, seed: int) -> None:
         shutil.rmtree(here, ignore_errors=True)
         numbers = range(len(corpus.starts) - 1)
         older = len(numbers) * 19 // 20
-        for part in (numbers[:older], numbers[older:]):  # what the first run sealed, and a tail
-            fill(here / "files", corpus, part)
+        with ExitStack() as patched:
+            for owner, name, few in ((scale_corpus, "_BATCH", many // 8), (sealing, "LARGEST", 2 * many),
+                                     (sealing, "LONGEST_TAIL", many), (words, "LONGEST_TAIL", many)):  # fmt: skip
+                patched.enter_context(patch.object(owner, name, few))
+            for part in (numbers[:older], numbers[older:]):  # what the first run sealed, and a tail
+                fill(here / "files", corpus, part)
+                build(here / "files", here / "index", corpus, AnyDimension(dimension))
+            for path in sorted((here / "files").rglob("*.txt"))[::9]:
+                path.unlink()
             build(here / "files", here / "index", corpus, AnyDimension(dimension))
-        for path in sorted((here / "files").rglob("*.txt"))[::9]:
-            path.unlink()
-        build(here / "files", here / "index", corpus, AnyDimension(dimension))
         texts = [f"w{n % 3} w{n % 50} n{n}" for n in range(len(corpus.queries))]
         found = compared(Everything(here / "index"), here / "index", texts, corpus.queries)
         counts = (dimension, len(corpus.vectors), found.lists, len(found.wrong), found.other_order)
