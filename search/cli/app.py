@@ -130,7 +130,7 @@ def app(first: str | None = None) -> typer.Typer:
         first: what is typed first; None for all.
     """
     named = {name for commands in _COMMANDS.values() for name in commands} | _GROUPS.keys()
-    listed = first in ("", "-h", "--help")
+    listed = first in ("-h", "--help")
     wanted = {first} if first in named else named
     made = _group("Semantic search over a folder of text that shows its working.", "seewhy")
     for panel, commands in _COMMANDS.items():
