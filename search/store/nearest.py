@@ -98,7 +98,7 @@ def nearest_of(
         found.add(connection, query, found.best(k), known)
         found.add(connection, query, found.at_least(_kth(known, k)), known)
         least = _kth(known, k)
-        unsure = [piece for piece in pieces if piece.rest >= least]
+        unsure = [piece for piece in pieces if piece.wanted < piece.count and piece.rest >= least]
         if not unsure:
             break
         for piece in unsure:
