@@ -23,6 +23,8 @@ import os
 import struct
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +75,17 @@ def load_faiss() -> Any:
     import faiss
 
     return faiss
+
+
+@contextmanager
+def _one_thread(faiss: Any) -> Iterator[None]:
+    """FAISS shares out queries, not vectors: with one query a second thread only waits, on a busy machine for long."""
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)
 
 
 @dataclass(frozen=True)
@@ -239,7 +252,8 @@ class Codes:
             bits = np.packbits(alive, bitorder="little")
             parameters = faiss.SearchParameters(sel=faiss.IDSelectorBitmap(bits))
         vectors = faiss.downcast_index(self._index.index)
-        products, rows = vectors.search(query.codes[None, :], min(k, len(self.ids)), params=parameters)
+        with _one_thread(faiss):
+            products, rows = vectors.search(query.codes[None, :], min(k, len(self.ids)), params=parameters)
         found = rows[0] >= 0
         return rows[0][found], products[0][found].astype(np.float64) * query.factor(self.scale)
 

@@ -5,7 +5,9 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import faiss
 import numpy as np
 import pytest
 
@@ -171,6 +173,27 @@ def test_codes_that_were_changed_are_noticed_where_they_are_found(
         list(range(1, 301)), vectors, query, 5
     )
     assert "seewhy repair" in store.held.problem
+
+
+def test_a_query_is_looked_for_by_one_thread(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FAISS shares out queries: others would only wait."""
+    folder, connection, vectors = filled
+    sealing.seal(Writer(connection), folder, D)
+    threads, search, before = set(), faiss.IndexScalarQuantizer.search, faiss.omp_get_max_threads()
+
+    def counted(*args: Any, **options: Any) -> Any:
+        threads.add(faiss.omp_get_max_threads())
+        return search(*args, **options)
+
+    monkeypatch.setattr(faiss.IndexScalarQuantizer, "search", counted)
+    faiss.omp_set_num_threads(3)
+    try:
+        nearest(connection, SQLiteStore(folder), vectors[3], 1)
+        assert (threads, faiss.omp_get_max_threads()) == ({1}, 3)
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def test_file_names_are_never_given_twice(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
