@@ -181,7 +181,7 @@ def _words(
     if all(part.whole for part in group):
         with suppress(IndexDamaged):
             blocks = list(_older(connection, index, group))
-            dead = tombstones(connection)
+            dead = tombstones(connection, group[0].first, group[-1].last)
             content = merged(blocks, [~np.isin(block.ids, dead) for block in blocks])
             if np.array_equal(Block(content, "a new block").ids, ids):
                 return content

@@ -160,9 +160,11 @@ def _damaged(name: str) -> IndexDamaged:
     return IndexDamaged(f"the file '{name}' of the index is damaged or missing. Mend it with: seewhy repair")
 
 
-def tombstones(connection: sqlite3.Connection) -> NDArray[np.int64]:
+def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:
     """The ids of passages that were deleted and are still in a segment, increasing."""
-    rows = connection.execute("SELECT passage FROM tombstones ORDER BY passage")
+    rows = connection.execute(
+        "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
+    )
     return np.array([row[0] for row in rows], dtype=np.int64)
 
 

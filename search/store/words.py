@@ -70,9 +70,9 @@ def _join(connection: sqlite3.Connection) -> None:
     if len(parts) < 2:
         return
     blocks = [block_of_tail(connection, part.first) for part in parts]
-    dead = tombstones(connection)
-    alive = [~np.isin(block.ids, dead) for block in blocks]
     first, last = parts[0].first, parts[-1].last
+    dead = tombstones(connection, first, last)
+    alive = [~np.isin(block.ids, dead) for block in blocks]
     connection.execute('DELETE FROM words WHERE "first" BETWEEN ? AND ?', (first, last))
     connection.execute("DELETE FROM tombstones WHERE passage BETWEEN ? AND ?", (first, last))
     _put(connection, first, last, sum(map(int, map(np.count_nonzero, alive))), merged(blocks, alive))
