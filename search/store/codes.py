@@ -26,6 +26,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,12 +211,13 @@ class Codes:
 
     Args:
         path, count, dimension, scale: as they were written.
+        crc: of the file.
 
     Raises:
-        IndexDamaged: it is not there, or not as it was written; codes are not looked at.
+        IndexDamaged: it is not there, or not as it was written; codes are not looked at, see `is_whole`.
     """
 
-    def __init__(self, path: Path, count: int, dimension: int, scale: Scale) -> None:
+    def __init__(self, path: Path, count: int, dimension: int, scale: Scale, crc: int) -> None:
         damaged = IndexDamaged(f"the file '{path.name}' of the index is damaged or missing")
         try:
             self._map = mapped(path, size_of(count, dimension))
@@ -231,6 +233,12 @@ class Codes:
         if (np.diff(self.ids) <= 0).any():
             raise damaged
         self._index: Any = None
+        self._crc = crc
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether the file is as it was written. It is read once, just before it is searched, as it is then anyway."""
+        return zlib.crc32(self._map) == self._crc
 
     def nearest(
         self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None

@@ -60,6 +60,8 @@ class Piece:
 
     def look(self, query: RoughQuery, wanted: int) -> None:
         """Look for so many, or for all if that is not far from it."""
+        if not self.codes.is_whole:
+            raise CodesDiffer(self.codes)
         self.wanted = wanted if 2 * wanted < self.count else self.count
         rows, self.rough = self.codes.nearest(query, self.wanted, self._chosen)
         self.ids = self.codes.ids[rows]

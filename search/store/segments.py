@@ -130,7 +130,7 @@ def open_codes(index: Path, segment: Segment, dimension: int) -> codes.Codes:
         IndexDamaged: it is not there, or not as it was written.
     """
     require_no_link(index / VECTORS, folder=True)
-    found = codes.Codes(index / segment.faiss, segment.count, dimension, segment.scale)
+    found = codes.Codes(index / segment.faiss, segment.count, dimension, segment.scale, segment.codes_crc)
     _require_ids(found.ids, segment, segment.faiss)
     return found
 

@@ -195,6 +195,8 @@ class SQLiteSnapshot:
         with suppress(IndexDamaged):
             rough_query = RoughQuery(query)
             for segment, piece in self._state.pieces(self.connection, len(query), passages).items():
+                if not piece.codes.is_whole:
+                    continue
                 here = (passages >= segment.first) & (passages <= segment.last)
                 found[here] = piece.codes.rough(rough_query, np.searchsorted(piece.codes.ids, passages[here]))
                 found[here] += rough_query.slack(segment.scale)

@@ -196,6 +196,24 @@ def test_a_query_is_looked_for_by_one_thread(
         faiss.omp_set_num_threads(before)
 
 
+def test_codes_that_were_changed_are_noticed_where_they_are_not_found(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray],
+) -> None:
+    """What looks far away and is near would be missed."""
+    folder, connection, vectors = filled
+    sealing.seal(Writer(connection), folder, D)
+    query, segment = queries(1)[0], read_segments(connection)[0]
+    best = brute_force(list(range(1, 301)), vectors, query, 5)
+    data = bytearray((folder / segment.faiss).read_bytes())
+    for id_ in (id_ for id_ in best if id_ <= segment.last):
+        place = data.index((segment.scale.codes(vectors[id_ - 1 : id_]).view(np.uint8) ^ 128).tobytes())
+        data[place : place + D] = (segment.scale.codes(-query[None]).view(np.uint8) ^ 128).tobytes()
+    (folder / segment.faiss).write_bytes(data)
+    store = SQLiteStore(folder)
+    assert [id_ for id_, _ in nearest(connection, store, query, 5)] == best
+    assert "seewhy repair" in store.held.problem
+
+
 def test_file_names_are_never_given_twice(filled: tuple[Path, sqlite3.Connection, np.ndarray]) -> None:
     folder, connection, _ = filled
     names: set[str] = set()
