@@ -29,6 +29,7 @@ COVERED = {
     "segments": (
         "id", "file", "first", "last", "count", "peak", "error", "codes_crc", "words_size", "words_crc",
     ),
+    "tombstones": ("passage",),
     "baseline": ("id", "passages", "queries", "made_with", "pairs", "hubs"),
     "annotators": ("name", "made_with", "fields"),
     "annotations": ("passage", "annotator", "values", "spans"),

@@ -59,16 +59,16 @@ def vectors(connection: sqlite3.Connection, index: Path, dimension: int, *, anew
     """
     with snapshot(connection):
         try:
-            segments = read_segments(connection)
+            segments, dead = read_segments(connection), tombstones(connection)
         except IndexDamaged:
-            yield "what is recorded of the segments"
+            yield "what is recorded of the segments, or of what is deleted"
             return
-        dead, found = tombstones(connection), [np.empty(0, dtype=np.int64)]
+        found = [np.empty(0, dtype=np.int64)]
         for segment in segments:
             try:
-                if _crc(index / segment.faiss) != segment.codes_crc:
-                    raise IndexDamaged(segment.faiss)
                 codes = open_codes(index, segment, dimension)
+                if not codes.is_whole:
+                    raise IndexDamaged(segment.faiss)
             except (OSError, IndexDamaged):
                 yield segment.faiss
                 continue
@@ -101,10 +101,10 @@ def of_words(connection: sqlite3.Connection, index: Path, *, anew: bool) -> Iter
             yield "they were not finished, or made by other rules"
             return
         try:
-            segments = read_segments(connection)
+            segments, dead = read_segments(connection), tombstones(connection)
         except IndexDamaged:
             return  # which is found with the vectors
-        dead, found = tombstones(connection), list[Block]()
+        found = list[Block]()
         for segment in segments:
             try:
                 if _crc(index / segment.words) != segment.words_crc:

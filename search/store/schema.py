@@ -41,7 +41,7 @@ _TABLES = {
         checksum INTEGER NOT NULL""",
     "words": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, count INTEGER NOT NULL,
         block BLOB NOT NULL, checksum INTEGER NOT NULL""",
-    "tombstones": "passage INTEGER PRIMARY KEY NOT NULL",
+    "tombstones": "passage INTEGER PRIMARY KEY NOT NULL, checksum INTEGER NOT NULL",
     "baseline": """id INTEGER PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, queries INTEGER NOT NULL,
         made_with TEXT NOT NULL, pairs BLOB NOT NULL, hubs TEXT NOT NULL, checksum INTEGER NOT NULL""",
 }

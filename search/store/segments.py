@@ -44,7 +44,8 @@ class Segment:
         first, last: the lowest and the highest id of its passages; all that there are between them are in it.
         count: how many passages were written.
         peak, error: of the codes, see `search.store.codes.Scale`.
-        codes_crc, words_crc: CRC-32 of its files; `words_size`, the bytes of the second.
+        codes_crc: the `search.store.codes.checksum` of the FAISS file.
+        words_size, words_crc: how many bytes the other file has, and their CRC-32.
     """
 
     id: int
@@ -163,9 +164,12 @@ def _damaged(name: str) -> IndexDamaged:
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:
     """The ids of passages that were deleted and are still in a segment, increasing."""
     rows = connection.execute(
-        "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
-    )
-    return np.array([row[0] for row in rows], dtype=np.int64)
+        "SELECT passage, checksum FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage",
+        (first, last),
+    ).fetchall()
+    for passage, checksum in rows:
+        require("tombstones", [passage], checksum)
+    return np.array([passage for passage, _ in rows], dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -261,9 +261,8 @@ class Writer:
         Returns:
             How many passages it had.
         """
-        self.connection.execute(
-            "INSERT INTO tombstones SELECT id FROM passages WHERE document = ?", (document,)
-        )
+        ids = self.connection.execute("SELECT id FROM passages WHERE document = ?", (document,)).fetchall()
+        self.insert("tombstones", (with_checksum("tombstones", id_) for (id_,) in ids))
         deleted = self.connection.execute("DELETE FROM passages WHERE document = ?", (document,)).rowcount
         self.delete("documents", "id = ?", document)
         return deleted

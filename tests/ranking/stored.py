@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,9 @@ def nearest(
     connection: sqlite3.Connection, store: SQLiteStore, query: np.ndarray, k: int, among: Any = None
 ) -> list[tuple[int, float]]:
     return SQLiteSnapshot(store, connection).nearest(query, k, among)
+
+
+def bury(connection: sqlite3.Connection, passages: Iterable[int]) -> None:
+    """Note passages as deleted."""
+    for passage in passages:
+        put(connection, "tombstones", passage)

@@ -25,6 +25,7 @@ from tests.ranking.stored import (
     add_annotator,
     add_document,
     add_embedding,
+    bury,
     empty,
     nearest,
 )
@@ -134,9 +135,8 @@ class Corpus:
             (document,) = self.connection.execute(
                 "SELECT document FROM passages WHERE id = ?", (row.id,)
             ).fetchone()
-            self.connection.execute(
-                "INSERT INTO tombstones SELECT id FROM passages WHERE document = ?", (document,)
-            )
+            rows = self.connection.execute("SELECT id FROM passages WHERE document = ?", (document,))
+            bury(self.connection, [id_ for (id_,) in rows.fetchall()])
             self.connection.execute("DELETE FROM documents WHERE id = ?", (document,))
             self.rows = [other for other in self.rows if other.name != row.name]
         count_anew(self.connection)

@@ -18,7 +18,7 @@ from search.store.database import count_anew
 from search.store.segments import named_files, read_segments
 from search.store.sqlite import SQLiteStore
 from search.store.writer import Writer
-from tests.ranking.stored import add_document, add_embedding, empty, nearest
+from tests.ranking.stored import add_document, add_embedding, bury, empty, nearest
 
 D = 8
 
@@ -87,7 +87,7 @@ def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Con
     add(connection, more)
     gone = [*range(1, 300, 7), 305]
     connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
-    connection.executemany("INSERT INTO tombstones VALUES (?)", [(id_,) for id_ in gone])
+    bury(connection, gone)
     count_anew(connection)
     ids = [id_ for id_ in range(1, 331) if id_ not in gone]
     check(folder, connection, ids, np.concatenate([vectors, more]))
@@ -96,7 +96,7 @@ def test_with_a_file_a_tail_and_deleted_passages(filled: tuple[Path, sqlite3.Con
     check(folder, connection, ids, np.concatenate([vectors, more]))
     gone = ids[: 256 // 5]
     connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
-    connection.executemany("INSERT INTO tombstones VALUES (?)", [(id_,) for id_ in gone])
+    bury(connection, gone)
     count_anew(connection)
     sealing.seal(Writer(connection), folder, D)  # where so many are gone, a segment is made anew
     assert [one.count for one in read_segments(connection)] == [256 - 37 - 51, 44, 29]
