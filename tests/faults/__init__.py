@@ -6,6 +6,7 @@
     history.py     what each file held, and what was reported as committed: the expected-state file
     steps.py       the steps of the protocol, numbered; something may happen before or after each
     processes.py   child processes: started ahead, spoken to in lines of JSON, killed by id
+    child.py       such a process, for which few passages are many
     worker.py      the child that edits and indexes, until it is killed
     reader.py      the child that asks, and checks every answer
     editor.py      the child that edits a folder, while others index it

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults import oracle
+
 _MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(autouse=True)
+def few_are_many() -> Iterator[None]:
+    with oracle.few_are_many():
+        yield
 
 
 @pytest.fixture

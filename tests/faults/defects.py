@@ -40,30 +40,31 @@ def _everywhere(original: Any, replacement: Any) -> Iterator[None]:
 
 
 @_planted
-def faiss_named_before_written() -> Iterator[None]:
-    """The database names a FAISS file that is written only afterwards."""
-    from search.store.faiss_file import write_file
+def segment_named_before_written() -> Iterator[None]:
+    """The database names a segment whose files are written only afterwards."""
+    from search.store import sealing
 
-    from search.store.writer import Writer
-
-    write, name = write_file, Writer.name_vectors
+    write, name = sealing._written, sealing._replace
     kept: list[tuple[Path, bytes]] = []
 
-    def write_later(connection: Any, dimension: int, index: Path, *args: Any) -> Any:
-        ann = write(connection, dimension, index, *args)
-        if ann:
-            kept.append((index / ann.file, (index / ann.file).read_bytes()))
-            os.unlink(index / ann.file)  # noqa: PTH108 (not a step of the protocol)
-        return ann
+    def write_later(connection: Any, index: Path, *args: Any) -> Any:
+        segment = write(connection, index, *args)
+        for path in (index / segment.faiss, index / segment.words) if segment else ():
+            kept.append((path, path.read_bytes()))
+            os.unlink(path)  # noqa: PTH108 (not a step of the protocol)
+        return segment
 
-    def name_first(self: Writer, ann: Any) -> None:
-        name(self, ann)
+    def name_first(*args: Any, **options: Any) -> None:
+        name(*args, **options)
         for path, data in kept:
             with path.open("wb") as stream:
                 stream.write(data)
         kept.clear()
 
-    with _everywhere(write, write_later), mock.patch.object(Writer, "name_vectors", name_first):
+    with (
+        mock.patch.object(sealing, "_written", write_later),
+        mock.patch.object(sealing, "_replace", name_first),
+    ):
         yield
 
 
@@ -152,15 +153,20 @@ def reader_without_snapshot() -> Iterator[None]:
 
 @_planted
 def faiss_file_trusted() -> Iterator[None]:
-    """FAISS is given the file without a look at its size and headers."""
-    from search.store.faiss_file import LoadedVectors
+    """A FAISS file is believed: neither its frame nor its checksum is compared."""
+    from search.store import codes
 
-    def load(self: LoadedVectors, ann: Any, dimension: int) -> tuple[Any, str]:
-        import faiss
+    with (
+        mock.patch.object(codes, "_is_framed", lambda *_: True),
+        mock.patch.object(codes.Codes, "is_whole", True),
+    ):
+        yield
 
-        return faiss.read_index(str(self._index / ann.file)), ""
 
-    with mock.patch.object(LoadedVectors, "_load", load):
+@_planted
+def words_trusted() -> Iterator[None]:
+    """The checksums of stems and of their passages are not compared."""
+    with mock.patch("search.store.postings.chained", lambda *_: mock.ANY):
         yield
 
 
@@ -175,10 +181,10 @@ def rows_trusted() -> Iterator[None]:
 
 @_planted
 def tombstones_ignored() -> Iterator[None]:
-    """Passages that were deleted since the FAISS file was written are still found in it, and nobody looks."""
-    from search.store.vectors import is_stored, without_deleted
+    """Passages that were deleted since their segment was written are still looked for in it."""
+    from search.store.held import State
 
-    with _everywhere(without_deleted, lambda _, near: near), _everywhere(is_stored, lambda *_: True):
+    with mock.patch.object(State, "_living", lambda *_: None):
         yield
 
 
@@ -263,8 +269,8 @@ def never_synced() -> Iterator[None]:
 
 
 @_planted
-def faiss_never_synced() -> Iterator[None]:
-    """The FAISS file is renamed and named without being forced to disk."""
+def segments_never_synced() -> Iterator[None]:
+    """The files of a segment are renamed and named without being forced to disk."""
     with mock.patch("os.fsync", lambda file: None):
         yield
 
@@ -292,20 +298,21 @@ def shown_as_it_is() -> Iterator[None]:
 
 
 @_planted
-def words_unsealed_for_a_while() -> Iterator[None]:
-    """A batch is stored with its words unsealed, and these are made anew in the next transaction."""
-    from search.store import lexicon
+def words_lack_a_batch_for_a_while() -> Iterator[None]:
+    """A batch is stored without its words, which come in the next transaction."""
+    from search.store import words
     from search.store.writer import Writer
 
-    store = Writer.store
+    store, add = Writer.store, words.add
 
-    def unsealed_first(self: Writer, *args: Any, **options: Any) -> None:
-        store(self, *args, **options)
+    def words_later(self: Writer, *args: Any, **options: Any) -> None:
+        kept: list[Any] = []
+        with mock.patch.object(words, "add", lambda _, passages: kept.extend(passages)):
+            store(self, *args, **options)
         with self.transaction() as connection:
-            lexicon.unseal(connection)
-        self.renew_lexicon()
+            add(connection, kept)
 
-    with mock.patch.object(Writer, "store", unsealed_first):
+    with mock.patch.object(Writer, "store", words_later):
         yield
 
 

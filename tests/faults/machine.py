@@ -40,7 +40,7 @@ class Machine(Edits):
     Attributes:
         held: what the index holds; None before the first run.
         unsure: after a run that was stopped, the versions that the index may hold of each file.
-        harmed: the FAISS file was damaged since the last run.
+        harmed: which kinds of files, ".faiss" or ".words", were damaged since the last run.
     """
 
     planted: ClassVar[str] = ""
@@ -50,7 +50,7 @@ class Machine(Edits):
         self.index = self.place / "index"
         self.held: dict[str, bytes] | None = None
         self.unsure: dict[str, list[bytes | None]] = {}
-        self.harmed = False
+        self.harmed: set[str] = set()
         self.reader: Any = None
 
     # Indexing
@@ -103,7 +103,7 @@ class Machine(Edits):
         if not self.changed and not self.unsure and not rebuild:
             assert report.nothing_changed, f"nothing changed, but the run says {report}"
             assert report.encoded == 0
-        self.held, self.unsure, self.changed, self.harmed = after, {}, bool(self.unreadable), False
+        self.held, self.unsure, self.changed, self.harmed = after, {}, bool(self.unreadable), set()
         self.agrees()
         assert not oracle.leftovers(self.index)
         self._ask("time of the river", 5)
@@ -166,7 +166,7 @@ class Machine(Edits):
         if self.unsure:
             self._agrees_file_by_file()
             return
-        wrong = oracle.different(self.index, self.held) + oracle.problems(self.index, notes=not self.harmed)
+        wrong = oracle.different(self.index, self.held) + oracle.problems(self.index, harmed=self.harmed)
         assert not wrong, "; ".join(wrong)
 
     def _agrees_file_by_file(self) -> None:
@@ -201,7 +201,7 @@ class Machine(Edits):
         with defect(self.planted):
             if self.reader is None:
                 self.reader = oracle.opened(self.index)
-            wrong = oracle.wrong_answer(self.reader, self.index, words, k)
+            wrong = oracle.wrong_answer(self.reader, self.index, words, k, oracle.mode_of(self.harmed))
         assert not wrong, wrong
 
     @rule()
@@ -211,21 +211,23 @@ class Machine(Edits):
 
     # Harm from outside
 
-    def _vector_files(self) -> list[Path]:
-        return sorted(self.index.glob("ann/*.faiss"))
+    def _files_of_segments(self) -> list[Path]:
+        return sorted(self.index.glob("ann/*.*"))
 
-    @precondition(lambda self: self._vector_files())
-    @rule(how=st.sampled_from(("delete", "truncate", "flip", "empty")))
-    def damage_the_faiss_file(self, how: str) -> None:
+    @precondition(lambda self: self._files_of_segments())
+    @rule(pick=pick_one, how=st.sampled_from(("delete", "truncate", "append", "empty")))
+    def damage_a_file(self, pick: int, how: str) -> None:
+        """So that its size is another, by which a run sees it, and mends it."""
         self._count("damages")
-        (file, *_), data = self._vector_files(), bytearray(self._vector_files()[0].read_bytes())
-        if how == "delete":
-            file.unlink()
-        else:
-            if how == "flip" and len(data) > 9:
-                data[9] ^= 4  # of the header: what a run looks at, and mends
-            file.write_bytes(bytes({"truncate": data[: len(data) // 2], "empty": b"", "flip": data}[how]))
-        self.harmed, self.reader = True, None
+        files = self._files_of_segments()
+        file = files[pick % len(files)]
+        data = file.read_bytes()
+        file.unlink()  # a reader may have it mapped into memory
+        if how != "delete":
+            changed = {"truncate": data[: len(data) // 2], "empty": b"", "append": data + b"more"}
+            file.write_bytes(changed[how])
+        self.harmed.add(file.suffix)
+        self.reader = None
 
     @precondition(lambda self: self.index.exists())
     @rule()
@@ -233,10 +235,12 @@ class Machine(Edits):
         """What a killed run may leave; the next run tidies up."""
         self._count("damages")
         (self.index / "tmp").mkdir(exist_ok=True)
-        (self.index / "tmp" / "g7-0123456789abcdef.faiss").write_bytes(b"half")
+        for kind in ("faiss", "words"):
+            (self.index / "tmp" / f"g7-0123456789abcdef.{kind}").write_bytes(b"half")
         (self.index / "writer.json").write_text("{", encoding="utf-8")
         (self.index / "ann").mkdir(exist_ok=True)
-        (self.index / "ann" / "g900-0123456789abcdef.faiss").write_bytes(b"nobody's")
+        for kind in ("faiss", "words"):
+            (self.index / "ann" / f"g900-0123456789abcdef.{kind}").write_bytes(b"nobody's")
 
 
 def random_walks(

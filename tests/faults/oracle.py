@@ -10,8 +10,8 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -44,23 +44,39 @@ Row = tuple[
 Documents = dict[int, tuple[Row, ...]]  # record -> the rows of its passages, in order
 
 
-def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
-    """One run of indexing with the double.
+_FEW = {
+    "store.sqlite._better_read": lambda *_: False,
+    "store.nearest._FEWEST": 1,
+    "ranking.fusion._MORE": 2,
+    "store.sealing.LONGEST_TAIL": 12,
+    "store.words.LONGEST_TAIL": 12,
+    "store.sealing.LARGEST": 40,
+    "store.sealing._DEAD": 2,
+}
 
-    In batches of few passages, so that a run of a small folder has several; and with a FAISS file that is not
-    written anew at the first change, so that there are deleted passages in it and passages after it.
+
+@contextmanager
+def few_are_many() -> Iterator[None]:
+    """Let an index of few passages have several segments, deleted passages in them and a tail, and be searched by them.
+
+    Where every test of this folder, every child and the benchmark begins.
     """
+    with ExitStack() as stack:
+        for name, value in _FEW.items():
+            stack.enter_context(mock.patch(f"search.{name}", value))
+        yield
+
+
+def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
+    """One run of indexing with the double, in batches of few passages, so that a run of a small folder has several."""
     chosen: dict[str, Any] = {"settings": SETTINGS, "source": Source()} | options
-    with (
-        mock.patch("search.indexing.batches.PASSAGES_IN_A_BATCH", batch),
-        mock.patch("search.indexing.run._REWRITE_SHARE", 0.4),
-    ):
+    with mock.patch("search.indexing.batches.PASSAGES_IN_A_BATCH", batch):
         return update(folder, index, ENCODER, **chosen)
 
 
 def repaired_without_faiss_file(folder: Path, index: Path) -> None:
-    """Delete the FAISS file and let a repair make another."""
-    for file in (index / "ann").iterdir():
+    """Delete the FAISS files and let a repair make others; queries meanwhile are exact without them."""
+    for file in (index / "ann").glob("*.faiss"):
         file.unlink()
     with mock.patch("search.indexing.repair.Encoder.of", lambda *_, **__: ENCODER):
         assert repair(index, folder=folder).check.ok
@@ -134,23 +150,31 @@ def on_disk(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def problems(index: Path, *, notes: bool = True) -> list[str]:
-    """What is wrong with an index that was not damaged from outside; empty when nothing is.
+def problems(index: Path, *, harmed: Collection[str] = ()) -> list[str]:
+    """What is wrong with an index; empty when nothing is.
 
     Args:
-        notes: whether an index that answers with a note counts as wrong.
+        harmed: from outside: ".faiss", ".words". What is known to be is not told, and answers by words are not asked
+            for where words are.
     """
     try:
         reader = opened(index)
         for query in QUERIES:
             for k in (3, 1000):
-                if wrong := wrong_answer(reader, index, query, k):
+                if wrong := wrong_answer(reader, index, query, k, mode_of(harmed)):
                     return [wrong]
     except Exception as error:
         return [f"a query fails: {type(error).__name__}: {error}"]
     begun = "the index holds no passages"  # as it may, before the first commit
-    found = [f"a query has a note: {note}" for note in reader.notes if notes and not note.startswith(begun)]
-    return found + _damage(index) + _checked(reader, notes)
+    found = [
+        f"a query has a note: {note}" for note in reader.notes if not harmed and not note.startswith(begun)
+    ]
+    return found + _damage(index) + _checked(reader, harmed)
+
+
+def mode_of(harmed: Collection[str]) -> Mode:
+    """How an index is to be asked of which files of these kinds are damaged."""
+    return "dense" if ".words" in harmed else "hybrid"
 
 
 def wrong_answer(reader: Index, index: Path, query: str, k: int, mode: Mode = "hybrid") -> str:
@@ -214,7 +238,8 @@ def inconsistent(hits: Iterable[Any], query: str) -> str:
 def leftovers(index: Path) -> list[str]:
     """Files of an index that should not be there after a run that came to its end."""
     with closing(_connected(index)) as connection:
-        named = {f"ann/{Path(row[0]).name}" for row in connection.execute("SELECT file FROM ann")}
+        files = [file for (file,) in connection.execute("SELECT file FROM segments")]
+    named = {f"ann/{file}.{kind}" for file in files for kind in ("faiss", "words")}
     allowed = named | {"index.db", "writer.lock"}
     there = {path.relative_to(index).as_posix() for path in index.rglob("*") if path.is_file()}
     return sorted(f"'{name}' is left behind" for name in there - allowed) + sorted(
@@ -242,11 +267,12 @@ def _damage(index: Path) -> list[str]:
     return found + ([f"{bare} passages have no embedding"] if bare else [])
 
 
-def _checked(reader: Index, notes: bool) -> list[str]:
-    """What `check` finds; files that changed since are no damage, nor is a FAISS file that was noted."""
+def _checked(reader: Index, harmed: Collection[str]) -> list[str]:
+    """What `check` finds; files that changed since are no damage, nor is what was harmed."""
     report = reader.check()
     damage = [finding for finding in report.findings if finding.severity == "damaged"]
-    return [f"check: {finding}" for finding in damage if notes or finding.check != "vectors"]
+    known = {{".faiss": "vectors", ".words": "words"}[kind] for kind in harmed}
+    return [f"check: {finding}" for finding in damage if finding.check not in known]
 
 
 def _connected(index: Path) -> sqlite3.Connection:

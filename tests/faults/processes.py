@@ -27,7 +27,7 @@ class Child:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"tests.faults.{module}", *arguments],
+            [sys.executable, "-m", "tests.faults.child", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

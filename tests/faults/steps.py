@@ -2,7 +2,7 @@
 
 Steps are what reaches the disk or the database by a call that Python makes: beginning and ending a transaction
 (and, where asked for, each statement that changes something), forcing a file to disk, renaming, deleting,
-making a folder, writing a whole file, writing the FAISS file. shim.c goes below that, to the calls that
+making a folder, writing a whole file, writing a FAISS file. shim.c goes below that, to the calls that
 SQLite and FAISS make of the operating system.
 """
 

@@ -25,14 +25,14 @@ def test_kills_at_named_steps(place: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sign"),
     [
-        ("faiss_named_before_written", "a query has a note"),
-        ("store_without_transaction", "check: "),
+        ("segment_named_before_written", "damaged or missing"),
+        ("store_without_transaction", "the words of the index are damaged"),
         ("deleted_before_the_commit", "versions that it may be"),
     ],
 )
 def test_a_broken_build_is_noticed(place: Path, name: str, sign: str) -> None:
     statements = name == "store_without_transaction"
-    near = "open ann" if name == "faiss_named_before_written" else ""  # the moment between the two is short
+    near = "open ann" if name == "segment_named_before_written" else ""  # the moment between the two is short
     outcome = kills_at_steps(
         place, seed=SEED, most=12, near=near, scenarios=["update"], statements=statements, enough=1, name=name
     )

@@ -15,7 +15,7 @@ def test_random_walks() -> None:
 @pytest.mark.parametrize(
     ("name", "sign"),
     [
-        ("tombstones_ignored", "cannot be found"),
+        ("tombstones_ignored", "the words of the index are damaged"),
         ("change_of_equal_size_forgotten", "has other passages than its file"),
     ],
 )

@@ -26,7 +26,8 @@ def test_losses_of_power(place: Path, library: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "sign"), [("never_synced", "though a commit was reported"), ("faiss_never_synced", "has a note")]
+    ("name", "sign"),
+    [("never_synced", "though a commit was reported"), ("segments_never_synced", "damaged or missing")],
 )
 def test_a_broken_build_is_noticed(place: Path, library: Path, name: str, sign: str) -> None:
     scenarios = ["first run"]

@@ -11,6 +11,7 @@ import pytest
 from search import IndexNotFound, SearchError
 from search.indexing.repair import repair
 from search.render import reports
+from search.store import words
 from tests.faults import oracle, steps
 from tests.faults.defects import defect
 from tests.faults.kill import SCENARIOS, Scenario, scenario
@@ -76,12 +77,13 @@ def test_a_query_between_any_two_steps_is_answered_by_words_too(place: Path, nam
     asked = asked_at_every_step(made, repaired=name == "repair")
     assert len(asked) > 10
     refused = [answer for answer in asked if answer != "answered"]
-    assert set(refused) <= ({"nothing is there", "begun"} if name == "first run" else set()), refused
+    may_be = {"first run": {"nothing is there", "begun"}, "repair": {"by meaning alone"}}
+    assert set(refused) <= may_be.get(name, set()), refused
     assert asked[-1] == "answered"
 
 
-def test_words_that_are_not_sealed_between_two_steps_are_noticed(place: Path) -> None:
-    with defect("words_unsealed_for_a_while"):
+def test_words_that_lack_between_two_steps_are_noticed(place: Path) -> None:
+    with defect("words_lack_a_batch_for_a_while"):
         asked = asked_at_every_step(a_scenario("update", place), repaired=False)
     assert any("the words of the index are damaged" in answer for answer in asked)
 
@@ -99,7 +101,10 @@ def a_scenario(name: str, place: Path) -> Scenario:
 
 
 def asked_at_every_step(made: Scenario, *, repaired: bool) -> list[str]:
-    """What a reader gets before and after each step of a run, or of a repair: an answer, or the reason for none."""
+    """What a reader gets before and after each step of a run, or of a repair: an answer, or the reason for none.
+
+    A repair that deletes documents forgets the words of all passages, and makes them anew at its end.
+    """
     found: list[str] = []
 
     def ask(number: int, moment: str, name: str, path: str) -> None:
@@ -115,7 +120,11 @@ def asked_at_every_step(made: Scenario, *, repaired: bool) -> list[str]:
             found.append("nothing is there")
         except SearchError as error:
             damaged = repaired and "row in the table 'documents'" in str(error)
-            found.append("answered" if damaged else str(error))
+            lacking = repaired and words.DAMAGED in str(error)
+            if lacking and reader.query(oracle.QUERIES[0], 3, mode="dense"):
+                found.append("by meaning alone")
+            else:
+                found.append("answered" if damaged else str(error))
         finally:
             counted.fault = ask
 
