@@ -50,9 +50,10 @@ def ids_of(pieces: Sequence[str], *, model: str = DEFAULT_MODEL, offline: bool =
     """The numbers of entries, each as it stands in the vocabulary: "key", "##ing", "[MASK]".
 
     Raises:
-        InputError: one is no entry; the message says how a text spells it.
+        InputError: one is no entry; the message says how a text spells it. It is one text, not a list.
         ModelError: as of `vocabulary`.
     """
+    _refuse_text(pieces, "entries", "ids_of", ("key", "##ing"))
     known = _load(model, offline)
     return tuple(map(known.number, pieces))
 
@@ -61,13 +62,14 @@ def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = Fa
     """The entries of numbers, and the text that they read as together.
 
     Raises:
-        InputError: there is no such number.
+        InputError: there is no such number, or it is a text, not a list.
         ModelError: as of `vocabulary`.
 
     Example:
         >>> decode([101, 8254, 2319, 102]).text      # doctest: +SKIP
         '[CLS] sinan [SEP]'
     """
+    _refuse_text(ids, "numbers", "decode", (101, 102))
     known = _load(model, offline)
     for number in ids:
         if number not in known.pieces:
@@ -77,6 +79,18 @@ def decode(ids: Sequence[int], *, model: str = DEFAULT_MODEL, offline: bool = Fa
             )
     text = known.tokenizer.decode(list(ids), skip_special_tokens=False)
     return Decoded(known.name, tuple(map(known.entry, ids)), text)
+
+
+def _refuse_text(given: object, what: str, called: str, example: Sequence[object]) -> None:
+    """
+    Raises:
+        InputError: a text was given where a list is meant: its letters would be taken one by one.
+    """
+    if isinstance(given, str):
+        raise InputError(
+            f"{called} takes a list of {what}, such as {called}({list(example)}), not the text '{given}'. "
+            "For a text: search.bert.tokenize."
+        )
 
 
 def find_entries(

@@ -1,6 +1,8 @@
 """The vocabulary asked, against transformers' tokenizers and NumPy."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +57,15 @@ def test_the_vocabulary_of_the_real_model(real: Encoder) -> None:
     assert [entry.id for entry in found.special] == [0, 100, 101, 102, 103]
     assert decode([101, 8254, 2319, 102], offline=True).text == "[CLS] sinan [SEP]"
     assert [entry.id for entry in find_entries(begins="python", offline=True)] == [18750]
+
+
+@pytest.mark.parametrize(
+    ("asked", "way_out"),
+    [(lambda: ids_of("snow"), "ids_of(['key', '##ing'])"), (lambda: decode("101 102"), "decode([101, 102])")],
+)
+def test_a_text_is_no_list(asked: Callable[[], object], way_out: str) -> None:
+    with pytest.raises(InputError, match=re.escape(way_out)):
+        asked()
 
 
 def test_entries_by_their_spelling(tiny_model: Path, bytes_model: str) -> None:
