@@ -91,6 +91,7 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
     elif group == "mutate":
         files = 1000 if full else 60
         yield lambda p: mutate.damaged_indexes(p, seed=seed, files=files)
+        yield lambda p: mutate.damaged_segments(p, seed=seed, files=files)
         yield lambda p: mutate.damaged_indexes_updated(p, seed=seed, files=files)
         yield lambda p: mutate.damaged_inputs(p, seed=seed, files=files)
         yield lambda p: mutate.damaged_packages(p, seed=seed, files=files // 2)

@@ -153,10 +153,11 @@ def reader_without_snapshot() -> Iterator[None]:
 
 @_planted
 def faiss_file_trusted() -> Iterator[None]:
-    """A FAISS file is believed: neither its frame nor its checksum is compared."""
+    """A FAISS file is taken as it is: neither its size nor its frame nor its bytes are compared."""
     from search.store import codes
 
     with (
+        mock.patch.object(codes, "mapped", lambda path, _: path.read_bytes()),
         mock.patch.object(codes, "_is_framed", lambda *_: True),
         mock.patch.object(codes.Codes, "is_whole", True),
     ):
@@ -165,8 +166,8 @@ def faiss_file_trusted() -> Iterator[None]:
 
 @_planted
 def words_trusted() -> Iterator[None]:
-    """The checksums of stems and of their passages are not compared."""
-    with mock.patch("search.store.postings.chained", lambda *_: mock.ANY):
+    """The checksums of a block of words are not compared."""
+    with mock.patch("search.store.postings.zlib", mock.Mock(crc32=lambda *_: mock.ANY)):
         yield
 
 

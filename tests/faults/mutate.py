@@ -1,11 +1,12 @@
 """Harness 5: damaged index files, damaged input files, and a damaged cache of models.
 
-A damaged index gives the answers that it gave before, or an error that is ours; only where the words that FTS5 keeps
-are damaged may a ranking by words be another, which a check finds. A damaged input file gives documents,
+A damaged index gives the answers that it gave before, or an error that is ours. A damaged input file gives documents,
 or is skipped for a reason. Never another exception, a crash, a hang, or a wrong answer. The work is done in
 children, many files each; when one dies or says nothing, the file that it was at is to blame.
 
-    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT     KIND: index, run, tamper, input, package, model
+    python -m tests.faults.mutate KIND PLACE SEED FIRST STOP DEFECT
+
+KIND: index, segment, run, tamper, input, package, model
 """
 
 from __future__ import annotations
@@ -22,12 +23,11 @@ from typing import Any
 
 from search import ReadError, SearchError
 from search.corpus import Skipped, SourceFile, documents, load, walk
-from search.indexing.check import check
 from tests.faults import models, oracle, tamper
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import ANYTHING, INPUTS, TEXT, damaged
 from tests.faults.defects import defect
-from tests.faults.outcome import ENOUGH, WRONG_WORDS, Outcome
+from tests.faults.outcome import ENOUGH, Outcome
 from tests.faults.packages import damaged_package, packages
 from tests.faults.processes import Child
 
@@ -43,6 +43,12 @@ def damaged_indexes(place: Path, *, seed: int, files: int, name: str = "", enoug
     """
     _base(place, seed)
     return _in_children("index", place, Outcome("damaged index files", seed), files, name, enough)
+
+
+def damaged_segments(place: Path, *, seed: int, files: int, name: str = "", enough: int = ENOUGH) -> Outcome:
+    """The same with files of segments alone, of codes and of words."""
+    _base(place, seed)
+    return _in_children("segment", place, Outcome("damaged files of segments", seed), files, name, enough)
 
 
 def damaged_indexes_updated(place: Path, *, seed: int, files: int, name: str = "") -> Outcome:
@@ -77,7 +83,7 @@ def tampered_indexes(place: Path, *, seed: int, files: int, name: str = "", enou
 
 
 def _base(place: Path, seed: int) -> None:
-    """An index with everything in it: a FAISS file, passages after it, and deleted ones in it."""
+    """An index with everything in it: segments, passages after them, and deleted ones in them."""
     rng = Random(seed)
     files = fill(place / "folder", rng, 60)
     oracle.run(place / "folder", place / "base")
@@ -153,16 +159,37 @@ def _index_file_then_run(place: Path, rng: Random) -> tuple[str, Callable[[], Fi
     return what, tried
 
 
-def _damage_one(place: Path, rng: Random) -> str:
-    """Restore the index and damage one of its files; which, and how."""
+def _segment_file(place: Path, rng: Random) -> tuple[str, Callable[[], Finding]]:
+    index = _restored(place)
+    what = _damaged_at(_of_a_segment(index, rng), rng)
+    return what, lambda: _answers(place)
+
+
+def _restored(place: Path) -> Path:
     index = place / "index"
     shutil.rmtree(index, ignore_errors=True)
     shutil.copytree(place / "base", index)
-    targets = [index / "index.db"] * 8 + [next((index / "ann").iterdir())] * 2 + [index / "index.db-journal"]
-    target = rng.choice(targets)
+    return index
+
+
+def _of_a_segment(index: Path, rng: Random) -> Path:
+    """A file of codes or one of words."""
+    return rng.choice(sorted(index.glob(f"ann/*.{rng.choice(('faiss', 'words'))}")))
+
+
+def _damage_one(place: Path, rng: Random) -> str:
+    """Restore the index and damage one of its files; which, and how."""
+    index = _restored(place)
+    target = rng.choice(
+        [*[index / "index.db"] * 8, *[_of_a_segment(index, rng)] * 2, index / "index.db-journal"]
+    )
     if target.name.endswith("-journal"):  # what an older copy of the index, or a crash, may leave
         target.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" * rng.randrange(2) + rng.randbytes(5000))
         return "a journal of random bytes"
+    return _damaged_at(target, rng)
+
+
+def _damaged_at(target: Path, rng: Random) -> str:
     kind, data = damaged(target.read_bytes(), rng, ANYTHING)
     target.write_bytes(data)
     return f"{target.name} {kind}"
@@ -183,29 +210,7 @@ def _answers(place: Path, *, another_sample: bool = False) -> Finding:
         found = _without_sample(found)
     if found in (right, _without_sample(right)):
         return "right", ""
-    if _is_said_of_the_words(place):
-        return WRONG_WORDS, ""
     return "wrong", f"a wrong answer: {_first_difference(right, found)}"
-
-
-def _is_said_of_the_words(place: Path) -> bool:
-    """Whether a check finds the words damaged, which a query does not look through, and meaning alone is right."""
-    damaged = {f.check for f in check(place / "index").findings if f.severity == "damaged"}
-    if "words" not in damaged:
-        return False
-    by_meaning = [_places(place / name) for name in ("index", "whole")]
-    return by_meaning[0] == by_meaning[1]
-
-
-def _places(index: Path) -> list[tuple[str, int, float]]:
-    """What is found by meaning alone, and where."""
-    reader = oracle.opened(index)
-    hits = [
-        hit
-        for query in oracle.QUERIES
-        for hit in reader.query(query, 1000, mode="dense", all_copies=True, per_document=0)
-    ]
-    return [(hit.document, hit.start, round(hit.score, 5)) for hit in hits]
 
 
 def _without_sample(hits: list[Any]) -> list[Any]:
@@ -308,6 +313,7 @@ def _limited() -> None:
 
 _KINDS = {
     "index": _index_file,
+    "segment": _segment_file,
     "run": _index_file_then_run,
     "input": _input_file,
     "package": _package,
@@ -319,7 +325,7 @@ _KINDS = {
 def main() -> None:
     kind, folder, seed, first, stop, name = sys.argv[1:]
     place = Path(folder)
-    if kind in ("index", "run", "tamper"):
+    if kind in ("index", "segment", "run", "tamper"):
         _right(place)
     if kind == "tamper":
         _limited()

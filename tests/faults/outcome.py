@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 ENOUGH = 50  # failures after which a harness stops
-WRONG_WORDS = (
-    "wrong words, found by a check"  # counted, and no failure: a query does not look through FTS5's tables
-)
 
 
 @dataclass

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from typing import Any
 import faiss
 import numpy as np
 import pytest
-from search.store.faiss_file import has_frame
 
 from search import Index, IndexDamaged, SearchError
 from search.encoding import Encoder
-from search.store.checksums import row_checksum
+from search.store.checksums import COVERED, row_checksum
+from search.store.codes import checksum, size_of
+from search.store.postings import _HEADER
 from search.store.segments import read_segments
 from tests.conftest import Run, save_tiny_bert
 
@@ -100,7 +102,7 @@ def test_an_index_outlives_a_broken_model(
     assert "more.md" in run("query", "More water.", "-i", "i")[1]
 
 
-# The FAISS file. Its hash is right, as somebody who can write index.db can make it.
+# The files of segments. Their sizes and sums are right, as somebody who can write index.db can make them.
 
 
 @pytest.fixture
@@ -110,26 +112,25 @@ def index(notes: Path, tiny_model: Path) -> Path:
     return Path(report.index)
 
 
-def name_file(index: Path, **changes: Any) -> None:
-    """Change the row `ann`, with the checksum that belongs to it."""
+def name_segment(index: Path, **changes: Any) -> None:
+    """Change the row of the first segment, with the checksum that belongs to it."""
     with contextlib.closing(sqlite3.connect(index / "index.db")) as connection, connection:
-        (ann,) = read_segments(connection)
-        assert ann is not None
-        row = {name: getattr(ann, name) for name in ("generation", "file", "size", "watermark", "count")}
-        row |= changes
-        connection.execute("DELETE FROM ann")
+        segment, *_ = read_segments(connection)
+        row = {name: getattr(segment, name) for name in COVERED["segments"]} | changes
+        connection.execute("DELETE FROM segments WHERE id = ?", (segment.id,))
+        marks = ", ".join("?" * (len(row) + 1))
         connection.execute(
-            "INSERT INTO ann (id, generation, file, size, watermark, count, checksum) VALUES (1,?,?,?,?,?,?)",
-            (*row.values(), row_checksum(*row.values())),
+            f"INSERT INTO segments VALUES ({marks})", (*row.values(), row_checksum(*row.values()))
         )
 
 
-def vectors_of(index: Path) -> Path:
-    (file,) = (index / "ann").iterdir()
-    return file
+def first_file(index: Path, kind: str) -> Path:
+    """One of the files of the first segment: "faiss" or "words"."""
+    with contextlib.closing(sqlite3.connect(index / "index.db")) as connection:
+        return index / getattr(read_segments(connection)[0], kind)
 
 
-def crafted(data: bytes, how: str) -> bytes:
+def crafted(data: bytes, count: int, how: str) -> bytes:
     flat = bytearray(data)
     huge = struct.pack("<q", 2**60)
     if how == "pickle":
@@ -139,13 +140,17 @@ def crafted(data: bytes, how: str) -> bytes:
     elif how == "huge inner count":
         flat[45:53] = huge
     elif how == "huge size":
-        flat[74:82] = huge
+        flat[110:118] = huge
     elif how == "huge ids":
-        flat[len(flat) - 8 * 5 - 8 : len(flat) - 8 * 5] = huge
+        flat[len(flat) - 8 * count - 8 : len(flat) - 8 * count] = huge
     elif how == "other dimension":
-        return bytes(faiss.serialize_index(ids_over(faiss.IndexFlatIP(16))).tobytes())
+        return written(faiss.IndexScalarQuantizer(16, SIGNED, faiss.METRIC_INNER_PRODUCT))
     elif how == "other metric":
-        return bytes(faiss.serialize_index(ids_over(faiss.IndexFlatL2(32))).tobytes())
+        return written(faiss.IndexScalarQuantizer(32, SIGNED, faiss.METRIC_L2))
+    elif how == "other quantizer":
+        return written(
+            faiss.IndexScalarQuantizer(32, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
+        )
     elif how == "other kind":
         return bytes(faiss.serialize_index(faiss.IndexHNSWFlat(32, 4)).tobytes())
     elif how == "other letters":
@@ -153,10 +158,14 @@ def crafted(data: bytes, how: str) -> bytes:
     return bytes(flat)
 
 
-def ids_over(flat: Any) -> Any:
-    numbered = faiss.IndexIDMap(flat)
-    numbered.add_with_ids(np.ones((5, flat.d), dtype=np.float32), np.arange(1, 6))
-    return numbered
+SIGNED = faiss.ScalarQuantizer.QT_8bit_direct_signed
+
+
+def written(vectors: Any) -> bytes:
+    numbered = faiss.IndexIDMap(vectors)
+    numbered.train(np.ones((5, vectors.d), dtype=np.float32))
+    numbered.add_with_ids(np.ones((5, vectors.d), dtype=np.float32), np.arange(1, 6))
+    return bytes(faiss.serialize_index(numbered).tobytes())
 
 
 HOW = (
@@ -167,21 +176,23 @@ HOW = (
     "huge ids",
     "other dimension",
     "other metric",
+    "other quantizer",
     "other kind",
     "other letters",
 )
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_a_crafted_faiss_file_of_the_right_size(
+def test_a_crafted_faiss_file_of_the_right_sums(
     run: Run, index: Path, notes: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     before = run("query", "the key", "--json", "-i", notes)
-    file = vectors_of(index)
-    data = crafted(file.read_bytes(), how)
-    assert data != file.read_bytes()
+    file = first_file(index, "faiss")
+    original = file.read_bytes()
+    data = crafted(original, (len(original) - size_of(0, 32)) // (32 + 8), how)
+    assert data != original
     file.write_bytes(data)
-    name_file(index, size=len(data))
+    name_segment(index, codes_crc=checksum(data))
 
     def parsed(path: object) -> None:
         raise AssertionError("a crafted file was parsed")
@@ -191,45 +202,85 @@ def test_a_crafted_faiss_file_of_the_right_size(
         code, out, err = run("query", "the key", "--json", "-i", notes)
     assert ranked((code, out, err)) == ranked(before)
     assert "is damaged or missing" in err
-    assert "Mend it with: seewhy" in err
-    assert run("index", notes)[0] == 0  # which mends it, as the message says
+    assert "Mend it with: seewhy repair" in err
+    assert run("repair", "-i", index)[0] == 0
+    after = run("query", "the key", "--json", "-i", notes)
+    assert (ranked(after), after[2]) == (ranked(before), "")
+
+
+def crafted_words(data: bytes, how: str) -> bytes:
+    if how == "pickle":
+        return crafted(data, 0, how)
+    if how == "of one byte":
+        return data[:1]
+    start = bytearray(data[: _HEADER.size])
+    at, changed = {
+        "other magic": (0, b"SEEWHY"),
+        "huge passages": (32, b"\xff" * 4),
+        "huge stems": (36, b"\xff" * 4),
+        "huge postings": (40, struct.pack("<q", 2**60)),
+        "huge id": (64, struct.pack("<q", 2**63 - 1)),
+    }[how]
+    start[at : at + len(changed)] = changed
+    return bytes(start) + struct.pack("<I", zlib.crc32(start)) + data[len(start) + 4 :]
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["pickle", "of one byte", "other magic", "huge passages", "huge stems", "huge postings", "huge id"],
+)
+def test_a_crafted_file_of_words_of_the_right_sums(run: Run, index: Path, notes: Path, how: str) -> None:
+    before = run("query", "the key", "--json", "-i", notes)
+    file = first_file(index, "words")
+    data = crafted_words(file.read_bytes(), how)
+    file.write_bytes(data)
+    name_segment(index, words_size=len(data), words_crc=zlib.crc32(data))
+    assert "damaged" in fails_plainly(run, "query", "the key", "--json", "-i", notes)
+    assert run("query", "the key", "--json", "--mode", "dense", "-i", notes)[0] == 0
+    assert run("repair", "-i", index)[0] == 0
     after = run("query", "the key", "--json", "-i", notes)
     assert (ranked(after), after[2]) == (ranked(before), "")
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    "file", ["/dev/zero", "../../../../../../etc/passwd", "ann/\0", "", ".", "ann/pipe", "ann/" + "x" * 5000]
+    "file", ["/dev/zero", "../../../../../../etc/passwd", "\0", "", ".", "pipe", "x" * 5000]
 )
 def test_a_row_that_names_another_file(run: Run, index: Path, notes: Path, file: str) -> None:
     before = run("query", "the key", "--json", "-i", notes)
     if hasattr(os, "mkfifo"):
-        os.mkfifo(index / "ann" / "pipe")
-    name_file(index, file=file)
-    code, out, err = run("query", "the key", "--json", "-i", notes)
-    assert ranked((code, out, err)) == ranked(before)
-    assert "is damaged or missing" in err
-    assert run("index", notes)[0] == 0
+        os.mkfifo(index / "ann" / "pipe.faiss")
+    name_segment(index, file=file)
+    assert "makes no sense" in fails_plainly(run, "query", "the key", "--json", "-i", notes)
+    assert run("repair", "-i", index)[0] == 0
     after = run("query", "the key", "--json", "-i", notes)
     assert (ranked(after), after[2]) == (ranked(before), "")
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["faiss", "words"])
+def test_a_pipe_in_place_of_a_file(run: Run, index: Path, notes: Path, kind: str) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    before = run("query", "the key", "--json", "-i", notes)
+    file = first_file(index, kind)
+    file.unlink()
+    os.mkfifo(file)
+    code, out, err = run("query", "the key", "--json", "-i", notes)
+    assert "damaged or missing" in err
+    if kind == "faiss":
+        assert ranked((code, out, err)) == ranked(before)
+    else:
+        assert code == 1
+
+
 @pytest.mark.parametrize("count", [-1, 0, 4, 2**62])
 def test_a_row_with_another_count(index: Path, notes: Path, count: int) -> None:
-    name_file(index, count=count)
-    opened = Index.open(notes)
+    name_segment(index, count=count)
     with contextlib.suppress(IndexDamaged):
+        opened = Index.open(notes)
         opened.query("the key")
-    assert opened.notes
-
-
-def test_the_frame_is_what_faiss_itself_writes(tmp_path: Path) -> None:
-    file = tmp_path / "a.faiss"
-    faiss.write_index(ids_over(faiss.IndexFlatIP(32)), str(file))
-    assert has_frame(file, 5, 32)
-    assert not has_frame(file, 4, 32)
-    assert not has_frame(file, 5, 33)
-    assert not has_frame(file, 0, 32)
+        assert opened.notes
 
 
 # index.db
@@ -336,6 +387,6 @@ def test_an_answer_is_right_or_an_error(index: Path, tiny: Encoder) -> None:
     """A vector that is NaN or of another text, with the right checksum of its own."""
     with contextlib.closing(sqlite3.connect(index / "index.db")) as connection, connection:
         connection.execute("UPDATE passages SET text = 'fake news' WHERE id = 1")
-        connection.execute("DELETE FROM ann")
+        connection.execute("DELETE FROM segments")
     with pytest.raises(SearchError, match="damaged"):
         Index.open(index).query("fake news")

@@ -16,6 +16,7 @@ from tests.faults.mutate import (
     damaged_inputs,
     damaged_models,
     damaged_packages,
+    damaged_segments,
     tampered_indexes,
 )
 from tests.faults.packages import packages
@@ -27,6 +28,13 @@ def test_damaged_index_files(place: Path) -> None:
     outcome = damaged_indexes(place, seed=SEED, files=60)
     outcome.require_clean()
     assert outcome.runs == 60
+    assert outcome.figures["right"] and outcome.figures["refused"]
+
+
+def test_damaged_files_of_segments(place: Path) -> None:
+    outcome = damaged_segments(place, seed=SEED, files=30)
+    outcome.require_clean()
+    assert outcome.runs == 30
     assert outcome.figures["right"] and outcome.figures["refused"]
 
 
@@ -63,9 +71,14 @@ def test_damaged_converted_models(place: Path) -> None:
     assert any("off by" in failure for failure in trusting.failures), trusting.failures
 
 
-@pytest.mark.parametrize(("name", "sign"), [("faiss_file_trusted", ".faiss"), ("rows_trusted", "file ")])
-def test_an_index_that_is_trusted_is_noticed(place: Path, name: str, sign: str) -> None:
-    outcome = damaged_indexes(place, seed=SEED, files=150, name=name, enough=1)
+def test_an_index_that_is_trusted_is_noticed(place: Path) -> None:
+    outcome = damaged_indexes(place, seed=SEED, files=150, name="rows_trusted", enough=1)
+    assert outcome.failures
+
+
+@pytest.mark.parametrize(("name", "sign"), [("faiss_file_trusted", ".faiss"), ("words_trusted", ".words")])
+def test_a_segment_that_is_trusted_is_noticed(place: Path, name: str, sign: str) -> None:
+    outcome = damaged_segments(place, seed=SEED, files=150, name=name, enough=1)
     assert any(sign in failure for failure in outcome.failures), outcome.failures
 
 
