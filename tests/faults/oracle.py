@@ -46,11 +46,12 @@ Documents = dict[int, tuple[Row, ...]]  # record -> the rows of its passages, in
 
 _FEW = {
     "store.sqlite._better_read": lambda *_: False,
+    "store.nearest._AT_FIRST": 1,
     "store.nearest._FEWEST": 1,
     "ranking.fusion._MORE": 2,
-    "store.sealing.LONGEST_TAIL": 12,
+    "store.sealing.LONGEST_TAIL": 6,
     "store.words.LONGEST_TAIL": 12,
-    "store.sealing.LARGEST": 40,
+    "store.sealing.LARGEST": 16,
     "store.sealing._DEAD": 2,
 }
 

@@ -26,7 +26,7 @@ def test_kills_at_named_steps(place: Path) -> None:
     ("name", "sign"),
     [
         ("segment_named_before_written", "damaged or missing"),
-        ("store_without_transaction", "the words of the index are damaged"),
+        ("store_without_transaction", "damaged"),
         ("deleted_before_the_commit", "versions that it may be"),
     ],
 )
