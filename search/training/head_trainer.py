@@ -45,26 +45,26 @@ def head_to_train(job: HeadJob) -> Head:
         ModelError: the base cannot be loaded, or transformers has no such head for its kind of model.
     """
     files, settings = job.files, job.settings
-    model, missing = _with_head(files, job.task.head, job.classes, settings.seed)
+    model, missing, new = _with_head(files, job.task.head, job.classes, settings.seed)
     freeze(model, settings.freeze)
     for name, parameter in model.base_model.named_parameters():
         if name in missing:  # a pooler that the base does not have is new as the head is
             parameter.requires_grad_(True)
     tokenizer = load_tokenizer(files.folder, files.name)
     limit = token_limit(files, model)
-    return Head(job.task.head, files, tokenizer, model.to(settings.on), job.classes, limit, settings.on)
+    return Head(job.task.head, files, tokenizer, model.to(settings.on), job.classes, limit, settings.on, new)
 
 
 def _with_head(
     files: ModelFiles, task: Task, classes: tuple[str, ...], seed: int
-) -> tuple[Any, tuple[str, ...]]:
-    """The model in eval mode, and what its base lacked; what is new in it follows from the seed."""
+) -> tuple[Any, tuple[str, ...], bool]:
+    """The model in eval mode, what its base lacked, and whether its head is new, which then follows from the seed."""
     torch.manual_seed(seed)
     names = files.config.get("id2label") or {}
     if not classes or tuple(names.get(str(i)) for i in range(len(names))) == classes:
         model, missing = load_transformer(files, KINDS[task].loads)
         if not missing:
-            return model, ()
+            return model, (), False
     base, missing = load_transformer(files)
     require_whole(files, missing)
     labels: dict[str, Any] = {}
@@ -80,7 +80,7 @@ def _with_head(
         )
         model = getattr(transformers, KINDS[task].loads).from_config(config)
         model.base_model.load_state_dict(base.state_dict(), strict=False)
-    return model.float().eval(), missing
+    return model.float().eval(), missing, True
 
 
 def freeze(model: Any, layers: int | str | None) -> None:

@@ -79,6 +79,9 @@ class HeadJob(Job):
 
         return head_to_train(self)
 
+    def begins_anew(self, model: Head) -> bool:
+        return model.untrained
+
     def fit(
         self, model: Head, checkpoint: Path | None, progress: Callable[[Progress], None] | None
     ) -> Fitted:

@@ -93,6 +93,10 @@ class Job(ABC):
     def save(self, model: Any, folder: Path) -> str:
         """Write the model's folder; sha256 of its weights."""
 
+    def begins_anew(self, model: Any) -> bool:
+        """Whether a loaded model has not learned its task yet, so that it is nothing to keep."""
+        return False
+
     @property
     def choices(self) -> dict[str, Any]:
         """Everything that was chosen, by name."""

@@ -42,7 +42,7 @@ def run(job: Job, *, resume: bool, progress: Callable[[Progress], None] | None =
         with silent():
             model = job.load()
             before = job.measure.figures(model)
-            first = job.chooser.score(model)
+            first, new = job.chooser.score(model), job.begins_anew(model)
             require_numbers(first, *(figure.mean for figure in before.metrics.values()))
             began = time.monotonic()
             fitted = job.fit(model, checkpoint, progress)
@@ -56,6 +56,7 @@ def run(job: Job, *, resume: bool, progress: Callable[[Progress], None] | None =
             sha256 = job.save(model, job.work.result)
         resumed = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
         report = _report(job, sha256, (before, after), first, fitted, resumed, seconds)
+        report = replace(report, notes=(*job.notes, *_remarks(report, fitted.planned, new)))
         (job.work.result / "README.md").write_text(card(report), encoding="utf-8")
         job.work.finish()
     return report
@@ -82,7 +83,7 @@ def _report(
     resumed: int,
     seconds: float,
 ) -> TrainingReport:
-    report = TrainingReport(
+    return TrainingReport(
         out=str(job.work.out),
         base=job.files.name,
         base_sha256=job.files.weights_sha256,
@@ -106,11 +107,10 @@ def _report(
         classes=figures[1].classes,
         versions={name: version(name) for name in _LIBRARIES},
     )
-    return replace(report, notes=(*job.notes, *_remarks(report, fitted.planned)))
 
 
-def _remarks(report: TrainingReport, planned: int) -> list[str]:
-    """What has to be known to read the figures."""
+def _remarks(report: TrainingReport, planned: int, new: bool) -> list[str]:
+    """What has to be known to read the figures, of a head that was new or of what had learned before."""
     remarks = []
     start, trained = report.scores[0], report.scores[1:]
     best, last = next(point for point in trained if point.step == report.kept), trained[-1]
@@ -132,7 +132,9 @@ def _remarks(report: TrainingReport, planned: int) -> list[str]:
         remarks.append(
             f"stopped at step {report.steps:,} of {planned:,}, as nothing had become better since step {report.kept:,}"
         )
-    if not report.improved:
+    if not report.improved and new:
+        remarks.append("no better than an untrained head: train longer, or with a higher --lr")
+    elif not report.improved:
         remarks.append("the figures are not better than before: keep that model, or train otherwise")
     if report.resumed:
         remarks.append(
