@@ -45,10 +45,10 @@ import search
 from search.encoding.description import KnownModel
 from search.encoding.encoder import with_context
 from search.encoding.torch_engine import TorchEngine
-from search.explaining.explanation import explain_pair, similarity_layer, similarity_matrix
+from search.explaining.explanation import explain_pair, similarity_matrix
 from search.explaining.faithfulness import without
 from search.explaining.gradients import Differentiable
-from search.records.explanations import Explanation
+from search.records.explanations import Explanation, middle_layer
 from search.records.shown import shown
 from search.records.tokens import TokenVectors, Word
 
@@ -100,7 +100,7 @@ def main() -> None:
 
 def explained_texts(encoder: search.Encoder, query: str, texts: Sequence[str]) -> list[Explanation]:
     """Why texts without title and headings have their cosines."""
-    layer = similarity_layer(encoder.n_layers)
+    layer = middle_layer(encoder.n_layers)
     (asked,) = encoder.tokens([query], role="query", layers=[layer, -1])
     return [
         explain_pair(asked, text, encoder=encoder, layers=[layer], roles=("query", "document"))

@@ -21,6 +21,7 @@ from search.records.options import (
     RerankOptions,
     SimilarOptions,
     parts_of,
+    require_matrices,
 )
 from search.store.database import read_meta
 from search.store.folders import Folders, Named
@@ -340,6 +341,7 @@ class Index:
         question = as_question(text)
         selection, ranking = Selection.of(k, **selection_options), self._ranking(question, **ranking_options)
         explained = matrix_options.pop("explain", False)
+        require_matrices(explained, matrix_options.get("layer"))
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
         query = explainer.query if explainer else self._encoded(question, ranking)
         hits = ranked(self._store, query, ranking, selection, among, self._reranker(query, ranking))

@@ -14,7 +14,7 @@ from search.errors import FieldMissing, IndexDamaged, IndexMismatch, IndexNotFou
 from search.index import Index
 from search.ranking.options import Ranking, Selection
 from search.records.hits import Hit, Hits, Surroundings
-from search.records.options import HITS_OF_A_DOCUMENT
+from search.records.options import HITS_OF_A_DOCUMENT, require_matrices
 from search.store.layout import all_indexes, is_own
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class Indexes:
                 index.share(self.encoder)
         offset, options["offset"] = options.get("offset", 0), 0
         explain, layer = options.pop("explain", False), options.pop("layer", None)
+        require_matrices(explain, layer)
         wanted = Selection.of(k, offset=offset)
         found = list(self._asked(text, wanted.last, options))
         if len({Ranking.of_hit(hit) for hits in found for hit in hits}) > 1:

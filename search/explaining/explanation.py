@@ -15,8 +15,9 @@ of its part, stand below each other, and what is no text, or not taken apart, is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.pooling import layer_number
 from search.errors import InputError
-from search.records.explanations import Explanation, Term
+from search.records.explanations import Explanation, Term, middle_layer
 from search.records.tokens import Token, TokenVectors
 
 if TYPE_CHECKING:
@@ -132,16 +133,6 @@ def _directions(vectors: NDArray[Any]) -> NDArray[np.float64]:
     return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
 
 
-def similarity_layer(n_layers: int) -> int:
-    """The layer whose cosines tell best which word is like which: the middle one.
-
-    Measured with all-MiniLM-L6-v2 (F1 of `Explanation.alignment`, benchmarks/alignment.py) on MTRef: 0.847
-    for layer 3 of 6, 0.827 for the last; on headlines of SemEval-2016 task 2 0.502 and 0.489. No mean of
-    layers was better. Later layers mix each word with its sentence.
-    """
-    return n_layers // 2
-
-
 def similarity_layers(asked: Layer | Sequence[Layer] | None, n_layers: int) -> list[int]:
     """The layers whose cosines are asked for, each once, counted from the embedding layer, 0.
 
@@ -151,14 +142,24 @@ def similarity_layers(asked: Layer | Sequence[Layer] | None, n_layers: int) -> l
     Raises:
         InputError: the model has no such layer.
     """
-    if asked is None or isinstance(asked, str | int):
-        asked = ["middle" if asked is None else asked]
-    named = {"middle": similarity_layer(n_layers), "last": n_layers}
-    if not asked or (unknown := [layer for layer in asked if isinstance(layer, str) and layer not in named]):
-        shown = f"'{unknown[0]}'" if asked else "named"
+    several = isinstance(asked, Iterable) and not isinstance(asked, str)
+    wanted: list[Any] = list(asked) if several else ["middle" if asked is None else asked]  # type: ignore[arg-type]
+    named = {"middle": middle_layer(n_layers), "last": n_layers}
+    unknown = [
+        repr(layer)
+        for layer in wanted
+        if not (layer in named if isinstance(layer, str) else _is_number(layer))
+    ]
+    if not wanted or unknown:
+        shown = unknown[0] if wanted else "named"
         raise InputError(f"there is no layer {shown}. Give its number, 0 to {n_layers}, 'middle' or 'last'.")
-    numbers = (named[layer] if isinstance(layer, str) else layer for layer in asked)
+    numbers = (named[layer] if isinstance(layer, str) else int(layer) for layer in wanted)
     return list(dict.fromkeys(layer_number(number, n_layers) for number in numbers))
+
+
+def _is_number(layer: object) -> bool:
+    """An integer of Python or NumPy; True, which Python counts as 1, is none."""
+    return isinstance(layer, Integral) and not isinstance(layer, bool)
 
 
 def explain_pair(

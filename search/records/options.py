@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
+from search.errors import InputError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -136,3 +138,12 @@ def parts_of(given: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
             known = ", ".join(name for kind in kinds for name in kind.__annotations__)
             raise TypeError(f"there is no option '{name}'; there are {known}")
     return [{name: value for name, value in given.items() if name in kind.__annotations__} for kind in kinds]
+
+
+def require_matrices(explain: bool, layer: object) -> None:
+    """
+    Raises:
+        InputError: a query names a layer, and no matrices are made.
+    """
+    if layer is not None and not explain:
+        raise InputError("layer is of the matrices that explain=True makes: give both, or leave it out.")

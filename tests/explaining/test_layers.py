@@ -43,6 +43,11 @@ def test_every_layer_is_that_of_transformers(which: str, request: pytest.Fixture
         assert (why.similarity_layer, why.n_layers) == (layer, encoder.n_layers)
         np.testing.assert_array_equal(several.at(layer).similarity, why.similarity)
         np.testing.assert_array_equal(why.contributions, several.contributions)
+    assert several.at("last").similarity_layer == several.at(-1).similarity_layer == encoder.n_layers
+    assert several.at("middle").similarity_layer == search.explain(A, B, model=encoder).similarity_layer
+    for layer in (0, "first", 1.0):
+        with pytest.raises(InputError, match=r"was not computed; there are: \d+\. Ask for several"):
+            search.explain(A, B, layer="last", model=encoder).at(layer)  # type: ignore[arg-type]
 
 
 def test_layers_have_numbers_and_names() -> None:
@@ -50,6 +55,10 @@ def test_layers_have_numbers_and_names() -> None:
     assert similarity_layers("last", 6) == similarity_layers(-1, 6) == [6]
     assert similarity_layers(0, 6) == [0]
     assert similarity_layers(["last", 0, -1, "middle"], 6) == [6, 0, 3]
+    assert similarity_layers(np.arange(7), 6) == list(range(7))  # type: ignore[arg-type]
+    for number in (1.5, True, [0, 1.5]):
+        with pytest.raises(InputError, match=r"there is no layer (1\.5|True)\. Give its number"):
+            similarity_layers(number, 6)  # type: ignore[arg-type]
     for wrong, said in ((7, "layer 7 does not exist"), ("first", "no layer 'first'"), ([], "no layer named")):
         with pytest.raises(InputError, match=said):
             similarity_layers(wrong, 6)  # type: ignore[arg-type]
@@ -61,6 +70,8 @@ def index(notes: Path, tiny_model: Path, tmp_path: Path) -> Iterator[search.Inde
 
 
 def test_an_index_takes_layers_too(index: search.Index) -> None:
+    with pytest.raises(InputError, match="layer is of the matrices that explain=True makes"):
+        index.query("key", layer=1)
     (hit,) = index.query("find the key", k=1)
     middle = index.explain("find the key", hit)
     both = index.explain("find the key", hit, layer=["last", 0])
