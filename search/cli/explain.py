@@ -81,6 +81,10 @@ def explain(
         )
     as_matrix = matrix or shown.as_csv
     shown.require(output, as_matrix or output.files, "Give --matrix, --csv, --png or --html, too.")
+    if shown.scale and not (as_matrix or output.files):
+        raise typer.BadParameter(
+            "--scale is for cosines in a matrix. Give --matrix, --csv, --png or --html, too."
+        )
     if check and shown.as_csv:
         raise typer.BadParameter("--check has no CSV. Leave --csv out, or ask with --json.")
     question = parts.question(text)

@@ -324,7 +324,7 @@ ModeOption = Annotated[
     ),
 ]
 LayerOption = Annotated[
-    str | None,
+    list[str] | None,
     matrix_option(
         "--layer",
         metavar="N|middle|last",
@@ -588,9 +588,16 @@ def to_type(command: str, *arguments: str, options: str = "") -> str:
     return f"seewhy {command} {typed}{options}"
 
 
-def layer_of(typed: str | None) -> options.Layer | None:
-    """A layer as the library takes it, which says what is wrong with one that there is not."""
-    return int(typed) if typed and re.fullmatch(r"[+-]?\d+", typed) else typed  # type: ignore[return-value]
+def layer_of(typed: list[str] | None) -> options.Layer | None:
+    """A layer as the library takes it, which says what is wrong with one that there is not.
+
+    Raises:
+        typer.BadParameter: there are several.
+    """
+    named = ",".join(typed or ())
+    if "," in named:
+        raise typer.BadParameter(f"--layer {named}: one at a time; several: layer=range(7) in Python")
+    return int(named) if re.fullmatch(r"[+-]?\d+", named) else named or None  # type: ignore[return-value]
 
 
 def passage_id(typed: str) -> int | None:
