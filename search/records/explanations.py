@@ -230,8 +230,10 @@ class Explanation(Displayed):
             ends: of the colours; (-1, 1) for cosines, the largest addend for contributions.
 
         Raises:
+            InputError: there is no such choice.
             OptionalDependency: matplotlib is not installed.
         """
+        _require_choices(matrix, by)
         return self._plotted(ax, matrix=matrix, by=by, special=special, ends=ends)
 
     def to_pandas(
@@ -244,8 +246,10 @@ class Explanation(Displayed):
         """One of the two matrices as a table; rows and columns have their tokens with their places, "13:##ot".
 
         Raises:
+            InputError: there is no such choice.
             OptionalDependency: pandas is not installed.
         """
+        _require_choices(matrix, by)
         return self._tabulated(matrix=matrix, by=by, special=special)
 
     @property
@@ -368,6 +372,17 @@ class Explanation(Displayed):
                 there = [j for j, word in enumerate(words.passage) if _is_at(word, place)]
                 found[there] += term.contribution / len(term.places) / max(1, len(there))
         return found
+
+
+def _require_choices(matrix: str, by: str) -> None:
+    """
+    Raises:
+        InputError: there is no such matrix, or nothing that it is by.
+    """
+    there = {"matrix": (matrix, "similarity", "contributions"), "by": (by, "token", "word")}
+    for name, (given, *choices) in there.items():
+        if given not in choices:
+            raise InputError(f"{name} is {given!r}. Choose one of: {', '.join(map(repr, choices))}.")
 
 
 def _by_words(together: ufunc, cells: Matrix, query: Sequence[Word], passage: Sequence[Word]) -> Matrix:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from search.errors import InputError
 from search.records.comparisons import Similarities
 from search.records.explanations import Explanation
 from search.records.hits import Hit, Hits
@@ -140,9 +139,6 @@ def frame(record: Any, **how: Any) -> DataFrame:
 
 
 def _chosen(why: Explanation, matrix: Which, by: By, special: bool) -> tuple[Units, Matrix]:
-    for name, given, choices in (("matrix", matrix, get_args(Which)), ("by", by, get_args(By))):
-        if given not in choices:
-            raise InputError(f"{name} is {given!r}. Choose one of: {', '.join(map(repr, choices))}.")
     drawn = units(why, by, special=special)
     return drawn, {"similarity": drawn.similarity, "contributions": drawn.contributions}[matrix]
 

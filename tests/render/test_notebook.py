@@ -101,7 +101,7 @@ def test_heat_maps_are_drawn_into_axes() -> None:
 
 @needs("pandas")
 @pytest.mark.parametrize(
-    ("wrong", "choices"), [({"matrix": "foo"}, "'similarity', 'con"), ({"by": "tokens"}, "'word', 'to")]
+    ("wrong", "choices"), [({"matrix": "foo"}, "'similarity', 'con"), ({"by": "tokens"}, "'token', 'w")]
 )
 def test_what_there_is_not_to_choose(wrong: dict[str, Any], choices: str) -> None:
     with pytest.raises(InputError, match=f"Choose one of: {choices}"):
