@@ -55,7 +55,14 @@ def in_contexts(
         raise InputError(
             f"words: {len(words)}, texts: {len(texts)}. Give one word for all texts, or one for each."
         )
-    places = [occurrences(word, text) for word, text in zip(words, texts, strict=True)]
+    try:
+        places = [occurrences(word, text) for word, text in zip(words, texts, strict=True)]
+    except InputError as error:
+        if len(texts) == 1 or not isinstance(word, str):
+            raise
+        raise InputError(
+            f"{error} Or name a word for each text, in their order: --word {word} --word snake; in Python a list."
+        ) from None
     if not texts or (len(texts) == 1 and not against):
         raise InputError(
             "there is nothing to compare: give two texts, or something to compare the word with."
