@@ -235,6 +235,11 @@ class Similarities(Displayed):
         """
         return self._tabulated()
 
+    @property
+    def labels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of rows and columns: the sentences, with their numbers where one stands twice."""
+        return _different(self.rows), _different(self.columns)
+
     def closest(self, count: int) -> list[tuple[int, int]]:
         """(row, column) of the pairs with the highest cosines, best first.
 
@@ -246,3 +251,9 @@ class Similarities(Displayed):
         rows, columns = np.unravel_index(order, self.cosines.shape)
         pairs = zip(rows.tolist(), columns.tolist(), strict=True)
         return list(islice(((i, j) for i, j in pairs if not self.itself or i < j), count))
+
+
+def _different(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(texts)) == len(texts):
+        return texts
+    return tuple(f"{number}: {text}" for number, text in enumerate(texts, 1))

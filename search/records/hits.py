@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from search.records.displayed import Displayed
 from search.records.shown import Spans
@@ -123,7 +123,14 @@ class Hit(Displayed):
 
 
 class Hits(list[Hit], Displayed):
-    """The hits of a query, best first: a list that a notebook shows as a table."""
+    """The hits of a query, best first: a list that a notebook shows as a table; so are slices of it."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> Hits: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> Hit | Hits:
+        return Hits(super().__getitem__(at)) if isinstance(at, slice) else super().__getitem__(at)
 
     def to_pandas(self) -> DataFrame:
         """A row for each hit, a column for each of its fields but the explanation.

@@ -33,8 +33,9 @@ def hits(ranked: Sequence[Hit]) -> str:
 
 def sentences(similarities: Similarities) -> str:
     """n lines of m cosines, with the sentences as header line and first column."""
-    rows = zip(similarities.rows, similarities.cosines.tolist(), strict=True)
-    return _written([("", *similarities.columns), *((text, *cosines) for text, cosines in rows)])
+    names, columns = similarities.labels
+    rows = zip(names, similarities.cosines.tolist(), strict=True)
+    return _written([("", *columns), *((text, *cosines) for text, cosines in rows)])
 
 
 def matrix(drawn: Units, *, contributions: bool = False) -> str:

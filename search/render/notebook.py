@@ -131,7 +131,7 @@ def frame(record: Any, **how: Any) -> DataFrame:
         names = ([unit.numbered for unit in side] for side in (drawn.query, drawn.passage))
         return pandas.DataFrame(cells, *names)
     if isinstance(record, Similarities):
-        return pandas.DataFrame(record.cosines, record.rows, record.columns)
+        return pandas.DataFrame(record.cosines, *record.labels)
     rows: Sequence[Any] = record.tokens if isinstance(record, Inspection) else record
     return pandas.DataFrame(
         [{name: value for name, value in vars(row).items() if name != "explanation"} for row in rows]

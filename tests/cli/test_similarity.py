@@ -110,6 +110,7 @@ def test_csv_of_any_layer_has_the_numbers_of_the_library(run: Run, tiny_model: P
 
 
 def test_words_and_no_special_tokens(run: Run) -> None:
+    assert run("a key", "a door", "--matrix") == run("a key", "a door", "--tokens")
     *_, last = csv.reader(io.StringIO(run("find keys", "the key", "--words", "--no-special", "--csv")[1]))
     assert last[0] == "2:keys"
     assert "[CLS]" not in run("find keys", "the key", "--tokens", "--no-special")[1]

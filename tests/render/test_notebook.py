@@ -117,6 +117,9 @@ def test_tables_have_names_that_are_unique(tiny_model: Path) -> None:
     assert why.to_pandas("contributions", by="word", special=False).shape == (1, 4)
     assert list(sentences().to_pandas().columns) == ["sentence 0", "sentence 1", "sentence 2"]
     hits = Hits([HIT, replace(HIT, rank=2, explanation=why)]).to_pandas()
+    repeated = replace(sentences(), rows=("a", "b", "a"), columns=("a", "b", "a")).to_pandas()
+    assert list(repeated.index) == list(repeated.columns) == ["1: a", "2: b", "3: a"]
+    assert isinstance(Hits([HIT, HIT])[:1], Hits) and Hits([HIT])[0] is HIT
     assert list(hits["rank"]) == [1, 2] and "explanation" not in hits
     inspected = search.bert.inspect("find the key", model=str(tiny_model))
     assert list(inspected.to_pandas()["id"]) == [token.id for token in inspected.tokens]

@@ -256,7 +256,7 @@ def _notes(why: Explanation, shown: Units, width: float) -> list[str]:
         f"score {why.score:.6f} = {added:.6f} (contributions){words} {sign} {abs(why.residual):.1e} ({rest}). "
         "Bars are sums of rows and columns; a hatched one is longer than it is drawn. "
         "Cells beyond an end of the scale have its colour. Cosines do not add up to anything.",
-        left_out(shown),
+        f"{left_out(shown)} All of it: --csv or --html." if left_out(shown) else "",
     ]
     return [line for note in notes for line in wrapped(note, width)]
 
