@@ -160,6 +160,8 @@ def load_linear_head(folder: str | Path) -> LinearHead:
     try:
         text, weights = (place / DESCRIPTION).read_bytes(), (place / WEIGHTS).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
+        if (place / "config.json").is_file():
+            raise InputError(f"'{folder}' is no head, that is a checkpoint: --model {folder}") from None
         raise InputError(
             f"there is no head in '{folder}': a head is a folder with {DESCRIPTION} and {WEIGHTS}. "
             "Train one with: seewhy label train EXAMPLES.csv --out FOLDER"

@@ -16,6 +16,8 @@ class Label(str, Enum):  # typer takes no list of literals
 
     follows = "is-next"
     other = "not-next"
+    zero = "0"
+    one = "1"
 
 
 HeadModel = Annotated[
@@ -95,7 +97,7 @@ def follows(
 
     named = _named(model, "the next sentence")
     given = label * (len(texts) - 1) if label and len(label) == 1 else label
-    follows = None if given is None else [one is Label.follows for one in given]
+    follows = None if given is None else [one in (Label.follows, Label.zero) for one in given]
     pairs = next_sentences(texts, model=named, follows=follows, offline=offline)
     record = {"model": pairs[0].model, "texts": texts, "pairs": pairs}
     output.show(pairs, draw.next_sentences, data=lambda: json.document(record))

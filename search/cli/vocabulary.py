@@ -18,7 +18,7 @@ class AskedOptions:
     """What of the vocabulary is asked for."""
 
     ids: Annotated[
-        list[int] | None,
+        list[str] | None,
         typer.Option("--ids", metavar="ID...", help="The entries of these numbers, and the text they make."),
     ] = None
     tokens: Annotated[
@@ -75,7 +75,19 @@ def vocabulary(
         if text is not None:
             ids: Sequence[int] = [token.id for token in bert.tokenize(text, **which).tokens]
         else:
-            ids = asked.ids or bert.ids_of(asked.tokens or (), **which)
+            ids = _numbers(asked.ids or ()) or bert.ids_of(asked.tokens or (), **which)
         output.show(bert.decode(ids, **which), draw.decoded)
     else:
         output.show(bert.vocabulary(**which), draw.vocabulary)
+
+
+def _numbers(typed: Sequence[str]) -> list[int]:
+    """Numbers one by one, or with commas between them: 101,102.
+
+    Raises:
+        typer.BadParameter: one is none.
+    """
+    try:
+        return [int(number) for one in typed for number in one.split(",") if number]
+    except ValueError:
+        raise typer.BadParameter(f"'{' '.join(typed)}': give integers", param_hint="'--ids'") from None

@@ -128,6 +128,8 @@ class Texts(HeadTask):
         self._columns = {"text_column": text_column, "label_column": label_column}
 
     def _rows(self, path: Path) -> tuple[Sequence[Item], int, tuple[str, ...]]:
+        if path.suffix.lower().startswith((".conll", ".iob", ".bio")):
+            raise InputError(f"'{path}' has labels of words: train a tagger with seewhy train tag")
         examples = read_examples(path, **self._columns)  # type: ignore[arg-type]
         if any(one.text is None for one in examples):
             raise InputError(

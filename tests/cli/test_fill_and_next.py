@@ -75,6 +75,14 @@ def test_next(run: Run, follower: str) -> None:
     )
 
 
+def test_labels_have_numbers(run: Run, follower: str) -> None:
+    for number, name in (("0", "is-next"), ("1", "not-next")):
+        by_number, by_name = (
+            run("next", "a key", "a door", "--model", follower, "--label", label) for label in (number, name)
+        )
+        assert by_number == by_name and by_number[0] == 0
+
+
 def test_losses(run: Run, filler: str, follower: str) -> None:
     labels = ["--label", "key", "lock", "--model", filler]
     found = fill("turn the [MASK] and [MASK]", model=filler, labels=["key", "lock"])

@@ -162,6 +162,8 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
     code, _, err = run("label", "apply", "--head", head, "-i", index.path)
     assert code == 1 and err.startswith("seewhy: the head 'topic' cannot read embeddings of another kind")
     assert run("label", "apply", "--head", head.parent, "-i", index.path)[0] == 1
+    code, _, err = run("label", "apply", "--head", other_model, "--text", "a")
+    assert code == 1 and f"that is a checkpoint: --model {other_model}" in err
     assert run("label", "train", examples.with_name("gone.csv"))[0] == 1
     for wrong in (
         ("apply",),

@@ -61,6 +61,7 @@ def test_neighbours(run: Run, tiny_model: Path) -> None:
     [
         (["--ids", "9999"], 1, "has no number 9999: it has those from 0 to"),
         (["--ids", "key"], 2, "Invalid value for '--ids'"),
+        (["--ids", "1,9999"], 1, "has no number 9999: it has those from 0 to"),
         (["--tokens", "keyed"], 1, "has no entry 'keyed'. A text spells it with 2: key ##ed."),
         (["--near", " "], 1, "the word is empty"),
         (["--begins", ""], 1, "say what entries begin with"),

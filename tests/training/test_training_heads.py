@@ -389,6 +389,11 @@ def test_data_that_nothing_can_be_learned_from(tiny_model: Path, tmp_path: Path)
         bert.train_reader(dev, tmp_path / "out", class_weights="balanced")
 
 
+def test_a_classifier_does_not_learn_from_labels_of_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="train a tagger with seewhy train tag"):
+        bert.train_classifier(tmp_path / "x.conll", tmp_path / "out")
+
+
 def test_extras_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.training.heads.find_spec", lambda name: None)
     with pytest.raises(OptionalDependency, match=r"pip install 'seewhy\[entities\]'"):
