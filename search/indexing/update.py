@@ -16,6 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, d
 from search.store.folders import Folders, as_text
 from search.store.layout import check_place, is_index, is_own
 from search.store.passages import way_on
-from search.store.segments import named_files
+from search.store.segments import named_files, recorded_files
 from search.store.settings import PassageSettings, Source
 from search.store.writer import writing
 
@@ -78,6 +79,7 @@ def update(
     try:
         with writer_lock(index):
             delete_work(index)
+            _sweep(index)
             database = index / DATABASE
             if rebuild:
                 (index / WORK).mkdir(PRIVATE_FOLDER, exist_ok=True)
@@ -106,6 +108,13 @@ def update(
         f"the annotations {one} went with the old index; make them again with: {way}" for one, way in lost
     ]
     return replace(report, notes=(*report.notes, *remarks), seconds=time.monotonic() - started)
+
+
+def _sweep(index: Path) -> None:
+    """Delete what an earlier run left that did not come to its end, so that a full disk has room again."""
+    if is_index(index):
+        with suppress(SearchError), reading(index / DATABASE) as connection:
+            delete_leftovers(index, recorded_files(connection))
 
 
 def _annotated(index: Path) -> tuple[tuple[str, str], ...]:

@@ -49,6 +49,7 @@ _OFFSET = 128  # of a byte from the code that it is
 
 _AT_ONCE = 4096  # rows; float32 and float64 take more memory than codes
 _LANES = 509
+OF_THE_SYSTEM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # errors that say nothing of a file
 MOST = 127  # of a code, whatever its sign
 _PEAK, _ERROR = 1 << 16, 1 << 24  # the units of Scale
 _LENGTH = 1.001  # no embedding is longer
@@ -111,6 +112,10 @@ class Scale:
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> tuple[Scale, NDArray[np.int8]]:
         """The scale that fits some embeddings, (n, d), and their codes, (n, d)."""
+        if not np.isfinite(vectors).all():
+            raise IndexDamaged(
+                "an embedding of the index holds what is no number. Mend it with: seewhy repair"
+            )
         scale = cls(max(1, math.ceil(float(np.abs(vectors).max(initial=0.0)) * _PEAK)), 0)
         codes = np.empty(vectors.shape, dtype=np.int8)
         error = 0.0
@@ -236,7 +241,9 @@ class Codes:
         damaged = IndexDamaged(f"the file '{path.name}' of the index is damaged or missing")
         try:
             self._map = mapped(path, size_of(count, dimension))
-        except OSError:
+        except OSError as error:
+            if error.errno in OF_THE_SYSTEM:
+                raise
             raise damaged from None
         content = memoryview(self._map)
         if not _is_framed(content, count, dimension):

@@ -304,7 +304,8 @@ def counted(connection: sqlite3.Connection) -> tuple[int, int]:
     (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
     (last,) = connection.execute(
         """SELECT max(n) FROM (SELECT 0 AS n UNION ALL SELECT max(id) FROM passages
-           UNION ALL SELECT max(passage) FROM tombstones UNION ALL SELECT max("last") FROM segments)"""
+           UNION ALL SELECT max(passage) FROM tombstones UNION ALL SELECT max("last") FROM segments
+           UNION ALL SELECT max("last") FROM words)"""
     ).fetchone()
     return passages, last
 

@@ -18,6 +18,7 @@ from search.errors import IndexDamaged
 from search.store import words
 from search.store.bm25 import Words
 from search.store.database import one_meta
+from search.store.files import DATABASE
 from search.store.nearest import Piece
 from search.store.segments import Segment, after, open_codes, open_words, read_segments, tombstones
 from search.store.terms import Stemmer
@@ -49,7 +50,7 @@ class Held:
         self.lock = threading.RLock()
         self._codes: dict[str, Codes] = {}
         self._blocks: dict[str, Block] = {}
-        self._distrusted: set[str] = set()
+        self._distrusted: set[object] = set()
         self._state: State | None = None
         self.problem = ""
         self.searches = 0
@@ -58,13 +59,16 @@ class Held:
         """The state that a read transaction sees."""
         segments = read_segments(connection)
         counted = tuple(one_meta(connection, key) for key in ("passages", "last_passage"))
-        key = (*counted, *(segment.file for segment in segments))
+        key = (*counted, *_marks(self._index / DATABASE), *(segment.file for segment in segments))
         with self.lock:
             if self._state is None or self._state.key != key:
                 self._state = State(self, key, segments, counted[0])
                 for opened in (self._codes, self._blocks):
                     for name in opened.keys() - set(key):
                         del opened[name]
+                self._distrusted &= set(key)
+                if not self._distrusted:
+                    self.problem = ""
             return self._state
 
     def codes(self, segment: Segment, dimension: int) -> Codes:
@@ -95,6 +99,15 @@ class Held:
                 f"the file '{segment.faiss}' of the index is damaged or missing. Queries are exact without it, only "
                 "slower. Mend it with: seewhy repair"
             )
+
+
+def _marks(database: Path) -> tuple[int, int]:
+    """What tells a copy that was put back, in which ids were given to other passages; nothing of one that is made."""
+    try:
+        found = database.stat()
+    except OSError:
+        return 0, 0
+    return found.st_ino, found.st_mtime_ns
 
 
 def _kept(opened: dict[str, _Opened], segment: Segment, open_it: Callable[[], _Opened]) -> _Opened:

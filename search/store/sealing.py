@@ -20,7 +20,7 @@ from search.store import codes, words
 from search.store.checksums import COVERED, with_checksum
 from search.store.composing import merged
 from search.store.database import one_meta
-from search.store.files import DATABASE, SEGMENT_FILE, VECTORS, WORK, require_no_link
+from search.store.files import DATABASE, VECTORS, WORK, require_no_link
 from search.store.postings import Block
 from search.store.segments import (
     LARGEST,
@@ -65,18 +65,31 @@ def seal(
     segments = [_part(connection, index, one, dimension) for one in read_segments(connection)]
     tail = blocks_of_tail(connection)
     if full:
-        due = filled(tail, LARGEST)[:-1]
+        due: list[Sequence[Part]] = [*filled(tail, LARGEST)[:-1]]
     else:
         parts = [*segments, *tail]
         wanted = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
         start = joined(parts, len(tail), LARGEST) if wanted else len(parts)
-        due = [
-            [part]
-            for part in segments[:start]
-            if not part.whole or _DEAD * part.dead > part.living + part.dead
-        ]
-        due += filled(parts[start:], LARGEST)
+        due = [*_worn(segments[:start]), *filled(parts[start:], LARGEST)]
     _replace(writer, index, dimension, due, tell)
+
+
+def _worn(segments: Sequence[Part]) -> list[Sequence[Part]]:
+    """The segments that have to be made anew, each with its neighbours as far as they fit into one."""
+    groups: list[Sequence[Part]] = []
+    end = 0  # of the last group
+    for place, part in enumerate(segments):
+        if place < end or (part.whole and _DEAD * part.dead <= part.living + part.dead):
+            continue
+        free, start, end, total = end, place, place + 1, part.living
+        while start > free and total + segments[start - 1].living <= LARGEST:
+            start -= 1
+            total += segments[start].living
+        while end < len(segments) and total + segments[end].living <= LARGEST:
+            total += segments[end].living
+            end += 1
+        groups.append(segments[start:end])
+    return groups
 
 
 def seal_anew(
@@ -112,7 +125,9 @@ def _replace(
         return
     done, total = 0, sum(part.living for group in due for part in group)
     made: list[Segment] = []
-    number = _next_number(index, writer.connection)
+    # Damaged rows that are all replaced have no say.
+    highest = "SELECT coalesce(max(id), 0) FROM segments"
+    number = 1 + (0 if everything else int(writer.connection.execute(highest).fetchone()[0]))
     for group in due:
         segment = _written(writer.connection, index, dimension, group, number + len(made))
         made += [segment] if segment else []
@@ -194,13 +209,6 @@ def _older(connection: sqlite3.Connection, index: Path, group: Sequence[Part]) -
             yield open_words(index, part.segment)
         else:
             yield words.block_of_tail(connection, part.first)
-
-
-def _next_number(index: Path, connection: sqlite3.Connection) -> int:
-    """A number for a segment, above those of all there are, named or not."""
-    matches = (SEGMENT_FILE.fullmatch(path.name) for path in (index / VECTORS).glob("g*"))
-    (named,) = connection.execute("SELECT coalesce(max(id), 0) FROM segments").fetchone()
-    return max([int(named), *(int(match[1]) for match in matches if match)]) + 1
 
 
 def renew(

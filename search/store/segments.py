@@ -145,7 +145,9 @@ def open_words(index: Path, segment: Segment) -> Block:
     require_no_link(index / VECTORS, folder=True)
     try:
         content = codes.mapped(index / segment.words, segment.words_size)
-    except OSError:
+    except OSError as error:
+        if error.errno in codes.OF_THE_SYSTEM:
+            raise
         raise _damaged(segment.words) from None
     found = Block(content, segment.words)
     _require_ids(found.ids, segment, segment.words)
@@ -153,7 +155,7 @@ def open_words(index: Path, segment: Segment) -> Block:
 
 
 def _require_ids(ids: NDArray[np.int64], segment: Segment, name: str) -> None:
-    if (len(ids), ids[0], ids[-1]) != (segment.count, segment.first, segment.last):
+    if not len(ids) or (len(ids), ids[0], ids[-1]) != (segment.count, segment.first, segment.last):
         raise _damaged(name)
 
 

@@ -49,7 +49,8 @@ def best(
     """
     if len(ids) > k:  # matrix products only choose whose cosines are worth adding up
         rough = vectors @ query
-        worth = np.flatnonzero(rough >= np.partition(rough, -k)[-k] - _ROUNDING)
+        off = max(_ROUNDING, 2 * len(query) * 2.0**-24)  # Higham 2002, section 3.1
+        worth = np.flatnonzero(rough >= np.partition(rough, -k)[-k] - off)
         ids, vectors = ids[worth], vectors[worth]
     blocks = range(0, len(ids), _ROWS_AT_ONCE)
     cosines = np.concatenate(

@@ -108,7 +108,10 @@ def tail(connection: sqlite3.Connection) -> list[Block]:
 def _opened(first: int, block: object, checksum: object) -> Block:
     if not is_blob(block, checksum):
         raise IndexDamaged(DAMAGED)
-    return Block(block, f"index.db, p{first}")
+    found = Block(block, f"index.db, p{first}")
+    if not len(found):
+        raise IndexDamaged(DAMAGED)
+    return found
 
 
 def written_anew(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> bytes:

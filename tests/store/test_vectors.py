@@ -14,7 +14,7 @@ import pytest
 from search import IndexDamaged
 from search.store import sealing, sqlite
 from search.store.codes import RoughQuery, Scale
-from search.store.database import count_anew
+from search.store.database import connect_to_write, count_anew
 from search.store.segments import named_files, read_segments
 from search.store.sqlite import SQLiteStore
 from search.store.writer import Writer
@@ -285,3 +285,38 @@ def test_a_rough_cosine_is_no_farther_off_than_its_slack(d: int) -> None:
 
 def unit(rows: np.ndarray) -> np.ndarray:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_a_copy_that_was_put_back_is_another_state(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray],
+) -> None:
+    """The ids that it has given since are those of other passages."""
+    folder, connection, _ = filled
+    sealing.seal(Writer(connection), folder, D)
+    before = (folder / "index.db").read_bytes()
+    one, other = queries(2)
+    store = SQLiteStore(folder)
+    for vector in (one, other):
+        add(connection, vector[None])
+        with store.reading() as snapshot:
+            (found,) = snapshot.nearest(vector, 1)
+        assert found == (301, pytest.approx(1.0))
+        connection.close()
+        (folder / "copy").write_bytes(before)
+        (folder / "copy").replace(folder / "index.db")
+        connection = connect_to_write(folder / "index.db")
+    connection.close()
+
+
+def test_segments_that_lost_much_are_made_one_with_their_neighbours(
+    filled: tuple[Path, sqlite3.Connection, np.ndarray],
+) -> None:
+    folder, connection, vectors = filled
+    sealing.seal(Writer(connection), folder, D)
+    gone = [*range(1, 240), *range(258, 300)]
+    connection.executemany("DELETE FROM passages WHERE id = ?", [(id_,) for id_ in gone])
+    bury(connection, gone)
+    count_anew(connection)
+    sealing.seal(Writer(connection), folder, D)
+    assert [one.count for one in read_segments(connection)] == [300 - len(gone)]
+    check(folder, connection, sorted({*range(1, 301)} - {*gone}), vectors)
