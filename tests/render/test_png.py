@@ -106,6 +106,7 @@ def test_a_large_explanation_shows_the_part_that_matters_and_says_what_is_left_o
     whole = " ".join(written)
     assert f"6 of the query, which added {left_rows:+.4f} in all" in whole
     assert f"160 of the passage, which added {left_columns:+.4f} in all" in whole
+    assert "All of it: --csv or --html." in whole
 
 
 def test_the_sign_of_an_addend_is_seen_without_reading_it() -> None:
