@@ -22,7 +22,7 @@ def test_random_walks() -> None:
 
 def test_few_passages_are_in_several_segments(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deleted ones among them; and a search looks at a part of what is in one."""
-    made = scenario("update", place, seed=4)
+    made = scenario("update", place, seed=3)
     made.restore()
     oracle.run(made.folder, made.index)
     with closing(sqlite3.connect(made.index / "index.db")) as connection:
