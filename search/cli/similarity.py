@@ -35,9 +35,9 @@ def similarity(
         typer.Option(metavar="FILE", help="Compare with the lines of this file, not with each other."),
     ] = None,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="Compare two texts token by token; or --words, by words.")
+        bool,
+        typer.Option("--tokens", "--matrix", help="Compare two texts token by token; or --words, by words."),
     ] = False,
-    matrix: Annotated[bool, typer.Option("--matrix", hidden=True)] = False,  # as explain calls it
 ) -> None:
     """Compare sentences, or two texts token by token.
 
@@ -46,7 +46,7 @@ def similarity(
     No index is needed. With --png or --html the matrix goes into that file and nothing is printed, unless --csv
     or --json asks for it.
     """
-    of_pair = tokens or matrix or shown.words
+    of_pair = tokens or shown.words
     shown.require(output, of_pair, "Give two texts and --tokens.")
     if shown.layer and not of_pair:
         raise typer.BadParameter(

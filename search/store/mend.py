@@ -68,7 +68,7 @@ def discard(writer: Writer, found: Examination, *, folder: bool) -> tuple[set[st
             writer.delete(table, f"rowid {_THOSE}", rows.get(table, "[]"))
         for table, row, *_ in connection.execute("PRAGMA foreign_key_check").fetchall():
             writer.delete(table, "rowid = ?", row)
-        if found.counts["documents"] or found.counts["words"] or found.counts["vectors"]:
+        if found.counts["documents"] or found.counts["words"]:
             for table in ("segments", "words", "tombstones"):  # all anew, at the end or in the next run
                 writer.delete(table, "1")
             count_anew(connection)
