@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import stat
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +51,6 @@ def seal(
     dimension: int,
     *,
     full: bool = False,
-    tell: Callable[[int, int], None] | None = None,
 ) -> None:
     """Make the segments that are due; see segments.py.
 
@@ -59,7 +58,6 @@ def seal(
 
     Args:
         full: only such as the tail can fill, as in the middle of a run.
-        tell: called with how many passages are done, and of how many.
     """
     connection = writer.connection
     segments = [_part(connection, index, one, dimension) for one in read_segments(connection)]
@@ -71,7 +69,7 @@ def seal(
         wanted = tail and (not segments or sum(part.living for part in tail) > LONGEST_TAIL)
         start = joined(parts, len(tail), LARGEST) if wanted else len(parts)
         due = [*_worn(segments[:start]), *filled(parts[start:], LARGEST)]
-    _replace(writer, index, dimension, due, tell)
+    _replace(writer, index, dimension, due)
 
 
 def _worn(segments: Sequence[Part]) -> list[Sequence[Part]]:
@@ -92,15 +90,13 @@ def _worn(segments: Sequence[Part]) -> list[Sequence[Part]]:
     return groups
 
 
-def seal_anew(
-    writer: Writer, index: Path, dimension: int, tell: Callable[[int, int], None] | None = None
-) -> None:
+def seal_anew(writer: Writer, index: Path, dimension: int) -> None:
     """Make all segments anew from the rows of index.db."""
     rows = writer.connection.execute("SELECT passage FROM embeddings ORDER BY passage").fetchall()
     ids = [row[0] for row in rows]
     chunks = [ids[start : start + LARGEST] for start in range(0, len(ids), LARGEST)]
     due = [[Part(chunk[0], chunk[-1], len(chunk), 0, whole=False)] for chunk in chunks]
-    _replace(writer, index, dimension, due, tell, everything=True)
+    _replace(writer, index, dimension, due, everything=True)
 
 
 def _part(connection: sqlite3.Connection, index: Path, segment: Segment, dimension: int) -> Part:
@@ -116,14 +112,12 @@ def _replace(
     index: Path,
     dimension: int,
     due: Sequence[Sequence[Part]],
-    tell: Callable[[int, int], None] | None,
     *,
     everything: bool = False,
 ) -> None:
     """Write the segments that each of some neighbours make together, and name them in place of these."""
     if not due and not everything:
         return
-    done, total = 0, sum(part.living for group in due for part in group)
     made: list[Segment] = []
     # Damaged rows that are all replaced have no say.
     highest = "SELECT coalesce(max(id), 0) FROM segments"
@@ -131,9 +125,6 @@ def _replace(
     for group in due:
         segment = _written(writer.connection, index, dimension, group, number + len(made))
         made += [segment] if segment else []
-        done += sum(part.living for part in group)
-        if tell:
-            tell(done, total)
     sync_folder(index / VECTORS)
     with writer.transaction() as connection:
         for first, last in (
@@ -217,14 +208,13 @@ def renew(
     dimension: int,
     *,
     always: bool = False,
-    tell: Callable[[int, int], None] | None = None,
 ) -> None:
     """Make the segments that are due at the end of a run; all anew where they do not hold all passages, or `always`."""
     if always or not _is_complete(writer.connection):
         with suppress(IndexDamaged):  # of a row, which is told by whoever needs it
-            seal_anew(writer, index, dimension, tell)
+            seal_anew(writer, index, dimension)
     else:
-        seal(writer, index, dimension, tell=tell)
+        seal(writer, index, dimension)
 
 
 def _is_complete(connection: sqlite3.Connection) -> bool:
