@@ -29,6 +29,17 @@ class LossName(str, Enum):
 STEPS = "Steps"
 
 
+WarmupOption = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=1.0, help="The share of the steps in which it rises to that.", rich_help_panel=STEPS
+    ),
+]
+SeedOption = Annotated[
+    int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.", rich_help_panel=STEPS)
+]
+
+
 @dataclass(frozen=True)
 class StepOptions:
     """How the steps are made; the keywords of `search.bert.train`."""
@@ -38,15 +49,8 @@ class StepOptions:
     lr: Annotated[float, typer.Option(min=0.0, help="The highest learning rate.", rich_help_panel=STEPS)] = (
         2e-05
     )
-    warmup: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=1.0, help="The share of the steps in which it rises to that.", rich_help_panel=STEPS
-        ),
-    ] = 0.1
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.", rich_help_panel=STEPS)
-    ] = 0
+    warmup: WarmupOption = 0.1
+    seed: SeedOption = 0
 
 
 def train_encoder(
@@ -192,15 +196,8 @@ class HeadOptions:
             rich_help_panel=STEPS,
         ),
     ] = None
-    warmup: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=1.0, help="The share of the steps in which it rises to that.", rich_help_panel=STEPS
-        ),
-    ] = 0.1
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.", rich_help_panel=STEPS)
-    ] = 0
+    warmup: WarmupOption = 0.1
+    seed: SeedOption = 0
     precision: Annotated[
         Literal["fp32", "bf16"],
         typer.Option(
