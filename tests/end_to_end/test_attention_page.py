@@ -19,8 +19,6 @@ from search.render import page
 from tests.end_to_end import test_browser as shared
 from tests.end_to_end.test_browser import ActionChains, By, Keys, assert_inert, detail, leave, opened, picture
 
-browser = shared.browser
-
 TEXT = "turn <script>alert(1)</script> שלום 🎉 \x1b[31m"
 TEXT2 = "the \u202ekey &lt;"
 

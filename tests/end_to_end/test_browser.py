@@ -5,8 +5,6 @@ Skipped where Chromium, its driver or selenium is missing; where `CI` is set, th
 
 import json
 import os
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ import search
 from search.records.comparisons import Similarities
 from search.render import page
 from search.render.units import units
-from tests.conftest import skip_or_fail
 
 if not os.environ.get("CI"):
     pytest.importorskip("selenium", reason="selenium is not installed")
@@ -28,35 +25,10 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
-)
-DRIVER = shutil.which("chromedriver")
-
 HOSTILE = (
     "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style> "
     "<img src=http://localhost:9/x onerror=alert(2)> שלום עולם مرحبا 🎉 \x1b[31mred\x07 \u202eevil &lt;b&gt; -->"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    if not (CHROMIUM and DRIVER):
-        skip_or_fail("Chromium or its driver is not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--no-first-run",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
