@@ -60,11 +60,11 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	@echo 'Installing, which takes a minute or two ...'
 	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,tui]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,tui,server]'
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,entities,tui,dev]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,entities,tui,server,dev]'
 	@touch $@
 
 clean:

@@ -16,6 +16,7 @@ The pipeline, one folder a stage; each knows only those before it:
     render/      hits, explanations, matrices -> terminal, JSON, CSV, PNG, HTML
     texts.py     the public `similarity`, `compare` and `explain`, of texts without an index
     index.py     the public `Index`, built of all these; several.py `Indexes`, that are asked as one
+    serving/     the page and the HTTP API of `seewhy serve`
     cli/         the command `seewhy`
 
     import search

@@ -55,6 +55,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "List passages that say the same, the largest cluster first.",
         ),
         "ask": ("ask:ask", "Answer QUESTION with a span of the best passages for it."),
+        "serve": ("serve:serve", "Serve a page to search in, and an HTTP API."),
     },
     "Why": {
         "explain": ("explain:explain", "Say why a passage has its score for TEXT, addend by addend."),

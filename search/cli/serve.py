@@ -1,0 +1,101 @@
+"""seewhy serve"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from search.cli.options import EngineOptions, index_names, panel
+from search.cli.streams import note
+from search.errors import InputError, OptionalDependency
+
+network_option = panel("Network")
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Where the server is reached, and by whom."""
+
+    host: Annotated[
+        str, network_option(metavar="ADDRESS", help="What to listen on; the others need --token.")
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, network_option("--port", "-p", metavar="N", min=0, max=65535, help="0 takes a free one.")
+    ] = 8765
+    token: Annotated[
+        str,
+        network_option(envvar="SEEWHY_TOKEN", metavar="SECRET", help="What clients have to send as bearer."),
+    ] = ""
+    allowed_host: Annotated[
+        list[str] | None,
+        network_option(metavar="NAME", help="A name that the server is reached by; may be repeated."),
+    ] = None
+
+
+def serve(
+    network: NetworkOptions,
+    engine: EngineOptions,
+    index: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--index",
+            "-i",
+            metavar="NAME|PATH",
+            autocompletion=index_names,
+            help="Which index; may be repeated. Default: all of yours, first that of the folder you are in.",
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Serve a page to search in, and an HTTP API.
+
+    Only this machine can ask, unless another address is given, which needs a token. Nothing can be changed by asking.
+    """
+    for package in ("fastapi", "uvicorn"):
+        if find_spec(package) is None:
+            raise OptionalDependency(package, "server", "the server")
+    import uvicorn
+
+    from search.serving.app import application
+    from search.serving.served import Served
+    from search.serving.settings import Settings
+
+    settings = Settings(
+        network.host, network.port, network.token, allowed_hosts=tuple(network.allowed_host or ())
+    )
+    served = Served.open(index or (), **vars(engine))
+    for said in served.notes:
+        note(f"note: {said}", quiet)
+    listening = _listening(settings.host, settings.port)
+    config = uvicorn.Config(
+        application(served, settings),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.seconds_to_drain),
+    )
+    host, port = listening.getsockname()[:2]
+    note(
+        f"{', '.join(served.indexes)}: http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)",
+        quiet,
+    )
+    uvicorn.Server(config).run([listening])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        InputError: the port is taken, or there is no such address.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise InputError(
+            f"cannot listen on {host}, port {port}: {error.strerror or error}. Take a free port with: --port 0"
+        ) from None

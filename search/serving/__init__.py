@@ -1,0 +1,16 @@
+"""One warm process that answers a page and an HTTP API: `seewhy serve`.
+
+    application(Served.open(...), Settings(...))  ->  an ASGI application, which uvicorn runs
+
+app.py        the application, put together; settings.py, what may be chosen
+guard.py      before any routing: who may ask, and how much
+served.py     the indexes that can be asked, each open once
+desk.py       every request's work: a bounded queue, worker threads
+problems.py   what went wrong -> RFC 9457, or a page
+asked.py      parameters that pages and API share
+api.py        /api/v1
+site.py  reading.py  why.py  laboratory.py   the pages
+
+HTML is made in `search.render.page`, of records, as for files. Nothing is written over HTTP. The packages of the extra
+`server` are imported only here.
+"""

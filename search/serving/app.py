@@ -1,0 +1,41 @@
+"""The application, put together."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp
+
+import search
+from search.serving import api, laboratory, problems, reading, site, why
+from search.serving.desk import Desk
+from search.serving.guard import Guard
+from search.serving.served import Served
+from search.serving.settings import Settings
+
+
+def application(served: Served, settings: Settings | None = None) -> ASGIApp:
+    """The server as an ASGI application.
+
+    Args:
+        served: the indexes that can be asked.
+        settings: how it is reached, and what it takes.
+    """
+    app = FastAPI(
+        title="seewhy",
+        version=search.__version__,
+        description="Semantic search that shows its working: every score comes with the addends that sum to it.",
+        docs_url=None,  # FastAPI's own pages load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.served, app.state.desk, app.state.settings = served, Desk(), settings or Settings()
+    problems.install(app)
+    for part in (api, site, reading, why, laboratory):
+        app.include_router(part.router)
+
+    @app.get("/healthz", include_in_schema=False)
+    async def healthz() -> PlainTextResponse:
+        """That the process answers."""
+        return PlainTextResponse("ok\n")
+
+    return Guard(app, app.state.settings)

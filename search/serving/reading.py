@@ -1,0 +1,7 @@
+"""The page of a document."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()
