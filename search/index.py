@@ -271,6 +271,13 @@ class Index:
         return Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
 
     @property
+    def generation(self) -> int:
+        """A number that is another one after every change of what answers are made of: of passages, annotations, the
+        weight that was chosen. Numbers of documents are of one generation: they may be given again."""
+        with self._store.reading() as snapshot:
+            return snapshot.generation
+
+    @property
     def encoder(self) -> Encoder:
         """The encoder that the index was made with, found at first use, and anew when the index was rebuilt."""
         with self._lock:

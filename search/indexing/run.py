@@ -107,7 +107,7 @@ class Run:
             before = Source.from_dict(meta["source"])
             if (before.text_field, before.title_field) != (self.source.text_field, self.source.title_field):
                 self.writer.read_again()
-        self.writer.put_meta(
+        self.writer.note(
             root=str(self.folder), fingerprint=fingerprint.as_dict(), source=asdict(self.source), complete=False
         )  # fmt: skip
 
@@ -116,7 +116,7 @@ class Run:
         known = frozenset(all_meta(self.connection).get("boilerplate", ()))
         found = common(file for file, _ in plan.changed)
         if not found <= known:
-            self.writer.put_meta(boilerplate=sorted(known | found)[:MOST_BOILERPLATE])
+            self.writer.note(boilerplate=sorted(known | found)[:MOST_BOILERPLATE])
         return known | found
 
     def _commit(self, batch: Sequence[Work]) -> None:

@@ -33,7 +33,7 @@ from search.records.options import BuildOptions, EncoderOptions, SourceOptions, 
 from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.choices import kept_choice
-from search.store.database import last_passage_id, read_meta, reading, settle
+from search.store.database import counts_to_go_on_with, read_meta, reading, settle
 from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work, writer_lock
 from search.store.folders import Folders, as_text
 from search.store.layout import check_place, is_index, is_own
@@ -87,7 +87,7 @@ def update(
             with writing(database) as writer:
                 run = Run(folder, index, database, writer, encoder, settings, source, progress)
                 if rebuild:
-                    run.writer.put_meta(last_passage=last_passage_id(index / DATABASE), **kept_choice(index))
+                    run.writer.put_meta(**counts_to_go_on_with(index / DATABASE), **kept_choice(index))
                 report = run.all(files, skipped, verify=verify)
             if rebuild:
                 settle(index / DATABASE)

@@ -73,6 +73,7 @@ class Hit(Displayed):
             nearest. None for any other, and where the ranking did not use the cosine.
         verdict: whether anything in the index, or of what passes the filter, seems to answer the query; None where
             that was not asked, and for any but the default ranking and model.
+        document_id: of its document in the index, as long as that is of the same `Index.generation`.
         explanation: why it has its score, of a query that was asked with `explain=True`; None else.
     """
 
@@ -109,6 +110,7 @@ class Hit(Displayed):
     index: str = ""
     verdict: Verdict | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    document_id: int = 0
     explanation: Explanation | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:

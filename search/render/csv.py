@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HIT_COLUMNS = (
     "rank", "score", "cosine", "lexical", "path", "line_start", "line_end", "page", "passage_id", "document", "title",
-    "heading", "text", "changed", "index",
+    "heading", "text", "changed", "index", "document_id",
 )  # fmt: skip
 Cell = str | int | float | None
 

@@ -19,6 +19,7 @@ import sqlite3
 import struct
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -299,6 +300,23 @@ def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
     )
 
 
+def generation_of(connection: sqlite3.Connection) -> int:
+    """A number that is another one after every change of what answers are made of; 0 before the first."""
+    return int(one_meta(connection, _GENERATION)) if _GENERATION in keys_of_meta(connection) else 0
+
+
+def raise_generation(connection: sqlite3.Connection) -> None:
+    """Count a change, within its transaction.
+
+    No number is below the time, so that a copy that was put back, and an index whose number was lost, go on with others
+    than those that were given since.
+    """
+    put_meta(connection, {_GENERATION: max(generation_of(connection) + 1, time.time_ns() // 1_000_000)})
+
+
+_GENERATION = "generation"
+
+
 def counted(connection: sqlite3.Connection) -> tuple[int, int]:
     """How many passages there are, and the highest number that is known to have been given to any."""
     (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
@@ -318,15 +336,20 @@ def count_anew(connection: sqlite3.Connection) -> None:
     put_meta(connection, {"passages": passages, "last_passage": last})
 
 
-def last_passage_id(database: Path) -> int:
-    """The highest id that was ever given to a passage, also by an earlier format; 0 where that cannot be told."""
+def counts_to_go_on_with(database: Path) -> dict[str, int]:
+    """The highest id that was ever given to a passage, and the generation, as far as that can be told; also of an
+    earlier format."""
+    found: dict[str, int] = {}
     if not database.is_file():
-        return 0
-    try:
-        with closing(connect_to_read(database, any_tables=True)) as connection:
-            return int(one_meta(connection, "last_passage")) if has_meta(connection) else 0
-    except (IndexDamaged, sqlite3.DatabaseError):
-        return 0
+        return found
+    with (
+        suppress(IndexDamaged, sqlite3.DatabaseError),
+        closing(connect_to_read(database, any_tables=True)) as connection,
+    ):
+        for key in ("last_passage", _GENERATION) if has_meta(connection) else ():
+            with suppress(IndexDamaged):
+                found[key] = int(one_meta(connection, key))
+    return found
 
 
 def settle(database: Path) -> None:

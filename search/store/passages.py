@@ -166,6 +166,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
         found[mine["id"]] = StoredPassage(**mine | {
             "path": os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
             "document": name_of(file["path"], document["record"]),
+            "document_id": document["id"],
             "title": document["title"],
             "metadata": metadata_of(document["metadata"]),
             "file": StoredFile(document["kind"], *values),

@@ -72,6 +72,7 @@ class StoredPassage:
     id: int
     path: str
     document: str
+    document_id: int
     title: str
     heading: str
     context: str
@@ -159,6 +160,10 @@ class Snapshot(Protocol):
     @property
     def passage_count(self) -> int:
         """How many passages there are."""
+
+    @property
+    def generation(self) -> int:
+        """A number that is another one after every change of what answers are made of."""
 
     @property
     def fingerprint(self) -> Fingerprint:

@@ -126,7 +126,7 @@ def _replace(
         segment = _written(writer.connection, index, dimension, group, number + len(made))
         made += [segment] if segment else []
     sync_folder(index / VECTORS)
-    with writer.transaction() as connection:
+    with writer.transaction(same_answers=True) as connection:
         for first, last in (
             [(0, 2**62)] if everything else [(group[0].first, group[-1].last) for group in due]
         ):

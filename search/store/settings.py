@@ -142,6 +142,7 @@ SETTINGS: dict[str, Callable[[Any], bool]] = {
     "schema_version": _is_count,
     "passages": _is_count,
     "last_passage": _is_count,
+    "generation": _is_count,
     "root": _is_root,
     "fingerprint": lambda value: isinstance(value, dict),
     "words": _are_rules,

@@ -24,7 +24,7 @@ from search.store.checksums import content_key
 from search.store.choices import choice_of
 from search.store.codes import RoughQuery
 from search.store.copies import copies_of
-from search.store.database import Reader, one_meta
+from search.store.database import Reader, generation_of, one_meta
 from search.store.files import is_being_written
 from search.store.held import Held, State
 from search.store.layout import DATABASE
@@ -105,6 +105,10 @@ class SQLiteSnapshot:
     @cached_property
     def passage_count(self) -> int:
         return int(one_meta(self.connection, "passages"))
+
+    @cached_property
+    def generation(self) -> int:
+        return generation_of(self.connection)
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

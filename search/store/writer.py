@@ -30,6 +30,7 @@ from search.store.database import (
     has_tables,
     one_meta,
     put_meta,
+    raise_generation,
     require_format,
     translated,
 )
@@ -89,10 +90,18 @@ class Writer:
         self._db = sqlite_utils.Database(connection, execute_plugins=False)
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, same_answers: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction, which raises the index's generation if a row is another one after it.
+
+        Args:
+            same_answers: what is written is nothing that answers are made of.
+        """
         self.connection.execute("BEGIN IMMEDIATE")
+        before = self.connection.total_changes
         try:
             yield self.connection
+            if not same_answers and self.connection.total_changes != before:
+                raise_generation(self.connection)
         except BaseException:
             if self.connection.in_transaction:  # when a disk is full, SQLite has rolled back by itself
                 self.connection.execute("ROLLBACK")
@@ -116,6 +125,11 @@ class Writer:
 
     def put_meta(self, **values: Any) -> None:
         with self.transaction() as connection:
+            put_meta(connection, values)
+
+    def note(self, **values: Any) -> None:
+        """Set key-value pairs that no answer is made of."""
+        with self.transaction(same_answers=True) as connection:
             put_meta(connection, values)
 
     def read_again(self) -> None:
@@ -168,12 +182,12 @@ class Writer:
             words.add(connection, added)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
-        """The files' time stamps changed, their contents did not."""
-        with self.transaction() as connection:
-            connection.executemany(
-                "UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?",
-                ((file.size, file.mtime_ns, file.inode, os.fsencode(file.path)) for file in files),
-            )
+        """The files' time stamps changed, their contents did not. Only filters by a time that was known tell it."""
+        rows = [(file.size, file.mtime_ns, file.inode, os.fsencode(file.path)) for file in files]
+        known = "SELECT 1 FROM files WHERE path = ? AND mtime_ns >= 0 AND mtime_ns != ?"
+        moved = any(self.connection.execute(known, (path, at)).fetchone() for _, at, _, path in rows)
+        with self.transaction(same_answers=not moved) as connection:
+            connection.executemany("UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?", rows)
 
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files and all that was made of them."""
@@ -192,7 +206,7 @@ class Writer:
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""
-        with self.transaction() as connection:
+        with self.transaction(same_answers=True) as connection:
             self.delete("skipped", "stage = 'walk'")
             self._put_skipped("walk", ((os.fsencode(skip.path), 0, skip) for skip in walked))
             put_meta(connection, meta)

@@ -74,7 +74,7 @@ def store_without_transaction() -> Iterator[None]:
     from search.store.writer import Writer
 
     @contextmanager
-    def none(self: Writer) -> Iterator[Any]:
+    def none(self: Writer, **_: Any) -> Iterator[Any]:
         yield self.connection
 
     with mock.patch.object(Writer, "transaction", none):
@@ -105,7 +105,7 @@ def errors_commit() -> Iterator[None]:
     from search.store.writer import Writer
 
     @contextmanager
-    def committed(self: Writer) -> Iterator[Any]:
+    def committed(self: Writer, **_: Any) -> Iterator[Any]:
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield self.connection

@@ -23,7 +23,7 @@ def test_csv_has_documented_columns_and_seven_digits() -> None:
         "rank": "1", "score": "0.1234568", "cosine": "", "lexical": "", "path": "/notes/keys.md", "line_start": "3",
         "line_end": "5", "page": "", "passage_id": "12", "document": "keys.md", "title": "Keys",
         "heading": "Keys > Rotate", "text": 'a "b",\nc\\x1b[2J', "changed": "",
-        "index": "",
+        "index": "", "document_id": "0",
     }  # fmt: skip
 
 

@@ -152,6 +152,7 @@ SETTINGS: list[tuple[str, Any]] = [
     ("root", "/a\0b"), ("root", "/" + "a" * 40_000), ("root", None), ("root", ["/"]),
     ("source", {}), ("source", {"include": "*"}), ("passages", -1), ("passages", True), ("passages", 2**70),
     ("passages", 1.5), ("last_passage", -1), ("last_passage", "3"), ("engine", 5), ("engine", "x" * 20_000),
+    ("generation", -1), ("generation", "3"), ("generation", True),
     ("updated", "\x1b[31mnow"), ("updated", 5), ("complete", "no"), ("complete", 1), ("words", []),
     ("words", {"tokenizer": 5, "rules": 2}), ("words", {"tokenizer": "x", "rules": "x"}),
     ("fingerprint", None), ("fingerprint", []),

@@ -386,12 +386,12 @@ def test_a_repair_that_is_stopped_anywhere_can_be_done_again(
         copy = Path(shutil.copytree(index, tmp_path / f"stopped-{stops}"))
         left = stops
 
-        def stopping(self: Writer):  # type: ignore[no-untyped-def]
+        def stopping(self: Writer, **options: bool):  # type: ignore[no-untyped-def]
             nonlocal left
             if left == 0:
                 raise Killed
             left -= 1
-            return original(self)
+            return original(self, **options)
 
         with monkeypatch.context() as patch:
             patch.setattr(Writer, "transaction", stopping)
