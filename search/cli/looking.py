@@ -134,7 +134,7 @@ def _page(attention: Attention, view: View) -> str:
             f"{size:,} weights are more than the {page.MOST_WEIGHTS:,} that a page can hold. "
             "Take a shorter text, or --png or --json with --layer."
         )
-    return page.attention(attention, view)
+    return page.document(page.attention(attention, view))
 
 
 def show_contexts(compared: TextsOptions, texts: list[str], found: Found, which: dict[str, Any]) -> None:

@@ -103,6 +103,6 @@ class MatrixOptions:
             text or partial(heatmap.matrices, drawn=drawn, hit=hit, ends=ends, **which),
             data=data,
             png=lambda: picture.explanation(why, drawn, hit, ends),
-            html=lambda: page.explanation(why, drawn, hit, ends),
+            html=lambda: page.document(page.explanation(why, drawn, hit, ends)),
             csv=(lambda: csv.matrix(drawn, contributions=self.contributions)) if self.as_csv else None,
         )

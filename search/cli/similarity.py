@@ -96,7 +96,7 @@ def _show_sentences(
         compared,
         partial(heatmap.sentences, ends=shown.ends()),
         png=lambda: picture.sentences(compared, shown.ends()),
-        html=lambda: page.sentences(compared, shown.ends()),
+        html=lambda: page.document(page.sentences(compared, shown.ends())),
         csv=(lambda: csv.sentences(compared)) if shown.as_csv else None,
     )
     output.remarks(encoder.notes)

@@ -175,7 +175,7 @@ def test_weights_in_a_page_are_rounded_to_thousandths() -> None:
 
 def test_the_page(looked: Inspection, tiny_model: Path) -> None:
     weights = attention("Turn the keys ☃", "a door", model=str(tiny_model))
-    source = page.attention(weights)
+    source = page.document(page.attention(weights))
     data = data_of(source)
     assert data["tokens"] == [token.text for token in looked.tokens]
     assert np.shape(data["weights"]) == (3, 4 + 2)
@@ -194,14 +194,14 @@ def test_the_page(looked: Inspection, tiny_model: Path) -> None:
         assert name in said
     assert "rounded to thousandths" in said
     assert "keys" in said and "[UNK]" in said
-    assert data_of(page.attention(weights, View(2, 1)))["opened"] == [2, 1]
-    assert data_of(page.attention(weights, View(2, rollout=True)))["opened"] == [2, 6]
+    assert data_of(page.fragment(page.attention(weights, View(2, 1))))["opened"] == [2, 1]
+    assert data_of(page.fragment(page.attention(weights, View(2, rollout=True))))["opened"] == [2, 6]
 
 
 def test_twelve_by_twelve_heads_and_sixty_tokens_are_a_page_of_reasonable_size(looked: Inspection) -> None:
     tokens = tuple(replace(looked.tokens[1], text=f"w{i}") for i in range(60))
     weights = np.full((12, 12, 60, 60), 1 / 60, dtype=np.float32)
-    source = page.attention(Attention(("w",), tokens, weights, "m"))
+    source = page.document(page.attention(Attention(("w",), tokens, weights, "m")))
     assert len(source.encode()) < 1_500_000
     large = Attention(("w",), tokens * 4, np.broadcast_to(np.float32(1 / 240), (12, 12, 240, 240)), "m")
     with pytest.raises(ValueError, match="8,294,400 weights are more than the 5,000,000"):
@@ -209,7 +209,7 @@ def test_twelve_by_twelve_heads_and_sixty_tokens_are_a_page_of_reasonable_size(l
 
 
 def test_the_page_is_inert(evil: Any) -> None:
-    source = page.attention(evil[0])
+    source = page.document(page.attention(evil[0]))
     source.encode()
     parsed = Parsed(source)
     assert parsed.count("script") == 3

@@ -38,12 +38,12 @@ def weights(tiny_model: Path) -> Attention:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory, weights: Attention) -> Path:
     file = tmp_path_factory.mktemp("pages") / "attention & 'a'.html"
-    file.write_text(page.attention(weights), encoding="utf-8", newline="\n")
+    file.write_text(page.document(page.attention(weights)), encoding="utf-8", newline="\n")
     return file
 
 
 def tokens(browser: Any, side: str) -> list[Any]:
-    return browser.find_elements(By.CSS_SELECTOR, f"#{side} .unit")
+    return browser.find_elements(By.CSS_SELECTOR, f"[data-side='{side}'] .unit")
 
 
 def point(browser: Any, element: Any) -> None:
@@ -52,7 +52,7 @@ def point(browser: Any, element: Any) -> None:
 
 def told(browser: Any) -> dict[int, float]:
     """Number of a token to its weight, as the table beside shows them."""
-    rows = browser.find_elements(By.CSS_SELECTOR, "#detail tr")
+    rows = browser.find_elements(By.CSS_SELECTOR, ".detail tr")
     cells = [
         (row.find_element(By.TAG_NAME, "th").text, row.find_element(By.TAG_NAME, "td").text) for row in rows
     ]
@@ -65,7 +65,7 @@ def strongest(values: Any) -> dict[int, float]:
 
 
 def lines(browser: Any) -> int:
-    return len(browser.find_elements(By.CSS_SELECTOR, "#lines line"))
+    return len(browser.find_elements(By.CSS_SELECTOR, ".lines line"))
 
 
 def test_hover_tells_what_a_token_reads_and_who_reads_it(
@@ -97,12 +97,12 @@ def test_layer_and_head_by_the_lists(browser: Any, written: Path, weights: Atten
         (1, "mean of the heads", weights.matrix(1)),
         (3, "rollout up to it", weights.rollout(3)),
     ):
-        browser.find_element(By.ID, "layer").send_keys(str(layer))  # by keyboard
-        browser.find_element(By.XPATH, f"//select[@id='head']/option[.='{head}']").click()
+        browser.find_element(By.CSS_SELECTOR, "[data-part=layer]").send_keys(str(layer))  # by keyboard
+        browser.find_element(By.XPATH, f"//select[@data-part='head']/option[.='{head}']").click()
         point(browser, tokens(browser, "from")[1])
         assert detail(browser).startswith(f"Layer {layer}, {head}\n1 turn reads")
         assert told(browser) == pytest.approx(strongest(matrix[1]), abs=0.00051)
-        pressed = browser.find_elements(By.CSS_SELECTOR, "#all button[aria-pressed=true]")
+        pressed = browser.find_elements(By.CSS_SELECTOR, "[data-part=all] button[aria-pressed=true]")
         assert [button.get_attribute("aria-label") for button in pressed] == [f"layer {layer}, {head}"]
         leave(browser)
     assert_inert(browser)
@@ -110,13 +110,13 @@ def test_layer_and_head_by_the_lists(browser: Any, written: Path, weights: Atten
 
 def test_layer_and_head_by_the_small_pictures(browser: Any, written: Path, weights: Attention) -> None:
     opened(browser, written)
-    buttons = browser.find_elements(By.CSS_SELECTOR, "#all button")
+    buttons = browser.find_elements(By.CSS_SELECTOR, "[data-part=all] button")
     assert len(buttons) == 3 * (4 + 2)
     assert len([b for b in buttons if b.get_attribute("tabindex") == "0"]) == 1
     browser.find_element(By.CSS_SELECTOR, "button[aria-label='layer 1, head 2']").click()
     leave(browser)
     assert detail(browser).startswith("Layer 1, head 2")
-    assert browser.find_element(By.ID, "head").get_attribute("value") == "2"
+    assert browser.find_element(By.CSS_SELECTOR, "[data-part=head]").get_attribute("value") == "2"
     for key, said in (
         (Keys.ARROW_DOWN, "Layer 2, head 2"),
         (Keys.ARROW_RIGHT, "Layer 2, head 3"),
@@ -194,6 +194,6 @@ def test_without_scripts_the_tokens_are_there(browser: Any, written: Path) -> No
         body = browser.find_element(By.TAG_NAME, "body").text
         assert TEXT.split()[0] in body
         assert "What attention does not tell" in body or "WHAT ATTENTION DOES NOT TELL" in body
-        assert not browser.find_element(By.ID, "all").is_displayed()
+        assert not browser.find_element(By.CSS_SELECTOR, "[data-part=all]").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -52,11 +52,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
     hit = replace(hit, title=HOSTILE, heading=HOSTILE, path=f"/{HOSTILE}")
     written = tmp_path_factory.mktemp("pages")
     first, second = written / "why & 'b'.html", written / "sentences.html"
-    first.write_text(page.explanation(why, units(why), hit), encoding="utf-8", newline="\n")
+    first.write_text(page.document(page.explanation(why, units(why), hit)), encoding="utf-8", newline="\n")
     texts = (HOSTILE, "the key", "the lock")
     cosines = search.similarity(["the door", *texts[1:]], model=str(tiny_model))
     found = Similarities(texts, texts, cosines, True, HOSTILE, "mean")
-    second.write_text(page.sentences(found), encoding="utf-8", newline="\n")
+    second.write_text(page.document(page.sentences(found)), encoding="utf-8", newline="\n")
     return {"why": first, "sentences": second}
 
 
@@ -91,7 +91,7 @@ def assert_inert(browser: webdriver.Chrome) -> None:
 
 
 def unit(browser: webdriver.Chrome, side: str, text: str) -> Any:
-    found = browser.find_elements(By.CSS_SELECTOR, f"#{side} .unit")
+    found = browser.find_elements(By.CSS_SELECTOR, f"[data-side='{side}'] .unit")
     return next(element for element in found if element.text == text)
 
 
@@ -100,11 +100,11 @@ def shades(browser: webdriver.Chrome, side: str) -> list[str]:
     script = (
         "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e).backgroundColor)"
     )
-    return browser.execute_script(script, f"#{side} .unit")
+    return browser.execute_script(script, f"[data-side='{side}'] .unit")
 
 
 def detail(browser: webdriver.Chrome) -> str:
-    return browser.find_element(By.ID, "detail").text
+    return browser.find_element(By.CLASS_NAME, "detail").text
 
 
 def picture(browser: webdriver.Chrome, path: Path) -> None:
@@ -121,7 +121,7 @@ def test_hostile_text_is_shown_and_does_nothing(
     assert "<script>document.title='owned';alert(1)</script> \"double\" 'single' </script></style>" in body
     assert "\\x1b[31mred\\x07 \\u202eevil &lt;b&gt; -->" in body
     assert '<script>alert(4)</script> "a" key 🎉 שלום' in body
-    for element in browser.find_elements(By.CSS_SELECTOR, "#query .unit, #passage .unit"):
+    for element in browser.find_elements(By.CSS_SELECTOR, ".panel .unit"):
         ActionChains(browser).move_to_element(element).perform()
     assert_inert(browser)
     picture(browser, tmp_path / "hostile.png")
@@ -147,7 +147,9 @@ def test_what_is_told_are_the_numbers_of_the_explanation(
     browser: webdriver.Chrome, pages: dict[str, Path]
 ) -> None:
     opened(browser, pages["why"])
-    data = json.loads(browser.execute_script("return document.getElementById('data').textContent"))
+    data = json.loads(
+        browser.execute_script("return document.querySelector('why-explanation > script').textContent")
+    )
     row = [one["label"] for one in data["query"]].index("key")
     added = sum(data["contribution"][row])
     ActionChains(browser).move_to_element(unit(browser, "query", "key")).perform()
@@ -173,16 +175,32 @@ def test_the_switch_changes_shades_and_colours(browser: webdriver.Chrome, pages:
     assert shades(browser, "passage") == added
 
 
+def test_a_second_one_that_is_put_in_later_works_by_itself(
+    browser: webdriver.Chrome, pages: dict[str, Path]
+) -> None:
+    opened(browser, pages["why"])
+    source = pages["why"].read_text(encoding="utf-8")
+    again = source[source.index("<why-explanation>") : source.index("</main>")]
+    browser.execute_script("document.body.insertAdjacentHTML('beforeend', arguments[0])", again)
+    first, second = browser.find_elements(By.TAG_NAME, "why-explanation")
+    second.find_element(By.CSS_SELECTOR, "input[value=cosine]").send_keys(Keys.SPACE)
+    assert first.find_element(By.CSS_SELECTOR, "input[value=contribution]").is_selected()
+    told = [one.find_element(By.CLASS_NAME, "detail") for one in (first, second)]
+    second.find_element(By.CSS_SELECTOR, ".unit").click()
+    assert told[0].text.startswith("Point at a word") and "is most like" in told[1].text
+    assert browser.get_log("browser") == []
+
+
 def test_the_keyboard_reaches_every_word(browser: webdriver.Chrome, pages: dict[str, Path]) -> None:
     opened(browser, pages["why"])
-    first = browser.find_element(By.CSS_SELECTOR, "#query .unit")
+    first = browser.find_element(By.CSS_SELECTOR, "[data-side='query'] .unit")
     for _ in range(6):  # the button, the switch, the query
         browser.switch_to.active_element.send_keys(Keys.TAB)
         if browser.switch_to.active_element == first:
             break
     assert browser.switch_to.active_element == first
     heard = [detail(browser)]
-    units_there = browser.find_elements(By.CSS_SELECTOR, "#query .unit")
+    units_there = browser.find_elements(By.CSS_SELECTOR, "[data-side='query'] .unit")
     for _ in units_there[1:]:
         browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
         heard.append(detail(browser))
@@ -199,7 +217,9 @@ def test_the_keyboard_reaches_every_word(browser: webdriver.Chrome, pages: dict[
     assert detail(browser).startswith("Point at a word")
     browser.switch_to.active_element.send_keys(Keys.TAB)
     assert (
-        browser.switch_to.active_element.find_element(By.XPATH, "./ancestor::section").get_attribute("id")
+        browser.switch_to.active_element.find_element(By.XPATH, "./ancestor::section").get_attribute(
+            "data-side"
+        )
         == "passage"
     )
 
@@ -214,7 +234,7 @@ def test_light_and_dark(browser: webdriver.Chrome, pages: dict[str, Path], tmp_p
         by_system = browser.execute_script(paper)
         assert by_system == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 29)"}[scheme]
         picture(browser, tmp_path / f"{scheme}.png")
-        browser.find_element(By.ID, "theme").click()
+        browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
         assert browser.execute_script("return document.documentElement.dataset.theme") == other
         assert browser.execute_script(paper) != by_system
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
@@ -274,14 +294,14 @@ def test_without_scripts_the_numbers_are_there(browser: webdriver.Chrome, pages:
         body = browser.find_element(By.TAG_NAME, "body").text
         assert "Query: what each part added" in body
         assert "key" in browser.find_element(By.CSS_SELECTOR, "table.added").text
-        assert not browser.find_element(By.ID, "theme").is_displayed()
+        assert browser.find_elements(By.CSS_SELECTOR, "button") == []
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_sentences(browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: Path) -> None:
     opened(browser, pages["sentences"])
-    cells = browser.find_elements(By.CSS_SELECTOR, "#matrix td[data-row]")
+    cells = browser.find_elements(By.CSS_SELECTOR, ".matrix td[data-row]")
     assert len(cells) == 9
     ActionChains(browser).move_to_element(cells[5]).perform()  # row 2, column 3
     assert cells[5].text.replace("\u2212", "-") in detail(browser).replace("\u2212", "-")
@@ -294,7 +314,7 @@ def test_sentences(browser: webdriver.Chrome, pages: dict[str, Path], tmp_path: 
     leave(browser)
     assert "2 the key" in detail(browser)
     assert "<script>document.title='owned'" in detail(browser)
-    head = browser.find_element(By.CSS_SELECTOR, "#matrix th[data-row='1']")
+    head = browser.find_element(By.CSS_SELECTOR, ".matrix th[data-row='1']")
     ActionChains(browser).move_to_element(head).perform()
     assert detail(browser).startswith("2 the key is most like:")
     assert_inert(browser)

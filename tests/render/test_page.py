@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from search.records.comparisons import Similarities
 from search.records.explanations import Term
 from search.render import page
-from search.render.page.document import embedded, shade, text
+from search.render.page.document import embedded, link, shade, text
 from search.render.units import units
 from tests.explaining.test_explanation import by_hand
 from tests.render.test_heatmap import sentences
@@ -56,14 +56,14 @@ class Parsed(HTMLParser):
 
 
 def data_of(source: str) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', source, re.S)
+    found = re.search(r'<script type="application/json">(.*?)</script>', source, re.S)
     assert found
     return json.loads(found[1])
 
 
 def explained(**changes: Any) -> str:
     why = replace(by_hand(), **changes)
-    return page.explanation(why, units(why), HIT)
+    return page.document(page.explanation(why, units(why), HIT))
 
 
 def test_the_numbers_are_in_the_page_without_any_script() -> None:
@@ -100,7 +100,7 @@ def test_terms_and_completeness_error_are_in_the_sum() -> None:
 
 
 def test_two_texts_without_a_hit() -> None:
-    source = page.explanation(by_hand(), units(by_hand(), "token"))
+    source = page.document(page.explanation(by_hand(), units(by_hand(), "token")))
     assert "<h2>First</h2>" in source
     assert re.search(r'data-unit="2"[^>]*>s</span>', source)  # a WordPiece is a place of its own
 
@@ -109,12 +109,13 @@ def test_every_text_is_inert_and_visible() -> None:
     hit = replace(HIT, path=f"/{EVIL}", title=EVIL, heading=EVIL, text=EVIL)
     why = replace(by_hand(), query=EVIL, passage=EVIL, context=EVIL, terms=(Term(EVIL, 0.1),), pooling=EVIL)
     others = Similarities((EVIL, "b"), (EVIL, EVIL), np.eye(2, dtype=np.float32), False, EVIL, EVIL)
-    for source in (
+    for shown in (
         page.explanation(why, units(why), hit),
         page.explanation(why, units(why, "token")),
         page.sentences(others),
         page.sentences(replace(others, itself=True)),
     ):
+        source = page.document(shown)
         source.encode()
         parsed = Parsed(source)
         assert parsed.count("script") == 3
@@ -126,7 +127,7 @@ def test_every_text_is_inert_and_visible() -> None:
 
 
 def test_the_policy_allows_this_page_and_nothing_else() -> None:
-    for source in (explained(), page.sentences(sentences())):
+    for source in (explained(), page.document(page.sentences(sentences()))):
         (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', source)
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy and "http" not in policy
@@ -142,12 +143,50 @@ def test_the_policy_allows_this_page_and_nothing_else() -> None:
             assert "src" not in attributes
 
 
+def test_the_server_links_to_what_a_file_holds() -> None:
+    found, assets = page.sentences(sentences()), page.assets()
+    source = page.document(found, page.Site("/similarity", "my <notes>"))
+    assert page.fragment(found).split("<p")[1] in source and data_of(source) == data_of(page.document(found))
+    linked = re.findall(r'(?:src|href)="/static/([\w.]+)\?v=(\w+)"', source)
+    assert [name for name, _ in linked] == ["page.css", "page.js", "sentences.js"]
+    for name, digest in linked:
+        assert hashlib.sha256(assets[name].content).hexdigest().startswith(digest)
+    kinds = {name.rpartition(".")[2]: asset.media_type.split(";")[0] for name, asset in assets.items()}
+    assert kinds == {"css": "text/css", "js": "text/javascript"}
+    parsed = Parsed(source)
+    scripts = [attributes for name, attributes in parsed.elements if name == "script"]
+    assert all(
+        "src" in one or one["type"] == "application/json" for one in scripts
+    )  # none runs that is not linked
+    assert parsed.count("style") == 0 and "Content-Security-Policy" not in source  # the server sends its own
+    assert '<a href="/similarity?index=my+%3Cnotes%3E" aria-current="page">Similarity</a>' in source
+    assert "Index <bdi>my &lt;notes&gt;</bdi>" in source
+
+
+def test_nothing_in_a_page_has_an_id_that_another_could_have() -> None:
+    why = by_hand()
+    for found in (page.explanation(why, units(why), HIT), page.sentences(sentences())):
+        assert not [one for _, one in Parsed(page.fragment(found)).elements if "id" in one]
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ({"q": 'a "b" & <c>'}, "/x?q=a+%22b%22+%26+%3Cc%3E"),
+        ({"q": "\udcff", "without": ["a", "b"]}, "/x?q=%3F&amp;without=a&amp;without=b"),
+        ({"q": "", "k": None, "without": []}, "/x"),
+    ],
+)
+def test_links(query: dict[str, Any], shown: str) -> None:
+    assert link("/x", **query) == shown
+
+
 def test_sentences() -> None:
-    source = page.sentences(sentences())
+    source = page.document(page.sentences(sentences()))
     assert re.search(r'<td class="l2 minus" data-row="0" data-column="2"[^>]*>\u22120.25</td>', source)
     assert data_of(source)["cosine"][1] == [0.5, 1.0, 0.75]
     other = replace(sentences(), itself=False)
-    assert "<dt>A</dt><dd><bdi>sentence 0</bdi></dd>" in page.sentences(other)
+    assert "<dt>A</dt><dd><bdi>sentence 0</bdi></dd>" in page.fragment(page.sentences(other))
 
 
 def test_too_many_sentences_are_refused() -> None:

@@ -1,17 +1,25 @@
-"""Matrices as pages: one self-contained HTML file each, which loads nothing and sends nothing.
+"""Matrices as pages: a self-contained HTML file each, which loads nothing and sends nothing; or a page of the server.
 
-    explanation(...), sentences(...), attention(...)  ->  the text of an HTML file
+    explanation(...), sentences(...), attention(...)  ->  Page
+    document(page)        ->  the text of an HTML file
+    document(page, site)  ->  the same for the server, which links to assets()
+    fragment(page)        ->  what goes into a page that is there
 
-document.py     the frame: head, security policy, styles and scripts inside; pages of a single matrix
+document.py     Page, its frames, and how texts get into it
 explanation.py  a score and its addends, to be walked through word by word
+sentences.py    which sentence is like which
 attention.py    every head of every layer, to choose from
-*.css  *.js     what goes into the file; the scripts only shade and move, the numbers stand in the page
+*.css  *.js     one custom element each; the scripts only shade and move, the numbers stand in the page
 
 Without scripts a page still shows the texts, the sum and all sums of rows and columns.
 """
 
 from search.render.page.attention import MOST_WEIGHTS, attention
-from search.render.page.document import MOST_CELLS, sentences
+from search.render.page.document import Asset, Page, Site, assets, document, fragment
 from search.render.page.explanation import explanation
+from search.render.page.sentences import MOST_CELLS, sentences
 
-__all__ = ["MOST_CELLS", "MOST_WEIGHTS", "attention", "explanation", "sentences"]
+__all__ = [
+    "MOST_CELLS", "MOST_WEIGHTS", "Asset", "Page", "Site", "assets", "attention", "document", "explanation",
+    "fragment", "sentences",
+]  # fmt: skip

@@ -1,19 +1,18 @@
 // Choose a layer and a head; point at a token: what it reads, or who reads it.
 "use strict";
 
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+page.define("attention-view", (root, data) => {
   const n = data.tokens.length;
   const shown = 8;
   const faintest = 0.05; // lines below it are drawn only for the token that is pointed at
   const green = [38, 150, 95];
   const space = "http://www.w3.org/2000/svg";
-  const [layerBox, headBox, lines, detail, all] = ["layer", "head", "lines", "detail", "all"].map((id) =>
-    document.getElementById(id)
-  );
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const [layerBox, headBox, all] = ["layer", "head", "all"].map(part);
+  const [lines, detail, controls, view] = [".lines", ".detail", ".controls", ".view"].map((one) => root.querySelector(one));
   const hint = detail.firstElementChild;
   const sides = Object.fromEntries(
-    ["from", "to"].map((id) => [id, [...document.getElementById(id).querySelectorAll(".unit")]])
+    ["from", "to"].map((side) => [side, [...root.querySelectorAll(`[data-side="${side}"] .unit`)]])
   );
   const headName = (head) =>
     head <= data.heads ? `head ${head}` : head === data.heads + 1 ? "mean of the heads" : "rollout up to it";
@@ -65,7 +64,6 @@
 
   const paint = () => {
     const active = pointed || chosen;
-    document.documentElement.dataset.matrix = "attention";
     for (const [side, units] of Object.entries(sides))
       units.forEach((unit, number) => {
         const mine = active !== null && active.side === side;
@@ -169,9 +167,8 @@
 
   const tokenAt = (target) => {
     const found = target.closest && target.closest("[data-token]");
-    return found ? { side: found.closest(".side").id, number: Number(found.dataset.token) } : null;
+    return found ? { side: found.closest(".side").dataset.side, number: Number(found.dataset.token) } : null;
   };
-  const view = document.getElementById("view");
   view.addEventListener("mouseover", (event) => {
     pointed = tokenAt(event.target);
     paint();
@@ -200,15 +197,17 @@
     } else return;
     event.preventDefault();
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !(chosen || pointed)) return;
+    event.stopPropagation(); // there was something to leave here
     chosen = pointed = null;
     paint();
   });
   sides.from[0].tabIndex = sides.to[0].tabIndex = 0;
-  document.getElementById("drawn").textContent =
+  part("drawn").textContent =
     `Lines are drawn for weights from ${faintest} on, and for all of a token that is pointed at.`;
+  controls.hidden = false;
   fit();
   small();
   choose(layer, head);
-})();
+});

@@ -5,13 +5,13 @@ Every head of every layer stands below, small, to choose from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from search.records.attention import EVERY_HEAD, Attention, View
 from search.render.heatmap import CAVEATS, rows_line
-from search.render.page.document import document, header, isolated, text
+from search.render.page.document import Page, about, data, isolated, text
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
@@ -20,11 +20,11 @@ MOST_WEIGHTS = 5_000_000  # about 12 MB; more make a page that no browser opens 
 _PLACES = 1000  # weights are rounded to thousandths
 _DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8)
 
-_CONTROLS = """<div class="controls" id="controls">
-<label>Layer <select id="layer">{layers}</select></label>
-<label>Show <select id="head">{heads}</select></label></div>"""
+_CONTROLS = """<div class="controls" hidden>
+<label>Layer <select data-part="layer">{layers}</select></label>
+<label>Show <select data-part="head">{heads}</select></label></div>"""
 
-_DETAIL = """<section class="detail" id="detail" aria-live="polite">
+_DETAIL = """<section class="detail" aria-live="polite">
 <p>Point at a token on the left to see what it reads, on the right to see who reads it. Tab and the arrow keys do it
 too; Escape shows all again.</p></section>"""
 
@@ -34,8 +34,8 @@ way to do nothing. After the first layer a position holds a mixture of tokens; r
 multiplies the layers. It leaves out value vectors and feed-forward networks.</p>"""
 
 
-def attention(attention: Attention, view: View = EVERY_HEAD) -> str:
-    """The page of a text's attention, as the text of an HTML file. It opens at `view`, else at the last layer's mean.
+def attention(attention: Attention, view: View = EVERY_HEAD) -> Page:
+    """The page of a text's attention. It opens at `view`, else at the last layer's mean.
 
     Raises:
         ValueError: there are more than MOST_WEIGHTS weights.
@@ -48,20 +48,27 @@ def attention(attention: Attention, view: View = EVERY_HEAD) -> str:
     opened = view.layer or attention.layers, shown
     body = "\n".join(
         (
-            _head(attention),
+            "<attention-view>",
             _controls(attention, opened),
-            f'<main class="heads"><div class="view" id="view">{_tokens(attention, "from", "reads")}'
-            f'<svg id="lines" aria-hidden="true"></svg>{_tokens(attention, "to", "is read")}</div>{_DETAIL}</main>',
+            f'<div class="heads"><div class="view">{_tokens(attention, "from", "reads")}'
+            f'<svg class="lines" aria-hidden="true"></svg>{_tokens(attention, "to", "is read")}</div>{_DETAIL}</div>',
             f'<p class="faint">{text(rows_line(attention))} On this page weights are rounded to thousandths. '
-            '<span id="drawn"></span></p>',
-            '<section id="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
+            '<span data-part="drawn"></span></p>',
+            '<section data-part="all" hidden><h2>Every head of every layer</h2><div class="scroll"></div>'
             '<p class="faint">A row reads, a column is read; the colour grows with the square root of the '
             "weight.</p></section>",
             f"<section><h2>What attention does not tell</h2>{''.join(f'<p>{text(caveat)}</p>' for caveat in CAVEATS)}"
             f"{_MORE}</section>",
+            f"{data(_values(attention, opened))}</attention-view>",
         )
     )
-    data = {
+    title = f"Attention: {attention.texts[0]}"
+    return Page(title, "Which token reads which", _about(attention), body, ("attention.js", "attention.css"))
+
+
+def _values(attention: Attention, opened: tuple[int, int]) -> dict[str, Any]:
+    """What the script works on."""
+    return {
         "layers": attention.layers,
         "heads": attention.heads,
         "tokens": [token.text for token in attention.tokens],
@@ -70,7 +77,6 @@ def attention(attention: Attention, view: View = EVERY_HEAD) -> str:
         "places": _PLACES,
         "opened": opened,
     }
-    return document(f"Attention: {attention.texts[0]}", body, data, "attention.js", "attention.css")
 
 
 def encoded(weights: Matrix) -> str:
@@ -86,10 +92,10 @@ def _layer(attention: Attention, layer: int) -> list[str]:
     return [*heads, encoded(attention.matrix(layer)), encoded(attention.rollout(layer))]
 
 
-def _head(attention: Attention) -> str:
+def _about(attention: Attention) -> str:
     names = ("Text",) if len(attention.texts) == 1 else ("First", "Second")
     texts = [(name, f"<b>{isolated(given)}</b>") for name, given in zip(names, attention.texts, strict=True)]
-    return header("Which token reads which", (*texts, ("Model", isolated(attention.model))))
+    return about((*texts, ("Model", isolated(attention.model))))
 
 
 def _controls(attention: Attention, opened: tuple[int, int]) -> str:
@@ -118,4 +124,4 @@ def _tokens(attention: Attention, side: str, said: str) -> str:
         f'role="button">{isolated(token.text)}</span></li>'
         for i, token in enumerate(attention.tokens)
     )
-    return f'<div class="side" id="{side}"><h2>{said}</h2><ol>{lines}</ol></div>'
+    return f'<div class="side" data-side="{side}"><h2>{said}</h2><ol>{lines}</ol></div>'

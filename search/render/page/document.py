@@ -1,7 +1,7 @@
-"""The frame of a page, how text and numbers get into it, and the pages of a single matrix.
+"""What is shown, and its two frames: a file that has all within it, and a page of the server that links to the same.
 
-The policy in the head lets the browser load nothing and run only the scripts and styles whose hashes it names, so
-that no text, whatever it holds, can do anything.
+The policy of a file lets the browser load nothing and run only the scripts and styles whose hashes it names; that of
+the server, which it sends as a header, only what it serves itself. So no text, whatever it holds, can do anything.
 """
 
 from __future__ import annotations
@@ -10,65 +10,154 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-from search.records.comparisons import Similarities
-from search.render.format import escape, letters, one_line
-from search.render.scale import COSINES, Ends
+from search.render.format import escape, one_line
 
 LEVELS = 9
+ALWAYS = ("page.css", "page.js")
+_MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_PLACES = {"/": "Search", "/similarity": "Similarity", "/inspect": "Inside a text", "/reference": "API"}
 
 
-def document(title: str, body: str, data: dict[str, Any], script: str = "", style: str = "") -> str:
-    """A whole page.
+@dataclass(frozen=True)
+class Page:
+    """What one page shows.
 
-    Args:
+    Attributes:
         title: shown in the browser's tab.
-        body: HTML, every text in it made harmless with `text`.
-        data: what the script works on.
-        script: name of the script file, if the page needs more than the one that all have.
-        style: name of a style file, likewise.
+        heading: HTML, as are all the others: every text in them made harmless with `text`.
+        about: names with what they stand for, and a line, below the heading; see `about`.
+        body: all else. The data of a custom element stand in it; see `data`.
+        uses: names of the scripts and styles that it needs besides those that every page has.
     """
-    styles = "".join(_asset(name) for name in ("page.css", style) if name)
-    scripts = [_asset(name) for name in ("page.js", script) if name]
-    hashes = " ".join(map(_hash, scripts))
-    policy = (
-        f"default-src 'none'; img-src data:; style-src {_hash(styles)}; script-src {hashes}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    runs = "\n".join(f"<script>{code}</script>" for code in scripts)
+
+    title: str
+    heading: str
+    about: str
+    body: str
+    uses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is around a page of the server.
+
+    Attributes:
+        here: its address; "/" for the search.
+        index: the name of the index that is asked; "" for none.
+    """
+
+    here: str = "/"
+    index: str = ""
+
+
+class Asset(NamedTuple):
+    """A script or style. The hash is part of its address, so a browser need never ask for it twice."""
+
+    content: bytes
+    media_type: str
+    hash: str
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """All scripts and styles by name."""
+    found = {}
+    for file in sorted(files(__package__).iterdir(), key=lambda file: file.name):
+        if media_type := _MEDIA.get("." + file.name.rpartition(".")[2]):
+            content = file.read_bytes()
+            found[file.name] = Asset(content, media_type, hashlib.sha256(content).hexdigest()[:16])
+    return found
+
+
+def document(page: Page, site: Site | None = None) -> str:
+    """A whole page: a file that stands for itself, or with `site` a page of the server."""
+    names = dict.fromkeys((*ALWAYS, *page.uses))
+    styles, scripts = ([name for name in names if name.endswith(kind)] for kind in (".css", ".js"))
+    head, last = _inlined(styles, scripts) if site is None else (_linked(styles, scripts), "")
+    around = _bar(site) if site else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{text(one_line(title))}</title>
+<title>{text(one_line(page.title))}</title>
 <link rel="icon" href="data:,">
-<style>{styles}</style>
+{head}
 </head>
 <body>
-{body}
-<script type="application/json" id="data">{embedded(data)}</script>
-{runs}
+{around}<main id="main">
+<header class="title"><h1>{page.heading}</h1>{"" if site else "<theme-switch></theme-switch>"}</header>
+{page.about}
+{page.body}
+</main>
+{last}
 </body>
 </html>
 """
 
 
-def header(title: str, facts: Iterable[tuple[str, str]] = (), said: str = "") -> str:
-    """The head of a page, of HTML: its title, names with what they stand for, and a line about it."""
-    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
-    listed = f"<dl>{listed}</dl>" if listed else ""
-    about = f'<p class="faint">{said}</p>' if said else ""
-    return (
-        f'<header><div class="title"><h1>{title}</h1>\n'
-        '<button type="button" id="theme" hidden>Dark or light</button></div>\n'
-        f"{listed}{about}</header>"
+def fragment(page: Page) -> str:
+    """A page without its frame, to be put into another that has the scripts and styles that it `uses`."""
+    return f"<h2>{page.heading}</h2>\n{page.about}\n{page.body}"
+
+
+def link(path: str, **query: str | float | Sequence[str] | None) -> str:
+    """An address of the server, for an attribute; of several values each is named. None, "" and () are left out."""
+    given = {name: value for name, value in query.items() if value not in (None, "", (), [])}
+    return html.escape(f"{path}?{urlencode(given, doseq=True, errors='replace')}" if given else path)
+
+
+def _inlined(styles: Iterable[str], scripts: Iterable[str]) -> tuple[str, str]:
+    """What stands in the head of a file, and at its end."""
+    style = "".join(map(_source, styles))
+    code = [_source(name) for name in scripts]
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {' '.join(map(_hash, code))}; "
+        "base-uri 'none'; form-action 'none'"
     )
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
+    return head, "\n".join(f"<script>{one}</script>" for one in code)
+
+
+def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
+    """The head of a page of the server."""
+    address = {name: f"/static/{name}?v={assets()[name].hash}" for name in (*styles, *scripts)}
+    lines = [f'<link rel="stylesheet" href="{address[name]}">' for name in styles]
+    lines += [f'<script src="{address[name]}" defer></script>' for name in scripts]
+    return "\n".join(lines)
+
+
+def _bar(site: Site) -> str:
+    """The ways to all pages of the server, and which index is asked."""
+    current = ' aria-current="page"'
+    ways = "".join(
+        f'<a href="{link(path, index=site.index)}"{current if path == site.here else ""}>{name}</a>'
+        for path, name in _PLACES.items()
+    )
+    index = f'<span class="faint">Index {isolated(site.index)}</span>' if site.index else ""
+    return (
+        '<a class="skip" href="#main">To the content</a>\n'
+        f'<header class="site"><nav aria-label="Pages">{ways}</nav>{index}<theme-switch></theme-switch></header>\n'
+    )
+
+
+def about(facts: Iterable[tuple[str, str]] = (), said: str = "") -> str:
+    """Names with what they stand for, and a line, of HTML."""
+    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    return (f"<dl>{listed}</dl>" if listed else "") + (f'<p class="faint">{said}</p>' if said else "")
+
+
+def data(values: dict[str, Any]) -> str:
+    """What the script of a custom element works on; stands within the element."""
+    return f'<script type="application/json">{embedded(values)}</script>'
 
 
 def text(value: str) -> str:
@@ -108,71 +197,10 @@ def signed(value: float) -> str:
     return f"{value:+.4f}".replace("-", "\u2212")
 
 
-def _asset(name: str) -> str:
-    return "\n" + files(__package__).joinpath(name).read_text(encoding="utf-8")
+def _source(name: str) -> str:
+    return "\n" + assets()[name].content.decode("utf-8")
 
 
 def _hash(content: str) -> str:
     digest = hashlib.sha256(content.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-MOST_CELLS = 40_000  # more make a page that no browser scrolls well
-
-
-def sentences(similarities: Similarities, ends: Ends = COSINES) -> str:
-    """The page of a matrix of sentences, as the text of an HTML file.
-
-    Raises:
-        ValueError: it has more than MOST_CELLS cells.
-    """
-    n, m = similarities.cosines.shape
-    if n * m > MOST_CELLS:
-        raise ValueError(f"{n} x {m} cosines are more than the {MOST_CELLS:,} that a page can hold")
-    names = [str(j + 1) if similarities.itself else letters(j) for j in range(m)]
-    heads = "".join(
-        f'<th scope="col" data-column="{j}"><span class="unit" tabindex="-1" role="button">{name}</span></th>'
-        for j, name in enumerate(names)
-    )
-    rows = "".join(
-        f'<tr><th scope="row" data-row="{i}"><span class="unit" tabindex="-1" role="button">'
-        f"<i>{i + 1}</i> {isolated(sentence)}</span></th>{_cells(i, cosines, ends)}</tr>"
-        for i, (sentence, cosines) in enumerate(
-            zip(similarities.rows, similarities.cosines.tolist(), strict=True)
-        )
-    )
-    made = f"{isolated(similarities.model)}, {text(similarities.pooling)} pooling"
-    said = f"{n} \u00d7 {m} cosines of sentence embeddings: {made}{ends.said}"
-    body = f"""{header("How alike these sentences are", said=said)}
-<main><div class="scroll"><table class="matrix" id="matrix">
-<thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
-<section class="detail" id="detail" aria-live="polite">
-<p>Point at a cell or a sentence, or go from cell to cell with Tab and the arrow keys.</p></section>
-{_legend(similarities, names)}</main>"""
-    data = {
-        "rows": [one_line(sentence) for sentence in similarities.rows],
-        "columns": [one_line(sentence) for sentence in similarities.columns],
-        "names": names,
-        "itself": similarities.itself,
-        "cosine": [[round(cell, 4) for cell in row] for row in similarities.cosines.tolist()],
-    }
-    return document("How alike these sentences are", body, data, "sentences.js")
-
-
-def _cells(row: int, cosines: list[float], ends: Ends) -> str:
-    return "".join(
-        f'<td class="{shade(float(ends.share(value)), 1.0)}" data-row="{row}" data-column="{j}" tabindex="-1">'
-        f"{value:.2f}</td>".replace(">-", ">\u2212")
-        for j, value in enumerate(cosines)
-    )
-
-
-def _legend(similarities: Similarities, names: list[str]) -> str:
-    """The sentences of the columns, where they are not those of the rows."""
-    if similarities.itself:
-        return ""
-    lines = "".join(
-        f"<div><dt>{name}</dt><dd>{isolated(sentence)}</dd></div>"
-        for name, sentence in zip(names, similarities.columns, strict=True)
-    )
-    return f'<h2>Columns</h2><dl class="legend">{lines}</dl>'

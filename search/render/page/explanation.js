@@ -1,9 +1,11 @@
 // Point at a word of one text: the other is shaded by the row or column of the chosen matrix.
 "use strict";
 
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const detail = document.getElementById("detail");
+let explanations = 0;
+page.define("why-explanation", (root, data) => {
+  const count = ++explanations;
+  const detail = root.querySelector(".detail");
+  const choice = root.querySelector(".choice");
   const hint = detail.firstElementChild;
   const shown = 8;
   let matrix = "contribution";
@@ -12,7 +14,7 @@
 
   const sides = {};
   for (const side of ["query", "passage"]) {
-    const panel = document.getElementById(side);
+    const panel = root.querySelector(`[data-side="${side}"]`);
     sides[side] = { panel, units: [...panel.querySelectorAll(".unit")], other: side === "query" ? "passage" : "query" };
   }
   const alone = (side, number) => data[side][number].kind === "word" || data[side][number].kind === "context";
@@ -51,7 +53,7 @@
 
   const paint = () => {
     const active = pointed || chosen;
-    document.documentElement.dataset.matrix = matrix;
+    root.dataset.matrix = matrix;
     for (const [side, { units, other }] of Object.entries(sides)) {
       const limit = active ? deepest(active) : end(side);
       for (const unit of units) {
@@ -103,7 +105,7 @@
   const unitAt = (target) => {
     const found = target.closest && target.closest("[data-unit]");
     const panel = found && found.closest(".panel");
-    return panel ? { side: panel.id, number: Number(found.dataset.unit), found } : null;
+    return panel ? { side: panel.dataset.side, number: Number(found.dataset.unit), found } : null;
   };
 
   for (const { panel, units } of Object.values(sides)) {
@@ -136,14 +138,20 @@
       }
     });
   }
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !(chosen || pointed)) return;
+    event.stopPropagation(); // there was something to leave here
     chosen = pointed = null;
     paint();
   });
-  document.getElementById("choice").addEventListener("change", (event) => {
-    matrix = event.target.value;
-    paint();
-  });
+  for (const radio of choice.querySelectorAll("input")) {
+    radio.name = `matrix-${count}`; // radios of one name are one group, wherever they stand
+    radio.checked = radio.value === matrix;
+    radio.addEventListener("change", () => {
+      matrix = radio.value;
+      paint();
+    });
+  }
+  choice.hidden = false;
   paint();
-})();
+});

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.tokens import Word
 from search.render.format import headings, layer_of, named, where
-from search.render.page.document import bar, document, header, isolated, shade, signed, text
+from search.render.page.document import Page, about, bar, data, isolated, shade, signed, text
 from search.render.scale import COSINES, Ends
 from search.render.units import Unit, Units, largest_addend
 from search.render.why import sentence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_CHOICE = """<fieldset class="choice" id="choice">
+_CHOICE = """<fieldset class="choice" hidden>
 <legend>Show</legend>
 <label><input type="radio" name="matrix" value="contribution" checked>
 <span><b>Contribution</b>: what made the score; adds up to it</span></label>
@@ -27,7 +27,7 @@ _CHOICE = """<fieldset class="choice" id="choice">
 <span><b>Cosine</b> at {layer}: which {unit} is like which; adds up to nothing{ends}</span></label>
 </fieldset>"""
 
-_DETAIL = """<section class="detail" id="detail" aria-live="polite">
+_DETAIL = """<section class="detail" aria-live="polite">
 <p>Point at a word, or go from word to word with Tab and the arrow keys. Escape shows the whole again.</p>
 </section>"""
 
@@ -85,8 +85,8 @@ def _two_texts(why: Explanation, drawn: Units, names: tuple[str, str]) -> tuple[
     )
 
 
-def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES) -> str:
-    """The page of an explanation, as the text of an HTML file.
+def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES) -> Page:
+    """The page of an explanation.
 
     Args:
         drawn: the units of `why`.
@@ -97,18 +97,25 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: En
     )
     body = "\n".join(
         (
-            _head(why, hit),
+            "<why-explanation>",
             _sum(why, drawn),
             _CHOICE.format(layer=layer_of(why), unit=drawn.by, ends=ends.said),
-            f'<main class="texts"><div class="aside">{_panel(query)}',
+            f'<div class="texts"><div class="aside">{_panel(query)}',
             f"{_DETAIL}</div>",
-            f"{_panel(passage)}</main>",
+            f"{_panel(passage)}</div>",
             _table(query, _others(why), drawn.total, opened=True),
             _table(passage, (), drawn.total, opened=False),
             _FOOT,
+            f"{data(_values(why, drawn, ends))}</why-explanation>",
         )
     )
-    data = {
+    heading = "Why these texts have their cosine" if hit is None else "Why this passage has its score"
+    return Page(f"Why: {why.query}", heading, _about(why, hit), body, ("explanation.js",))
+
+
+def _values(why: Explanation, drawn: Units, ends: Ends) -> dict[str, Any]:
+    """What the script works on."""
+    return {
         "limit": largest_addend(drawn),
         "ends": [ends.low, ends.high],
         "score": why.score,
@@ -119,19 +126,15 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: En
         "contribution": [[round(cell, 8) for cell in row] for row in drawn.contributions.tolist()],
         "cosine": [[round(cell, 4) for cell in row] for row in drawn.similarity.tolist()],
     }
-    return document(f"Why: {why.query}", body, data, "explanation.js")
 
 
-def _head(why: Explanation, hit: Hit | None) -> str:
+def _about(why: Explanation, hit: Hit | None) -> str:
     query = f"<b>{isolated(why.query)}</b>"
     if hit is None:
-        return header(
-            "Why these texts have their cosine", (("First", query), ("Second", isolated(why.passage)))
-        )
+        return about((("First", query), ("Second", isolated(why.passage))))
     place = f'{isolated(where(hit))} <span class="faint">{named(hit)}</span>'
     under = [("Under", isolated(headings(hit)))] if headings(hit) else []
-    said = text(sentence(why))
-    return header("Why this passage has its score", (("Query", query), ("Passage", place), *under), said)
+    return about((("Query", query), ("Passage", place), *under), text(sentence(why)))
 
 
 def _sum(why: Explanation, drawn: Units) -> str:
@@ -205,7 +208,7 @@ def _panel(side: _Side) -> str:
             f"<div><dt>{name}</dt><dd>{shown}</dd><dd>added {signed(float(side.added[at].sum()))}</dd></div>"
         )
     beside = f'<dl class="beside">{"".join(lines)}</dl>' if lines else ""
-    return f"""<section class="panel" id="{side.id}" role="group" aria-label="{side.name}">
+    return f"""<section class="panel" data-side="{side.id}" role="group" aria-label="{side.name}">
 <h2>{side.name}</h2>
 <p class="text" dir="auto">{_flow(side, side.source, ("word", "punctuation"))}</p>{beside}</section>"""
 

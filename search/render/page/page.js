@@ -1,16 +1,7 @@
-// What every page has: light and dark, and a list of partners with bars.
+// What every page has: light and dark, custom elements with their data, and a list of partners with bars.
 "use strict";
 
 const page = (() => {
-  const root = document.documentElement;
-  const button = document.getElementById("theme");
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const now = root.dataset.theme || (dark.matches ? "dark" : "light");
-    root.dataset.theme = now === "dark" ? "light" : "dark";
-  });
-
   const element = (name, text, className) => {
     const made = document.createElement(name);
     if (text !== undefined) made.textContent = text;
@@ -61,5 +52,33 @@ const page = (() => {
     target.classList.toggle("minus", value < 0 && level > 0);
   };
 
-  return { element, signed, partners, shade };
+  // A custom element, made once it stands in a page, also if that is later. Its data stand in it as JSON.
+  const define = (name, start) =>
+    customElements.define(
+      name,
+      class extends HTMLElement {
+        connectedCallback() {
+          if (this.started) return;
+          this.started = true;
+          const data = this.querySelector(':scope > script[type="application/json"]');
+          start(this, data && JSON.parse(data.textContent));
+        }
+      }
+    );
+
+  return { element, signed, bar, partners, shade, define };
 })();
+
+page.define("theme-switch", (root) => {
+  const whole = document.documentElement;
+  const kept = location.protocol.startsWith("http") ? localStorage : {};
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  if (kept["seewhy-theme"]) whole.dataset.theme = kept["seewhy-theme"];
+  const button = page.element("button", "Dark or light");
+  button.type = "button";
+  button.addEventListener("click", () => {
+    const now = whole.dataset.theme || (dark.matches ? "dark" : "light");
+    whole.dataset.theme = kept["seewhy-theme"] = now === "dark" ? "light" : "dark";
+  });
+  root.append(button);
+});

@@ -1,16 +1,14 @@
 // Point at a cell: its two sentences; at a sentence: which are most like it.
 "use strict";
 
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const table = document.getElementById("matrix");
-  const detail = document.getElementById("detail");
+page.define("sentence-matrix", (root, data) => {
+  const table = root.querySelector("table.matrix");
+  const detail = root.querySelector(".detail");
   const hint = detail.firstElementChild;
   const grid = [...table.rows].map((row) => [...row.cells]);
   const shown = 8;
   let chosen = null;
   let pointed = null;
-  document.documentElement.dataset.matrix = "cosine";
 
   const placeOf = (target) => {
     const found = target.closest && target.closest("[data-row], [data-column]");
@@ -87,9 +85,10 @@
     const next = grid[cell.parentElement.rowIndex + move[0]]?.[cell.cellIndex + move[1]];
     if (next && focusable(next)) focusable(next).focus();
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !(chosen || pointed)) return;
+    event.stopPropagation(); // there was something to leave here
     chosen = pointed = null;
     paint();
   });
-})();
+});
