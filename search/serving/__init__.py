@@ -9,6 +9,7 @@ desk.py       every request's work: a bounded queue, worker threads
 problems.py   what went wrong -> RFC 9457, or a page
 asked.py      parameters that pages and API share
 api.py        /api/v1
+pages.py      a page as an answer, whole or as a fragment; scripts and styles
 site.py  reading.py  why.py  laboratory.py   the pages
 
 HTML is made in `search.render.page`, of records, as for files. Nothing is written over HTTP. The packages of the extra

@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
 import search
-from search.serving import api, laboratory, problems, reading, site, why
+from search.serving import api, laboratory, pages, problems, reading, site, why
 from search.serving.desk import Desk
 from search.serving.guard import Guard
 from search.serving.served import Served
@@ -30,7 +30,7 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
     )
     app.state.served, app.state.desk, app.state.settings = served, Desk(), settings or Settings()
     problems.install(app)
-    for part in (api, site, reading, why, laboratory):
+    for part in (api, pages, site, reading, why, laboratory):
         app.include_router(part.router)
 
     @app.get("/healthz", include_in_schema=False)

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from search.errors import (
     FingerprintMismatch,
@@ -23,7 +23,8 @@ from search.errors import (
     SearchError,
     is_of_memory,
 )
-from search.render.page.document import document, header, text
+from search.render.page.document import Page, text
+from search.serving.pages import answered as shown
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -89,8 +90,8 @@ def as_response(request: Request, problem: Problem) -> Response:
             "detail": problem.detail,
         }
         return JSONResponse(content, problem.status, headers, MEDIA_TYPE)
-    body = f'{header(title)}<main><p role="alert">{text(problem.detail)}</p></main>'
-    return HTMLResponse(document(title, body, {}), problem.status, headers)
+    page = Page(title, title, "", f'<p role="alert">{text(problem.detail)}</p>')
+    return shown(request, page, status=problem.status, headers=headers)
 
 
 def install(app: FastAPI) -> None:

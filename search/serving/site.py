@@ -6,8 +6,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from search.render.page.document import document, header, isolated, text
+from search.render.page.document import Page, isolated, text
 from search.serving.asked import AskedQuery, DeskHere, ServedHere
+from search.serving.pages import answered
 
 router = APIRouter()
 
@@ -16,10 +17,10 @@ router = APIRouter()
 async def page(request: Request, asked: AskedQuery, served: ServedHere, desk: DeskHere) -> HTMLResponse:
     """The form, and the hits of what stands in it."""
 
-    def answer() -> str:
+    def answer() -> Page:
         hits = served.index(asked.index).query(asked.q, asked.k, **asked.options) if asked.q else []
         lines = "".join(f"<li>{hit.score:.3f} {isolated(hit.document)} {text(hit.text)}</li>" for hit in hits)
         form = f'<form><input name="q" aria-label="Query" value="{text(asked.q)}"></form>'
-        return document("seewhy", f"{header('seewhy')}<main>{form}<ol>{lines}</ol></main>", {})
+        return Page("seewhy", "seewhy", "", f"{form}<ol>{lines}</ol>")
 
-    return HTMLResponse(await desk.run(request, answer))
+    return answered(request, await desk.run(request, answer), asked.index or served.first)
