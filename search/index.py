@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
     from search.ranking.rerank import Reranker
     from search.records.comparisons import Contrast, Faithfulness, WhyNot
+    from search.records.contents import DocumentText, PassageText
     from search.records.documents import Annotation, Annotator
     from search.records.explanations import Explanation, Highlight
     from search.records.options import (
@@ -543,6 +544,29 @@ class Index:
         from search.ranking.duplicates import near_copies
 
         return near_copies(self._store, threshold, self._among(where))
+
+    def document(self, id_: int) -> DocumentText:
+        """A whole document with its passages, as far as the index holds it; its file is not read for it.
+
+        Args:
+            id_: the `document_id` of a hit, of the same `generation`.
+
+        Raises:
+            InputError: there is no document of that number.
+        """
+        from search.ranking.reading import document_text
+
+        return document_text(self._store, id_)
+
+    def passage(self, id_: int) -> PassageText:
+        """A passage as the index holds it.
+
+        Raises:
+            InputError: there is no passage of that id.
+        """
+        from search.ranking.reading import passage_text
+
+        return passage_text(self._store, id_)
 
     def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
         """The lines of the source file around a hit, read now.
