@@ -72,7 +72,7 @@ class Index:
     ) -> None:
         self.path, self.report = path, report
         self._offline, self._engine = offline, engine
-        self._encoder = encoder
+        self._encoder, self._encoder_of = encoder, Encoder.of
         self._made: Fingerprint | None = None  # what the encoder is right for
         self._seen: tuple[int, ...] = ()  # index.db, as it was when that was read
         self._lock = threading.Lock()
@@ -286,11 +286,15 @@ class Index:
             if self._encoder is None or seen != self._seen:
                 made = self.fingerprint
                 if self._encoder is None or self._made not in (None, made):
-                    self._encoder = Encoder.of(
+                    self._encoder = self._encoder_of(
                         made, offline=self._offline, engine=self._engine, trusted=is_own(self.path)
                     )
                 self._made, self._seen = made, seen
             return self._encoder
+
+    def find_encoders_by(self, find: Callable[..., Encoder]) -> None:
+        """Have encoders found otherwise than by `Encoder.of`, which takes the same arguments."""
+        self._encoder_of = find
 
     def share(self, encoder: Encoder) -> None:
         """Use an encoder that another index, which was made in the same way, has found already."""
