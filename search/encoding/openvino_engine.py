@@ -42,7 +42,6 @@ class OpenVINOEngine:
     name = "openvino"
     device = "cpu"
     batch_tokens = 1024
-    alike = 16
     instead = ""
 
     def __init__(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,6 @@ from search.store.choices import choice_of
 from search.store.codes import RoughQuery
 from search.store.copies import copies_of
 from search.store.database import Reader, generation_of, one_meta
-from search.store.documents import stored_document
 from search.store.files import is_being_written
 from search.store.held import Held, State
 from search.store.layout import DATABASE
@@ -39,7 +38,7 @@ from search.store.passages import (
     status_of,
     stored_passages,
 )
-from search.store.protocol import Copied, Place, StoredDocument, StoredFile, StoredPassage
+from search.store.protocol import Copied, Place, StoredFile, StoredPassage
 from search.store.segments import after
 from search.store.settings import Source
 from search.store.terms import Term
@@ -238,8 +237,8 @@ class SQLiteSnapshot:
     def telling(self, terms: Sequence[Term]) -> list[Term]:
         return self._words.telling(terms, self._texts) if terms else []
 
-    def matches(self, terms: Sequence[Term]) -> Matches:
-        return self._words.matches(terms, self._texts)
+    def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
+        return self._words.matches(terms, self._texts, without)
 
     @cached_property
     def _words(self) -> Words:
@@ -287,9 +286,6 @@ class SQLiteSnapshot:
             (json.dumps(list(passages)),),
         )
         return dict(rows.fetchall())
-
-    def document(self, id_: int) -> StoredDocument:
-        return stored_document(self.connection, id_)
 
     def siblings(self, passages: Sequence[int]) -> dict[int, int]:
         rows = self.connection.execute(
