@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
     from search.ranking.rerank import Reranker
     from search.records.comparisons import Contrast, Faithfulness, WhyNot
+    from search.records.contents import DocumentText, PassageText
     from search.records.documents import Annotation, Annotator
     from search.records.explanations import Explanation, Highlight
     from search.records.options import (
@@ -71,7 +72,7 @@ class Index:
     ) -> None:
         self.path, self.report = path, report
         self._offline, self._engine = offline, engine
-        self._encoder = encoder
+        self._encoder, self._encoder_of = encoder, Encoder.of
         self._made: Fingerprint | None = None  # what the encoder is right for
         self._seen: tuple[int, ...] = ()  # index.db, as it was when that was read
         self._lock = threading.Lock()
@@ -285,11 +286,15 @@ class Index:
             if self._encoder is None or seen != self._seen:
                 made = self.fingerprint
                 if self._encoder is None or self._made not in (None, made):
-                    self._encoder = Encoder.of(
+                    self._encoder = self._encoder_of(
                         made, offline=self._offline, engine=self._engine, trusted=is_own(self.path)
                     )
                 self._made, self._seen = made, seen
             return self._encoder
+
+    def find_encoders_by(self, find: Callable[..., Encoder]) -> None:
+        """Have encoders found otherwise than by `Encoder.of`, which takes the same arguments."""
+        self._encoder_of = find
 
     def share(self, encoder: Encoder) -> None:
         """Use an encoder that another index, which was made in the same way, has found already."""
@@ -546,6 +551,29 @@ class Index:
         from search.ranking.duplicates import near_copies
 
         return near_copies(self._store, threshold, self._among(where))
+
+    def document(self, id_: int) -> DocumentText:
+        """A whole document with its passages, as far as the index holds it; its file is not read for it.
+
+        Args:
+            id_: the `document_id` of a hit, of the same `generation`.
+
+        Raises:
+            InputError: there is no document of that number.
+        """
+        from search.ranking.reading import document_text
+
+        return document_text(self._store, id_)
+
+    def passage(self, id_: int) -> PassageText:
+        """A passage as the index holds it.
+
+        Raises:
+            InputError: there is no passage of that id.
+        """
+        from search.ranking.reading import passage_text
+
+        return passage_text(self._store, id_)
 
     def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
         """The lines of the source file around a hit, read now.

@@ -46,6 +46,7 @@ from search.records.tokens import TokenVectors
 if TYPE_CHECKING:
     import tokenizers
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
     from search.encoding.engine import Engine, Hidden
     from search.encoding.torch_engine import TorchEngine
@@ -126,7 +127,7 @@ class Encoder:
         offline: bool = False,
         engine: str = "auto",
         trusted: bool = True,
-    ) -> Encoder:
+    ) -> Self:
         """The encoder that made embeddings, for a few more of them.
 
         If its model has been converted on this machine, it is taken from the cache by the hash of its
@@ -349,11 +350,13 @@ class Encoder:
                 )
         return [found[i] for i in range(len(texts))]
 
-    def _run(self, encoded: list[Encoded], layers: list[int]) -> Iterator[tuple[list[int], Hidden]]:
-        """(positions of a batch's texts, its hidden states), batch by batch."""
+    def _run(
+        self, encoded: list[Encoded], layers: list[int], plan: list[list[int]] | None = None
+    ) -> Iterator[tuple[list[int], Hidden]]:
+        """(positions of a batch's texts, its hidden states), batch by batch; by a plan, or one of little padding."""
         engine = self.engine
         budget = self._batch_tokens or engine.batch_tokens
-        plan = list(batches([len(text.ids) for text in encoded], budget))
+        plan = plan or list(batches([len(text.ids) for text in encoded], budget))
         return zip(plan, engine.run(([encoded[i] for i in batch] for batch in plan), layers), strict=True)
 
     def _encoded(self, texts: list[str], truncate: bool) -> list[Encoded]:

@@ -72,6 +72,7 @@ class Engine(Protocol):
         n_layers: encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers.
         has_pooler: the model has a trained pooler.
         batch_tokens: how many tokens, padding included, make a batch that suits it.
+        alike: how many texts of one length it takes as a batch in which each gets the very bits that it gets alone.
         instead: of which engine it is used and why, "" where it is the one that was wanted.
     """
 
@@ -80,6 +81,7 @@ class Engine(Protocol):
     n_layers: int
     has_pooler: bool
     batch_tokens: int
+    alike: int
     instead: str
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
@@ -122,6 +124,16 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         batch.append(position)
     if batch:
         yield batch
+
+
+def alike(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Yield lists of positions into `lengths`, each position once, of at most so many texts of one length."""
+    places: dict[int, list[int]] = {}
+    for position, length in enumerate(lengths):
+        places.setdefault(length, []).append(position)
+    for same in places.values():
+        for start in range(0, len(same), most):
+            yield same[start : start + most]
 
 
 def check_engine(engine: str, precision: str) -> None:

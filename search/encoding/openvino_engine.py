@@ -42,6 +42,7 @@ class OpenVINOEngine:
     name = "openvino"
     device = "cpu"
     batch_tokens = 1024
+    alike = 16
     instead = ""
 
     def __init__(

@@ -23,7 +23,7 @@ def answered(
         index: name of the index that is asked.
     """
     part = FRAGMENT in request.headers
-    content = fragment(page) if part else document(page, Site(request.url.path, index))
+    content = fragment(page) if part else document(page, Site(request.scope["path"], index))
     return HTMLResponse(content, status, {**(headers or {}), "Vary": FRAGMENT})
 
 

@@ -42,7 +42,7 @@ _CODES: tuple[tuple[type[SearchError], int, str], ...] = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)  # not frozen: contexts that it passes through set its attributes
 class Problem(Exception):
     """What a request is answered with that cannot be answered otherwise.
 
@@ -81,7 +81,7 @@ def as_response(request: Request, problem: Problem) -> Response:
     """JSON for the API, a page for people."""
     headers = dict(problem.headers)
     title = HTTPStatus(problem.status).phrase
-    if request.url.path.startswith("/api/") or "text/html" not in request.headers.get("accept", "*/*"):
+    if request.scope["path"].startswith("/api/") or "text/html" not in request.headers.get("accept", "*/*"):
         content = {
             "type": f"urn:seewhy:problem:{problem.code}",
             "title": title,

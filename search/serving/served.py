@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from search.errors import IndexNotFound, SearchError
 from search.index import Index
+from search.serving.encoding import Encoders
 from search.several import name_of
 from search.store.layout import all_indexes
 
@@ -18,6 +20,7 @@ class Served:
     Attributes:
         indexes: name -> index; the first is asked where none is named.
         notes: what was left out, and why.
+        ready: set when `warm` has loaded what the first queries need.
     """
 
     def __init__(self, indexes: Sequence[Index], notes: Sequence[str] = ()) -> None:
@@ -25,7 +28,10 @@ class Served:
             raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")
         self.indexes = {name_of(index): index for index in indexes}
         self.notes = tuple(notes)
-        self._sharing = threading.Lock()
+        self.ready = threading.Event()
+        find = Encoders()
+        for index in indexes:
+            index.find_encoders_by(find)
 
     @classmethod
     def open(cls, what: Sequence[str | Path] = (), *, offline: bool = False, engine: str = "auto") -> Served:
@@ -61,9 +67,11 @@ class Served:
         found = self.indexes.get(name or self.first)
         if found is None:
             raise IndexNotFound(f"there is no index '{name}' here. Choose one of: {', '.join(self.indexes)}.")
-        with self._sharing:
-            for other in self.indexes.values():
-                if other is not found and other.fingerprint == found.fingerprint:
-                    found.share(other.encoder)
-                    break
         return found
+
+    def warm(self) -> None:
+        """Load what the first queries need. What is wrong with an index is said to whoever asks it."""
+        for index in self.indexes.values():
+            with suppress(SearchError, OSError, MemoryError):
+                index.query("a", k=1)
+        self.ready.set()

@@ -97,6 +97,19 @@ class StoredPassage:
 
 
 @dataclass(frozen=True)
+class StoredDocument:
+    """A document as it lies in the index, with its passages, at least one, in their order."""
+
+    id: int
+    name: str
+    path: str
+    title: str
+    metadata: dict[str, Any]
+    file: StoredFile
+    passages: tuple[StoredPassage, ...]
+
+
+@dataclass(frozen=True)
 class Copied:
     """A text that stands in `documents` documents, by a number that all passages with it share."""
 
@@ -260,6 +273,12 @@ class Snapshot(Protocol):
 
     def documents(self, passages: Sequence[int]) -> dict[int, int]:
         """Passage id -> a number of its document, of those of the passages that are there."""
+
+    def document(self, id_: int) -> StoredDocument:
+        """
+        Raises:
+            InputError: there is no document of that number.
+        """
 
     def siblings(self, passages: Sequence[int]) -> dict[int, int]:
         """As `documents`, of all passages of the same documents, by increasing ids."""

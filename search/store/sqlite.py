@@ -25,6 +25,7 @@ from search.store.choices import choice_of
 from search.store.codes import RoughQuery
 from search.store.copies import copies_of
 from search.store.database import Reader, generation_of, one_meta
+from search.store.documents import stored_document
 from search.store.files import is_being_written
 from search.store.held import Held, State
 from search.store.layout import DATABASE
@@ -38,7 +39,7 @@ from search.store.passages import (
     status_of,
     stored_passages,
 )
-from search.store.protocol import Copied, Place, StoredFile, StoredPassage
+from search.store.protocol import Copied, Place, StoredDocument, StoredFile, StoredPassage
 from search.store.segments import after
 from search.store.settings import Source
 from search.store.terms import Term
@@ -286,6 +287,9 @@ class SQLiteSnapshot:
             (json.dumps(list(passages)),),
         )
         return dict(rows.fetchall())
+
+    def document(self, id_: int) -> StoredDocument:
+        return stored_document(self.connection, id_)
 
     def siblings(self, passages: Sequence[int]) -> dict[int, int]:
         rows = self.connection.execute(

@@ -1,0 +1,78 @@
+"""What an index holds of a document, put together from its passages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from search.records.shown import Spans
+
+
+@dataclass(frozen=True)
+class PassageText:
+    """A passage as the index holds it, with the place where it stands as in a `Hit`.
+
+    Attributes:
+        context: what is encoded before the text: title and headings, one a line.
+    """
+
+    passage_id: int
+    document_id: int
+    document: str
+    heading: str
+    context: str
+    text: str
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+    page: int | None = None
+    hidden: Spans = ()
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What stands between two passages of a document, or before the first. The index does not keep it.
+
+    All of a document but blank space, marks (the fence of code, the ruler of a table) and what is metadata (front
+    matter) is in a passage, so nothing that could be found is in a gap.
+
+    Attributes:
+        start, end: half-open span of the document's text.
+        breaks: how many line breaks are in it; None where that cannot be told.
+        blank: there is nothing but blank space in it. False where that cannot be told.
+    """
+
+    start: int
+    end: int
+    breaks: int | None
+    blank: bool
+
+
+@dataclass(frozen=True)
+class DocumentText:
+    """A document as far as the index holds it; what follows its last passage is not known.
+
+    Attributes:
+        document_id: as long as the index is of this `generation`.
+        document, path, kind, title, metadata: as in a `Hit`.
+        changed: what has become of the file since it was indexed: "" for nothing, "changed" or "gone".
+        text: `document.text[passage.start:passage.end] == passage.text` for every passage. In gaps there are line
+            breaks, as many as are known, then spaces.
+        passages: in order; they overlap where the index was made so.
+        gaps: the spans of `text` that are in no passage, in order.
+    """
+
+    document_id: int
+    generation: int
+    document: str
+    path: str
+    kind: str
+    title: str
+    metadata: Mapping[str, Any]
+    changed: Literal["", "changed", "gone"]
+    text: str
+    passages: tuple[PassageText, ...]
+    gaps: tuple[Gap, ...]

@@ -1,0 +1,27 @@
+"""A document as it is stored: all its passages, in their order."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from search.errors import InputError
+from search.store.passages import stored_passages
+from search.store.protocol import StoredDocument
+
+
+def stored_document(connection: sqlite3.Connection, id_: int) -> StoredDocument:
+    """A document by its number, within a transaction.
+
+    Raises:
+        InputError: there is none of that number.
+        IndexDamaged: a row of it is damaged.
+    """
+    rows = connection.execute("SELECT id FROM passages WHERE document = ?", (id_,)).fetchall()
+    if not rows:
+        raise InputError(
+            f"the index has no document {id_}. Documents get new numbers when they change; query again."
+        )
+    found = stored_passages(connection, [row[0] for row in rows]).values()
+    passages = tuple(sorted(found, key=lambda one: (one.start, one.end, one.id)))
+    one = passages[0]
+    return StoredDocument(id_, one.document, one.path, one.title, one.metadata, one.file, passages)
