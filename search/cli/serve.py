@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -28,11 +29,19 @@ class NetworkOptions:
     ] = 8765
     token: Annotated[
         str,
-        network_option(envvar="SEEWHY_TOKEN", metavar="SECRET", help="What clients have to send as bearer."),
+        network_option(
+            envvar="SEEWHY_TOKEN",
+            metavar="SECRET",
+            help="What clients have to show; better by $SEEWHY_TOKEN, as others see arguments. 'new' makes one.",
+        ),
     ] = ""
     allowed_host: Annotated[
         list[str] | None,
         network_option(metavar="NAME", help="A name that the server is reached by; may be repeated."),
+    ] = None
+    origin: Annotated[
+        list[str] | None,
+        network_option(metavar="URL", help="A site whose pages may ask the API; may be repeated."),
     ] = None
 
 
@@ -61,29 +70,30 @@ def serve(
     import uvicorn
 
     from search.serving.app import application
+    from search.serving.connection import configured
     from search.serving.served import Served
     from search.serving.settings import Settings
 
+    token = secrets.token_urlsafe(24) if network.token == "new" else network.token
     settings = Settings(
-        network.host, network.port, network.token, allowed_hosts=tuple(network.allowed_host or ())
+        network.host,
+        network.port,
+        token,
+        allowed_hosts=tuple(network.allowed_host or ()),
+        origins=tuple(network.origin or ()),
     )
     served = Served.open(index or (), **vars(engine))
     for said in served.notes:
         note(f"note: {said}", quiet)
     listening = _listening(settings.host, settings.port)
-    config = uvicorn.Config(
-        application(served, settings),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=int(settings.seconds_to_drain),
-    )
     host, port = listening.getsockname()[:2]
+    if token != network.token:
+        note(f"the token of this run: {token}", False)
     note(
         f"{', '.join(served.indexes)}: http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)",
         quiet,
     )
-    uvicorn.Server(config).run([listening])
+    uvicorn.Server(configured(application(served, settings), settings)).run([listening])
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -159,8 +159,7 @@ class Scale:
 
     def __init__(self, baseline: Baseline | None, ranking: Ranking) -> None:
         self._baseline, self._ranking = baseline, ranking
-        known = baseline is not None and not ranking.without  # the pairs were measured with all their words
-        self._scores = baseline.scores(ranking.weight) if baseline and known else None
+        self._scores = None if baseline is None else baseline.scores(ranking.weight)
         self.pairs = 0 if self._scores is None else len(self._scores)
 
     def percentile(self, score: float) -> float | None:
@@ -197,7 +196,6 @@ def as_hit(
         weight=ranking.weight,
         phrases=ranking.phrases,
         rerank=ranking.rerank,
-        without=ranking.without,
         reranked=item.reranked,
         rank_before=item.before,
         percentile=scale.percentile(item.score),

@@ -3,7 +3,8 @@
     application(Served.open(...), Settings(...))  ->  an ASGI application, which uvicorn runs
 
 app.py        the application, put together; settings.py, what may be chosen
-guard.py      before any routing: who may ask, and how much
+connection.py how uvicorn runs it: connections that are bounded in number and time
+guard.py      before any routing: who may ask; limits.py, how much; session.py, who knows the token
 served.py     the indexes that can be asked, each open once
 desk.py       every request's work: a bounded queue, worker threads
 problems.py   what went wrong -> RFC 9457, or a page

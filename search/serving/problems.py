@@ -77,11 +77,18 @@ def problem_of(error: Exception) -> Problem:
     return Problem(500, "failed", "the server failed at that; its log says how.")
 
 
+def is_for_programs(request: Request) -> bool:
+    """Whether an answer is read by a program; else it is a page."""
+    return request.scope["path"].startswith("/api/") or "text/html" not in request.headers.get(
+        "accept", "*/*"
+    )
+
+
 def as_response(request: Request, problem: Problem) -> Response:
     """JSON for the API, a page for people."""
     headers = dict(problem.headers)
     title = HTTPStatus(problem.status).phrase
-    if request.scope["path"].startswith("/api/") or "text/html" not in request.headers.get("accept", "*/*"):
+    if is_for_programs(request):
         content = {
             "type": f"urn:seewhy:problem:{problem.code}",
             "title": title,
