@@ -3,6 +3,7 @@
     SearchError
     ├── InputError            an argument is wrong: an empty query, k < 1, a folder that is no folder
     │   ├── FieldMissing      a filter asks what no document of the index has
+    │   ├── WordMissing       a word is to be left out that does not count in the query
     │   └── TextTooLong       a text does not fit the model and was not allowed to be cut
     ├── ReadError             one file cannot be read as text; carries a short `reason` to count by
     ├── ModelError            a model is missing, damaged, or not an encoder
@@ -22,6 +23,10 @@ libraries are turned into one of these where the project calls them.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def quoted(argument: object) -> str:
@@ -78,6 +83,15 @@ class InputError(SearchError, ValueError):
 
 class FieldMissing(InputError):
     """A filter names a field that an index has not, or orders it by what none of its values is."""
+
+
+class WordMissing(InputError):
+    """A word that is to be left out of a query is none of those that count in it."""
+
+    def __init__(self, word: str, counted: Sequence[str]) -> None:
+        there = f"These do: {', '.join(counted)}." if counted else "None does in this index."
+        super().__init__(f"'{word}' is no word of the query that counts, so it cannot be left out. {there}")
+        self.word = word
 
 
 class TextTooLong(InputError):

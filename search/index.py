@@ -325,6 +325,9 @@ class Index:
             mode: "hybrid" (meaning and words, the default), "dense" (meaning) or "lexical" (words).
             weight: what meaning counts in a hybrid score, in [0, 1]; 0.75 if it is not said.
             phrases: look for what stands in double quotes as one term. See `search.ranking.options.Ranking`.
+            without: words of the text that shall not count as words, in any of their forms, ["deposit"]. What they add
+                is left out of every score, and nothing else changes: no percentile or verdict is told, as these were
+                measured with all words.
             where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.ranking.where`. The best k of
                 the passages that pass it come back, with the scores that they have without it.
             since: only passages of files that changed at this time or later: "2024-05-01", or how long ago, "7d".
@@ -342,8 +345,8 @@ class Index:
             layer: of the matrices of cosines, see `explain`.
 
         Raises:
-            InputError: an empty text, k < 1, a text that is too long for the model, no such mode, or a filter that
-                cannot be understood.
+            InputError: an empty text, k < 1, a text that is too long for the model, no such mode, a filter that
+                cannot be understood, or a word that does not count and so cannot be left out.
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
         ranking_options, selection_options, matrix_options = parts_of(
@@ -397,7 +400,7 @@ class Index:
             layer: of the matrix of cosines: 0 is the embedding layer, "last" the last hidden state, "middle" the
                 default; or several, [0, "last"], see `search.explain`.
             progress: called while gradients are integrated, see below.
-            mode, weight, phrases: as for `query`, for a passage id; a hit knows its own.
+            mode, weight, phrases, without: as for `query`, for a passage id; a hit knows its own.
 
         With the poolings `mean`, `mean_sqrt_len` and `max` the addends are exact. With `cls`, `pooler` and models
         that have a Dense module with an activation they are integrated gradients, which takes seconds and
@@ -431,7 +434,7 @@ class Index:
 
         Args:
             a, b: hits, passage ids, or paths as for `why_not`, of which the best passage is taken.
-            mode, weight, phrases: as for `query`; of hits they must be those that they were ranked by.
+            mode, weight, phrases, without: as for `query`; of hits they must be those that they were ranked by.
 
         Raises:
             InputError: an empty query, an id that is none, a path that is not in the index, or hits of
@@ -456,7 +459,7 @@ class Index:
             what: a path: absolute, from the current folder or from the indexed one; also with a record
                 or a line, as hits are listed ("table.csv#12", "keys.md:31"). Or a passage id. Of what has
                 several passages the best is looked at.
-            k, mode, weight, phrases, where, since, per_document: as for `query`.
+            k, mode, weight, phrases, without, where, since, per_document: as for `query`.
 
         Raises:
             InputError: an empty query, a folder instead of a file, an id or line that there is not.
@@ -610,7 +613,8 @@ class Index:
             max_answer: most tokens of an answer.
             device: "cpu", "cuda", ...; None takes a GPU where there is one.
             progress: called after every window that was read.
-            mode, weight, phrases, where, rerank, per_document, ...: as for `query`; the index's own encoder retrieves.
+            mode, weight, phrases, without, where, rerank, per_document, ...: as for `query`; the index's own encoder
+                retrieves.
 
         Raises:
             InputError: as for `query`; a question that is too long for the reader, or a number that cannot be worked

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from search.encoding import Encoder
-from search.errors import FieldMissing, IndexDamaged, IndexMismatch, IndexNotFound, InputError, SearchError
+from search.errors import (
+    FieldMissing,
+    IndexDamaged,
+    IndexMismatch,
+    IndexNotFound,
+    InputError,
+    SearchError,
+    WordMissing,
+)
 from search.index import Index
 from search.ranking.options import Ranking, Selection
 from search.records.hits import Hit, Hits, Surroundings
@@ -98,7 +106,8 @@ class Indexes:
 
         Each index is asked with the same options, and what it finds ranks by score among what the others find. An index
         that has not the fields of a filter is left out, with a note, unless all lack them. The verdict is that of the
-        index with the best hit; `rank_before`, which is a rank in one index, is not told.
+        index with the best hit; `rank_before`, which is a rank in one index, is not told. A word of `without` is left
+        out where it counts; it has to count in one of the indexes, and `Hit.without` says which were left out in its.
 
         Raises:
             IndexMismatch: two of the indexes were made in different ways.
@@ -113,7 +122,7 @@ class Indexes:
         require_matrices(explain, layer)
         wanted = Selection.of(k, offset=offset)
         found = list(self._asked(text, wanted.last, options))
-        if len({Ranking.of_hit(hit) for hits in found for hit in hits}) > 1:
+        if len({replace(Ranking.of_hit(hit), without=()) for hits in found for hit in hits}) > 1:
             raise InputError(
                 "the indexes were tuned to different weights or reranks (seewhy eval --tune), so their scores cannot "
                 "be compared. Say with --weight what meaning counts, and --rerank, or ask them one at a time."
@@ -171,10 +180,11 @@ class Indexes:
         """The hits of each index that has the fields of the filter."""
         said: list[str] = []
         lacking: SearchError | None = None
+        uncounted: list[WordMissing] = []
         for index in self.all:
             name = name_of(index)
             try:
-                hits = index.query(text, k, **options)
+                hits = _where_they_count(index, text, k, options, uncounted)
             except (FieldMissing, IndexDamaged) as error:
                 if isinstance(error, IndexDamaged) and not self.whatever_there_is:
                     raise
@@ -184,6 +194,10 @@ class Indexes:
                 yield [replace(hit, index=name, rank_before=None) for hit in hits]
         if lacking and len(said) == len(self.all):
             raise lacking
+        for word in options.get("without") or ():
+            nowhere = [error for error in uncounted if error.word == word]
+            if len(nowhere) == len(self.all) - len(said):
+                raise nowhere[0]
         self._of_query = said  # at once, as threads may ask at the same time
 
     def _require_alike(self) -> None:
@@ -192,6 +206,18 @@ class Indexes:
         for name, made in others:
             if different := one.differences(replace(made, passages=one.passages)):
                 raise IndexMismatch(first, name, different)
+
+
+def _where_they_count(
+    index: Index, text: Query, k: int, options: QueryOptions, uncounted: list[WordMissing]
+) -> Hits:
+    """The hits of an index without those of the words that count there; the others are noted."""
+    try:
+        return index.query(text, k, **options)
+    except WordMissing as missing:
+        uncounted.append(missing)
+        rest = [word for word in options["without"] or () if word != missing.word]
+        return _where_they_count(index, text, k, {**options, "without": rest}, uncounted)
 
 
 def name_of(index: Index) -> str:

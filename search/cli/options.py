@@ -503,11 +503,22 @@ class RankingOptions:
         bool,
         ranking_option("--phrases", help='Look for words in "double quotes" as one term, in that order.'),
     ] = False
+    without: Annotated[
+        list[str] | None,
+        ranking_option(
+            metavar="WORD", help="A word of TEXT that shall not count as a word; may be repeated."
+        ),
+    ] = None
 
     @property
     def score(self) -> options.RankingOptions:
         """As `Index.explain` and its like take them."""
-        return {"mode": self.mode, "weight": self.weight, "phrases": self.phrases}
+        return {
+            "mode": self.mode,
+            "weight": self.weight,
+            "phrases": self.phrases,
+            "without": self.without,
+        }
 
 
 @dataclass(frozen=True)

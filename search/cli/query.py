@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 # What `seewhy explain` is to be told, too.
-RETYPED = ("mode", "weight", "phrases", "rerank", "also", "like", "unlike", "offline")
+RETYPED = ("mode", "weight", "phrases", "without", "rerank", "also", "like", "unlike", "offline")
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def query(
         clock.lap("find the model", opened.encoder)
         clock.lap("load its tokenizer", opened.encoder.tokenizer)
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
-        opened.query("a", k=1, **ranking.score)
+        opened.query("a", k=1, mode=ranking.mode, weight=ranking.weight)
         clock.lap("load words and vectors, first query")
     hits = opened.query(question, **vars(selection), **vars(ranking), explain=matrices, layer=layer_of(layer))
     if fail_if_nothing and hits and hits[0].verdict is None:

@@ -108,7 +108,7 @@ class AddendFinder:
 
 def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage) -> tuple[Term, ...]:
     """What each word of the query added to the score of a passage; words that it does not have are left out."""
-    (addends,) = fusion.matches.addends(np.array([passage.id]))
+    (addends,) = fusion.matches.addends(np.array([passage.id])) / fusion.matches.scale
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
     places = occurrences(snapshot, [term for term, _ in here], passage)
     return tuple(

@@ -289,4 +289,5 @@ def _by_word(why: Explanation) -> dict[tuple[str, str, int, int], Share]:
 def _way(hit: Hit) -> str:
     """How a hit was ranked, in words."""
     phrases = ", with phrases" if hit.phrases else ""
-    return f"{hit.mode}, weight {hit.weight:g}{phrases}{f', reranked: {hit.rerank}' if hit.rerank else ''}"
+    without = f", without {' and '.join(hit.without)}" if hit.without else ""
+    return f"{hit.mode}, weight {hit.weight:g}{phrases}{without}{f', reranked: {hit.rerank}' if hit.rerank else ''}"

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from search.errors import WordMissing
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.ranking.options import Ranking
     from search.ranking.question import EncodedQuery
     from search.store.protocol import Ids, Matches, Snapshot
+    from search.store.terms import Term
 
 _MORE = 100  # than asked for by meaning: the more, the fewer others can still be among the best
 _MANY = 100  # of which to ask first how high their cosines can be
@@ -44,7 +47,11 @@ class Fusion:
 
     Attributes:
         typed: the words of the query.
-        terms: those that count.
+        counted: those that tell passages apart.
+        terms: those of them that count, as they are not left out.
+
+    Raises:
+        WordMissing: a word that is to be left out is none that tells passages apart.
     """
 
     def __init__(
@@ -53,12 +60,22 @@ class Fusion:
         self._snapshot, self._ranking, self._among = snapshot, ranking, among
         self._embedding = query.embedding
         self.typed = snapshot.terms(query.text, phrases=ranking.phrases) if ranking.by_words else []
-        self.terms = snapshot.telling(self.typed)
+        self.counted = snapshot.telling(self.typed)
+        self._left_out = {self._named(word) for word in ranking.without} if ranking.by_words else set()
+        self.terms = [term for term in self.counted if term not in self._left_out]
+
+    def _named(self, word: str) -> Term:
+        """The one of the terms that is meant by a word or phrase; in whichever of its forms that is."""
+        meant = {term.stems for term in self._snapshot.terms(f'"{word.replace(chr(34), " ")}"', phrases=True)}
+        for term in self.counted:
+            if term.stems in meant:
+                return term
+        raise WordMissing(word, [term.text for term in self.counted])
 
     @cached_property
     def matches(self) -> Matches:
         """The passages that have one of the terms."""
-        return self._snapshot.matches(self.terms)
+        return self._snapshot.matches(self.counted, self._left_out)
 
     def top(self, n: int, among: Ids | None = None) -> list[Scored]:
         """The n best passages, best first; equal scores in the order of ids. Fewer if there are no more.

@@ -44,12 +44,15 @@ class Ranking:
         phrases: what stands in double quotes is looked for word by word in this order, as one term.
         rerank: "late" to look at the best passages again by late interaction, the name of a cross-encoder to let it
             judge them (rerank.py), "" for neither.
+        without: words of the query that do not count as words: their addends are left out of the word part, which is
+            divided by what it is divided by with them. The meaning stays that of the whole query.
     """
 
     mode: Mode
     weight: float
     phrases: bool = False
     rerank: str = ""
+    without: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -58,10 +61,12 @@ class Ranking:
         weight: float | None = None,
         phrases: bool = False,
         rerank: str | None = None,
+        without: Sequence[str] | None = None,
     ) -> Ranking:
         """
         Raises:
-            InputError: there is no such mode, or the weight is not in [0, 1] or not for this mode.
+            InputError: there is no such mode, the weight is not in [0, 1] or not for this mode, or words are to be left
+                out where none counts.
         """
         if mode not in MODES:
             raise InputError(f"there is no mode '{mode}'. Choose one of: {', '.join(MODES)}.")
@@ -71,14 +76,19 @@ class Ranking:
             raise InputError(
                 f"the weight is {weight}; it must be between 0 (words only) and 1 (meaning only)."
             )
+        if without and mode == "dense":
+            raise InputError(
+                "no word counts in the mode 'dense', so none can be left out. Choose another mode."
+            )
+        left_out = (without,) if isinstance(without, str) else tuple(without or ())
         fixed = {"dense": 1.0, "lexical": 0.0}
         counts = fixed.get(mode, WEIGHT if weight is None else float(weight))
-        return cls(mode, counts, phrases, rerank or "")
+        return cls(mode, counts, phrases, rerank or "", left_out)
 
     @classmethod
     def of_hit(cls, hit: Hit) -> Ranking:
         """What a hit was ranked by."""
-        return cls(hit.mode, hit.weight, hit.phrases, hit.rerank)  # type: ignore[arg-type]
+        return cls(hit.mode, hit.weight, hit.phrases, hit.rerank, hit.without)  # type: ignore[arg-type]
 
     @property
     def by_meaning(self) -> bool:

@@ -159,7 +159,8 @@ class Scale:
 
     def __init__(self, baseline: Baseline | None, ranking: Ranking) -> None:
         self._baseline, self._ranking = baseline, ranking
-        self._scores = None if baseline is None else baseline.scores(ranking.weight)
+        known = baseline is not None and not ranking.without  # the pairs were measured with all their words
+        self._scores = baseline.scores(ranking.weight) if baseline and known else None
         self.pairs = 0 if self._scores is None else len(self._scores)
 
     def percentile(self, score: float) -> float | None:
@@ -196,6 +197,7 @@ def as_hit(
         weight=ranking.weight,
         phrases=ranking.phrases,
         rerank=ranking.rerank,
+        without=ranking.without,
         reranked=item.reranked,
         rank_before=item.before,
         percentile=scale.percentile(item.score),

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from search.ranking.fusion import Fusion
+from search.ranking.options import Ranking
+from search.ranking.question import EncodedQuery
 from search.records.explanations import Highlight, Occurrence
 from search.records.shown import Shown
 
@@ -25,10 +28,13 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
     if not any(hit.lexical for hit in hits):
         return [()] * len(hits)
     with store.reading() as snapshot:
-        terms = snapshot.telling(snapshot.terms(text, phrases=hits[0].phrases))
-        rows = snapshot.matches(terms).addends(np.array([hit.passage_id for hit in hits], dtype=np.int64))
+        fusion = Fusion(snapshot, EncodedQuery(text, None), Ranking.of_hit(hits[0]))
+        found = fusion.matches
+        rows = found.addends(np.array([hit.passage_id for hit in hits], dtype=np.int64)) / found.scale
         return [
-            _highlights(snapshot, hit, [(t, value) for t, value in zip(terms, row, strict=True) if value])
+            _highlights(
+                snapshot, hit, [(t, value) for t, value in zip(fusion.terms, row, strict=True) if value]
+            )
             for hit, row in zip(hits, rows.tolist(), strict=True)
         ]
 

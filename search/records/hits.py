@@ -50,6 +50,7 @@ class Hit(Displayed):
         rerank: "late", or the name of a cross-encoder, where the best passages were looked at again; then
             `reranked` is what that said of the passage, and `rank_before` the rank without it. For "late" the score
             is half the one above and half `reranked`, for a cross-encoder it is `reranked`.
+        without: words of the query that do not count as words.
         path: absolute path of the source file.
         document: the document's name within the indexed folder, with forward slashes;
             "table.csv#12" for record 12 of a file.
@@ -63,7 +64,8 @@ class Hit(Displayed):
             lines, so the lines are those of then; "gone", it is not there.
         page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without.
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
-            same mode and weight; None for an index that has no sample or is too small for one.
+            same mode and weight; None for an index that has no sample or is too small for one, and where words of the
+            query are left out.
         random_pairs: how many pairs `percentile` rests on.
         copies: in how many other documents this text, or nearly this text, stands, if it stands in many; they are
             left out of the ranking, unless all copies are asked for.
@@ -98,6 +100,7 @@ class Hit(Displayed):
     weight: float = 1.0
     phrases: bool = False
     rerank: str = ""
+    without: tuple[str, ...] = ()
     reranked: float | None = None
     rank_before: int | None = None
     percentile: float | None = None

@@ -30,6 +30,7 @@ class RankingOptions(TypedDict, total=False):
     mode: str
     weight: float | None
     phrases: bool
+    without: Sequence[str] | None
 
 
 class RerankOptions(RankingOptions, total=False):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -122,13 +122,14 @@ class Words:
         there = [term for term, count in counts.items() if count]
         return [term for term in there if counts[term] <= self.passages / 2] or there
 
-    def matches(self, terms: Sequence[Term], texts: Texts) -> Matches:
-        """The passages that have any of the terms.
+    def matches(self, terms: Sequence[Term], texts: Texts, without: Collection[Term] = ()) -> Matches:
+        """The passages that have any of the terms but those that are left out.
 
         Raises:
             IndexDamaged: a block is damaged where it is asked.
         """
-        return Matches(self, [self._found(term, texts) for term in terms])
+        found = {term: self._found(term, texts) for term in terms}
+        return Matches(self, list(found.values()), [found[term] for term in terms if term not in without])
 
     def scores(self, terms: Sequence[Found]) -> Scores:
         """(n,) the BM25 of all passages, in the order of their ids; 0 for those that are deleted or have no term."""
@@ -219,11 +220,18 @@ class Words:
 class Matches:
     """The passages that have any of some terms; see `search.store.protocol.Matches`."""
 
-    def __init__(self, words: Words, terms: Sequence[Found]) -> None:
+    def __init__(self, words: Words, every: Sequence[Found], terms: Sequence[Found]) -> None:
+        """
+        Args:
+            every: all terms, of which the scale is.
+            terms: those of them that are not left out.
+        """
         self._words, self._terms = words, terms
-        sums = words.scores(terms)
+        sums = words.scores(every)
         best = float(sums.max()) if len(sums) else 0.0
-        self.scale = scale(best, (term.count for term in terms), words.passages) if terms else 1.0
+        self.scale = scale(best, (term.count for term in every), words.passages) if every else 1.0
+        if len(terms) < len(every):
+            sums = words.scores(terms)
         sums /= self.scale
         self._parts = sums
 
@@ -253,7 +261,7 @@ class Matches:
         places, there = self._places(passages)
         found = np.zeros((len(passages), len(self._terms)))
         for number, term in enumerate(self._terms):
-            found[there, number] = self._words.addends(term, places) / self.scale
+            found[there, number] = self._words.addends(term, places)
         return found
 
     def _chosen(self, part: float, among: Ids | None) -> NDArray[np.intp]:

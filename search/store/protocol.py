@@ -15,9 +15,9 @@ behind it (a server of vectors, a shared database), write two classes that have 
 - **Exact.** `nearest` misses no passage, and `cosines` are inner products of the stored float32 embeddings with the
   query, added up in float64 and rounded to float32, so that equal embeddings have equal cosines. Ids settle ties: of
   equal scores the lower id comes first. An engine that can only approximate says so in `problems`.
-- **Sums.** A passage's BM25 is the sum of its terms' addends; the highest one is over all passages, whatever the
-  filter. Ranking needs no engine's own fusion: it takes the two ranked routes and scores by id
-  (`search.ranking.fusion`), so an engine need not even know that there are hybrid scores.
+- **Sums.** A passage's BM25 is the sum of its terms' addends, added up in the order of the terms; the highest one is
+  over all passages, whatever the filter. Ranking needs no engine's own fusion: it takes the two ranked routes and
+  scores by id (`search.ranking.fusion`), so an engine need not even know that there are hybrid scores.
 - **Ids** are whole numbers above 0 and never used twice. Arrays of them increase. Where `among` is asked for, only
   these passages are chosen from, with the scores that they have without it.
 - **Damage is an error.** A row that is used for an answer is what was written, or IndexDamaged is raised.
@@ -28,7 +28,7 @@ Scores are higher where better, never distances.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -247,8 +247,8 @@ class Snapshot(Protocol):
     def telling(self, terms: Sequence[Term]) -> list[Term]:
         """Those that tell passages apart: in some, and in no more than half of them; else all that are in any."""
 
-    def matches(self, terms: Sequence[Term]) -> Matches:
-        """The passages that have any of the terms, by BM25."""
+    def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
+        """The passages that have any of the terms but those that are left out, by BM25; on the scale of all."""
 
     # Passages and documents
 
@@ -325,7 +325,8 @@ class Matches(Protocol):
     @property
     def scale(self) -> float:
         """The BM25 that is a part of 1: what the three most telling terms could reach, (k1 + 1) times the sum of their
-        weights; or the highest of all passages, with or without a filter, if that is more. 1 without a term."""
+        weights; or the highest of all passages, with or without a filter, if that is more. Of all terms, also those
+        that are left out. 1 without a term."""
 
     def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """Ids and parts of the n best, best first; equal ones in the order of ids."""
@@ -337,4 +338,5 @@ class Matches(Protocol):
         """(n,) of passages, in their order; 0 for those that have no term."""
 
     def addends(self, passages: Ids) -> NDArray[np.float64]:
-        """(n, terms) what each term adds to the part of a passage; a row sums to it."""
+        """(n, terms) what each term that is not left out adds to the BM25 of a passage; a row's sum by `scale` is the
+        part."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -238,8 +238,8 @@ class SQLiteSnapshot:
     def telling(self, terms: Sequence[Term]) -> list[Term]:
         return self._words.telling(terms, self._texts) if terms else []
 
-    def matches(self, terms: Sequence[Term]) -> Matches:
-        return self._words.matches(terms, self._texts)
+    def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
+        return self._words.matches(terms, self._texts, without)
 
     @cached_property
     def _words(self) -> Words:

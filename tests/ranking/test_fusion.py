@@ -12,20 +12,7 @@ import pytest
 import search
 from search import InputError
 from search.ranking.options import WEIGHT, Ranking
-
-WORDS = (
-    "key lock door water time people sound search find text token vector model turn open rotate long".split()
-)
-
-
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> search.Index:
-    """Four hundred short files of random words, some of them equal."""
-    rng = random.Random(3)
-    folder = tmp_path_factory.mktemp("many")
-    rows = [" ".join(rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(400)]
-    (folder / "rows.csv").write_text("id,text\n" + "".join(f"{i},{row}\n" for i, row in enumerate(rows)))
-    return search.Index.build(folder, index=str(folder.with_name("index")), model=str(tiny_model))
+from tests.ranking.conftest import WORDS
 
 
 def everything(index: search.Index, query: str) -> dict[int, tuple[float, float]]:

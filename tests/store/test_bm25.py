@@ -99,9 +99,8 @@ def test_scores_are_those_of_fts5(case: Case, query: str) -> None:
     each = case.addends(terms)
     assert case.words.counts(terms, case.at) == (each > 0).sum(axis=0).tolist()
     matches = case.words.matches(terms, case.at)
-    np.testing.assert_allclose(matches.addends(case.ids) * matches.scale, each, rtol=1e-12, atol=0)
+    np.testing.assert_allclose(matches.addends(case.ids), each, rtol=1e-12, atol=0)
     np.testing.assert_allclose(matches.parts(case.ids) * matches.scale, each.sum(axis=1), rtol=1e-12, atol=0)
-    np.testing.assert_allclose(matches.addends(case.ids).sum(axis=1), matches.parts(case.ids), rtol=1e-12)
     counts = (each > 0).sum(axis=0).tolist()
     expected = scale(each.sum(axis=1).max(), counts, len(case.ids)) if terms else 1.0
     assert matches.scale == pytest.approx(expected, rel=1e-12)
@@ -122,6 +121,24 @@ def test_the_best_and_those_with_enough(case: Case, query: str) -> None:
             ids, parts = matches.at_least(part, among)
             assert ids.tolist() == case.ids[here & (every >= part)].tolist()
             assert parts.tolist() == every[here & (every >= part)].tolist()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_terms_that_are_left_out_take_their_addends_with_them(case: Case, query: str) -> None:
+    terms = terms_of(query)
+    whole = case.words.matches(terms, case.at)
+    for without in (terms[:1], terms[1:], terms):
+        matches = case.words.matches(terms, case.at, without)
+        kept = [number for number, term in enumerate(terms) if term not in without]
+        assert matches.scale == whole.scale
+        assert matches.addends(case.ids).tolist() == whole.addends(case.ids)[:, kept].tolist()
+        expected = sum(matches.addends(case.ids).T, start=np.zeros(len(case.ids))) / whole.scale
+        assert (
+            matches.parts(case.ids).tolist() == expected.tolist()
+        )  # to the last bit: added in the order of terms
+        ids, parts = matches.best(10_000)
+        assert sorted(parts.tolist()) == sorted(expected[expected > 0].tolist())
+        assert ids.tolist() == case.ids[np.lexsort((case.ids, -expected))][: len(ids)].tolist()
 
 
 def test_telling_terms(case: Case) -> None:

@@ -1,0 +1,167 @@
+"""Words of a query that do not count: their addends vanish, and nothing else changes."""
+
+import json
+import random
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import search
+from search import InputError
+from search.ranking.fusion import Fusion
+from search.ranking.options import Ranking
+from search.ranking.question import EncodedQuery
+from tests.conftest import Run
+from tests.ranking.conftest import WORDS
+
+WHOLE = {"k": 1000, "all_copies": True, "per_document": 0}
+
+
+def parts_of(index: search.Index, query: str, left_out: set[str]) -> dict[int, tuple[float, float]]:
+    """Cosine and word part of every passage, the addends of some words taken away one by one, in float64."""
+    embedding = index.encoder.encode([query], role="query")[0]
+    with index._store.reading() as snapshot:
+        ids = snapshot.ids()
+        fusion = Fusion(snapshot, EncodedQuery(query, embedding), Ranking.of())
+        addends, scale = fusion.matches.addends(ids), fusion.matches.scale
+        lexical = np.zeros(len(ids))
+        for term, column in zip(fusion.terms, addends.T, strict=True):
+            lexical += 0 if term.text in left_out else column
+        cosines = snapshot.cosines(embedding, ids)
+    return dict(
+        zip(ids.tolist(), zip(cosines.tolist(), (lexical / scale).tolist(), strict=True), strict=True)
+    )
+
+
+@pytest.mark.parametrize("more", [100, 1])  # candidates beyond the k that are looked at first
+def test_the_ranking_is_exact(index: search.Index, more: int) -> None:
+    rng = random.Random(more)
+    with mock.patch("search.ranking.fusion._MORE", more):
+        for _ in range(60):
+            typed = rng.sample(WORDS, rng.randint(1, 5))
+            left_out = rng.sample(typed, rng.randint(1, len(typed)))
+            weight, k = rng.choice([0.0, 0.02, 0.3, 0.75, 0.98]), rng.choice([1, 3, 10, 399])
+            parts = parts_of(index, " ".join(typed), set(left_out))
+            scores = {
+                id_: weight * cosine + (1 - weight) * words
+                for id_, (cosine, words) in parts.items()
+                if weight or words
+            }
+            asked = {**WHOLE, "k": k, "weight": weight, "without": left_out}
+            hits = index.query(" ".join(typed), **asked)  # type: ignore[arg-type]
+            expected = sorted(scores, key=lambda id_: (-scores[id_], id_))[:k]
+            assert [hit.passage_id for hit in hits] == expected
+            assert [hit.score for hit in hits] == [scores[id_] for id_ in expected]
+
+
+def test_the_other_addends_stay_as_they_are(index: search.Index) -> None:
+    query = "open the water door"
+    hit = index.query(query, k=1)[0]
+    before = index.explain(query, hit)
+    again = index.hit(query, hit.passage_id, without=["door"])
+    why = index.explain(query, again)
+    assert [term for term in before.terms if term.term != "door"] == list(why.terms) != list(before.terms)
+    assert why.contributions.tolist() == before.contributions.tolist()
+    gone = sum(term.contribution for term in before.terms) - sum(term.contribution for term in why.terms)
+    assert why.score == again.score == pytest.approx(hit.score - gone, abs=1e-12)
+    assert abs(why.residual) < 1e-6
+    assert index.explain(query, hit.passage_id, without=["door"]).terms == why.terms
+    shaded = [{hit.text[m.start : m.end] for m in index.highlights(query, [h])[0]} for h in (hit, again)]
+    assert shaded[0] - shaded[1] == {"door"}
+
+
+def test_no_percentile_and_no_verdict_is_told(index: search.Index) -> None:
+    hit = index.query("open the water door", k=1, without=["open"])[0]
+    assert (hit.without, hit.percentile, hit.random_pairs, hit.verdict) == (("open",), None, 0, None)
+    with index._store.reading() as snapshot:
+        assert (index.query("water")[0].percentile is None) == (snapshot.random_pairs() is None)
+
+
+def test_without_any_word_only_the_meaning_counts(index: search.Index) -> None:
+    query = "open the water door"
+    with index._store.reading() as snapshot:
+        every = [term.text for term in Fusion(snapshot, EncodedQuery(query, None), Ranking.of()).terms]
+    hits = index.query(query, without=every, **WHOLE)  # type: ignore[arg-type]
+    dense = index.query(query, mode="dense", **WHOLE)  # type: ignore[arg-type]
+    assert [hit.passage_id for hit in hits] == [hit.passage_id for hit in dense]
+    assert {hit.lexical for hit in hits} == {0.0}
+    assert index.query(query, mode="lexical", without=every) == []
+
+
+def test_a_word_is_named_in_any_of_its_forms(index: search.Index) -> None:
+    expected = [hit.score for hit in index.query("keys door", without=["keys"])]
+    for name in ("key", "KEYS", '"key"'):
+        assert [hit.score for hit in index.query("keys door", without=[name])] == expected
+    query = '"open door" water'
+    hit = index.query(query, k=1, phrases=True, mode="lexical", without=["open doors"])[0]
+    assert [term.term for term in index.explain(query, hit).terms] == ["water"]
+    assert index.query("keys door", without="keys")[0].without == ("keys",)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"without": ["zebra"]}, "'zebra' is no word of the query that counts, .* These do: open, door."),
+        ({"without": ["lock"]}, "'lock' is no word of the query that counts"),
+        ({"without": ["open door"]}, "'open door' is no word"),
+        ({"without": [""]}, "'' is no word"),
+        ({"without": ["open"], "mode": "dense"}, "no word counts in the mode 'dense'"),
+    ],
+)
+def test_names_that_are_refused(index: search.Index, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        index.query("open door zebra", **options)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=message):
+        index.explain("open door zebra", 1, **options)  # type: ignore[arg-type]
+
+
+def test_other_questions_take_it(index: search.Index) -> None:
+    first, second = index.query("open door", k=2, without=["door"])
+    contrast = index.contrast("open door", first, second)
+    assert contrast.gap == pytest.approx(first.score - second.score)
+    assert index.contrast("open door", first.passage_id, second.passage_id, without=["door"]).a.without == (
+        "door",
+    )
+    with pytest.raises(InputError, match="hybrid, weight 0.75, without door; hybrid, weight 0.75"):
+        index.contrast("open door", first, index.query("open door", k=1)[0])
+    assert index.why_not("open door", second.passage_id, k=1, without=["door"]).rank == 2
+    late = index.query("open door", k=1, rerank="late", without=["door"])[0]
+    assert abs(index.explain("open door", late).residual) < 1e-6
+
+
+def test_of_several_indexes_each_leaves_out_what_counts_there(tmp_path: Path, tiny_model: Path) -> None:
+    folders = {
+        "a": ["find the key", "open the door", "time and sound"],
+        "b": ["a long water", "find people", "turn"],
+    }
+    for name, texts in folders.items():
+        (tmp_path / name).mkdir()
+        for number, text in enumerate(texts):
+            (tmp_path / name / f"{number}.txt").write_text(text)
+        search.Index.build(tmp_path / name, model=str(tiny_model), index=str(tmp_path / f"{name}-index"))
+    both = search.Indexes.open([tmp_path / "a-index", tmp_path / "b-index"])
+    hits = both.query("find the key and water", without=["key", "find"])
+    assert {hit.index.rpartition("/")[2]: hit.without for hit in hits} == {
+        "a-index": ("key", "find"),
+        "b-index": ("find",),
+    }
+    for hit in hits:
+        assert abs(both.explain("find the key and water", hit).residual) < 1e-6
+    with pytest.raises(InputError, match="'turn' is no word"):
+        both.query("find the key and water", without=["turn"])
+
+
+def test_the_command(notes: Path, tiny_model: Path, run: Run) -> None:
+    search.Index.build(notes, model=str(tiny_model))
+    asked = ("find the key of the door", "--without", "key", "--without", "door")
+    (hit, *_) = json.loads(run("query", *asked, "--json", "--matrices")[1])
+    assert hit["without"] == ["key", "door"]
+    assert run("query", *asked, "--timing")[0] == 0
+    err = run("query", *asked)[2]
+    assert "seewhy explain 'find the key of the door' 1 --without key --without door" in err
+    code, out, _ = run("explain", asked[0], "1", *asked[1:])
+    assert code == 0 and "without  key, door" in out
+    code, _, err = run("query", "find the key", "--without", "moon")
+    assert code == 1 and "'moon' is no word of the query that counts" in err
