@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from search.ranking.rerank import Reranker
     from search.records.comparisons import Contrast, Faithfulness, WhyNot
     from search.records.contents import DocumentText, PassageText
-    from search.records.documents import Annotation, Annotator
+    from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.explanations import Explanation, Highlight
     from search.records.options import (
         AnnotateOptions,
@@ -467,6 +467,20 @@ class Index:
         among = self._among(where, since)
         explainer = self._explainer(as_question(query), self._ranking(**options))
         return explainer.why_not(what, k, per_document, among)
+
+    def documents_named(self, part: str, most: int = 20) -> list[NamedDocument]:
+        """Documents that have all words of `part` in their name or title, in any case of letters, by name."""
+        with self._store.reading() as snapshot:
+            return snapshot.documents_named(part, most)
+
+    def location(self, document: int) -> Path:
+        """Where a document is, given its id: a path as `why_not` takes it.
+
+        Raises:
+            InputError: there is no such document.
+        """
+        with self._store.reading() as snapshot:
+            return snapshot.root / snapshot.document(document).name
 
     def faithfulness(
         self, why: Explanation, *, counts: Sequence[int] = (1, 3, 5), draws: int = 20, seed: int = 0

@@ -143,6 +143,21 @@ BUILT_IN_FIELDS = ("path", "name", "kind", "title", "heading", "page", "size", "
 
 
 @dataclass(frozen=True)
+class NamedDocument:
+    """A document that can be chosen.
+
+    Attributes:
+        id: in the index, as long as that is of the same `Index.generation`.
+        name: within the indexed folder, with forward slashes; "table.csv#12" for record 12 of a file.
+        title: of its own; "" for none.
+    """
+
+    id: int
+    name: str
+    title: str
+
+
+@dataclass(frozen=True)
 class Mention:
     """A span that an annotation is about: an entity, a word.
 

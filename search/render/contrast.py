@@ -17,7 +17,7 @@ _BAR, _NAMES = 8, 2
 _ROOMY = 66  # columns; in fewer the words of the passages are left out
 
 # What to do about what is left out, by its reason; of all others the reason says enough.
-_WAYS_OUT = {
+WAYS_OUT = {
     "new": "It came into the folder after the last run. Index it with: seewhy index FOLDER",
     "not there": "There is no such file. Check the spelling, or mount the drive it is on.",
     "outside the folder": "Index the folder it is in, or ask another index with --index.",
@@ -74,7 +74,7 @@ def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
             columns.append(Column("with", overflow="fold", ratio=1, style="dim"))
     table = grid(*columns, gap=1)
     largest = max((abs(word.gap) for word in compared.words), default=0.0)
-    for word in _in_order(compared):
+    for word in in_order(compared):
         gap, in_a, in_b = f"{word.gap:+.4f}", f"{word.in_a:+.4f}", f"{word.in_b:+.4f}"
         if roomy:
             sides = (in_a, _names(word.found_in_a), in_b, _names(word.found_in_b))
@@ -88,7 +88,7 @@ def _draw_gap(canvas: Canvas, compared: Contrast, a: str, b: str) -> None:
     canvas.table(table)
 
 
-def _in_order(compared: Contrast) -> list[Difference]:
+def in_order(compared: Contrast) -> list[Difference]:
     """Words by what they add to the gap, then special tokens and the like."""
     words = [word for word in compared.words if word.kind in ("word", "term")]
     return sorted(words, key=lambda word: -word.gap) + [word for word in compared.words if word not in words]
@@ -103,14 +103,14 @@ def why_not(canvas: Canvas, standing: WhyNot) -> None:
     """The answer in one sentence, then where the document stands and what it was matched on."""
     canvas.line(("query  ", "dim"), (one_line(standing.query), "bold"))
     canvas.line(("wanted ", "dim"), (escape(standing.document), "cyan"), whole=True)
-    canvas.title(_answer(standing))
-    if standing.cause == "not indexed" and standing.reason in _WAYS_OUT:
-        canvas.line(_WAYS_OUT[standing.reason])
+    canvas.title(answer(standing))
+    if standing.cause == "not indexed" and standing.reason in WAYS_OUT:
+        canvas.line(WAYS_OUT[standing.reason])
     if standing.hit is not None:
         _draw_passage(canvas, standing, standing.hit)
 
 
-def _answer(standing: WhyNot) -> str:
+def answer(standing: WhyNot) -> str:
     """What is to be said first."""
     detail = f" ({escape(standing.detail)})" if standing.detail else ""
     if standing.hit is None:

@@ -322,7 +322,7 @@ def faithfulness(canvas: Canvas, checked: Faithfulness) -> None:
         words = ", ".join(one_line(word.text) for word in removal.words[:_NAMED])
         more = f" and {len(removal.words) - _NAMED} more" if len(removal.words) > _NAMED else ""
         canvas.dim(f"cut out: {words}{more}", indent=4)
-    canvas.line(_verdict(checked, what), indent=2)
+    canvas.line(verdict(checked), indent=2)
     rest = "" if checked.is_score else "; the word part of the score is no matter of this check"
     canvas.dim(
         f"(what is left was encoded again; the whole passage has the cosine {checked.cosine:.4f}{rest}; "
@@ -354,7 +354,9 @@ def _change(drop: float) -> tuple[str, str]:
     return (f"falls by {drop:.3f}", "bold green") if drop > 0 else (f"rises by {-drop:.3f}", "bold red")
 
 
-def _verdict(checked: Faithfulness, what: str) -> str:
+def verdict(checked: Faithfulness) -> str:
+    """Whether the words that add most are those that the score needs."""
+    what = "score" if checked.is_score else "cosine"
     if not checked.removals:
         return "The passage has no word that could be cut out."
     if checked.holds is None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.encoding.fingerprint import Fingerprint
-    from search.records.documents import Annotation, Annotator
+    from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.reports import Status
     from search.store.calibration import Baseline
     from search.store.conditions import Where
@@ -289,6 +289,9 @@ class Snapshot(Protocol):
         Raises:
             InputError: it is a folder, or no passage is at that line.
         """
+
+    def documents_named(self, part: str, most: int) -> list[NamedDocument]:
+        """Documents with all words of `part` in their name or title, by name."""
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         """What each document says of itself."""

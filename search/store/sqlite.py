@@ -50,7 +50,7 @@ from search.store.words import texts_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.records.documents import Annotation, Annotator
+    from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.reports import Status
     from search.store.conditions import Where
     from search.store.filters import Filters
@@ -299,6 +299,11 @@ class SQLiteSnapshot:
             (json.dumps(list(passages)),),
         )
         return dict(rows.fetchall())
+
+    def documents_named(self, part: str, most: int) -> list[NamedDocument]:
+        from search.store.named import documents_named
+
+        return documents_named(self.connection, part, most)
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")

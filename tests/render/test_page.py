@@ -148,7 +148,7 @@ def test_the_server_links_to_what_a_file_holds() -> None:
     source = page.document(found, page.Site("/similarity", "my <notes>"))
     assert page.fragment(found).split("<p")[1] in source and data_of(source) == data_of(page.document(found))
     linked = re.findall(r'(?:src|href)="/static/([\w.]+)\?v=(\w+)"', source)
-    assert [name for name, _ in linked] == ["page.css", "page.js", "sentences.js"]
+    assert [name for name, _ in linked] == ["page.css", "site.css", "page.js", "sentences.js"]
     for name, digest in linked:
         assert hashlib.sha256(assets[name].content).hexdigest().startswith(digest)
     kinds = {name.rpartition(".")[2]: asset.media_type.split(";")[0] for name, asset in assets.items()}

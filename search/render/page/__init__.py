@@ -9,7 +9,9 @@ document.py     Page, its frames, and how texts get into it
 explanation.py  a score and its addends, to be walked through word by word
 sentences.py    which sentence is like which
 attention.py    every head of every layer, to choose from
-*.css  *.js     one custom element each; the scripts only shade and move, the numbers stand in the page
+why.py  contrast.py   of the server: why a hit, why above another, why not
+*.css  *.js     a custom element each, site.css and live.js for the server alone; the scripts only shade and move, the
+                numbers stand in the page
 
 Without scripts a page still shows the texts, the sum and all sums of rows and columns.
 """

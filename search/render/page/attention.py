@@ -11,7 +11,7 @@ import numpy as np
 
 from search.records.attention import EVERY_HEAD, Attention, View
 from search.render.heatmap import CAVEATS, rows_line
-from search.render.page.document import Page, about, data, isolated, text
+from search.render.page.document import Page, about, data, isolated, options, text
 
 if TYPE_CHECKING:
     from search.records.tokens import Matrix
@@ -99,22 +99,11 @@ def _about(attention: Attention) -> str:
 
 
 def _controls(attention: Attention, opened: tuple[int, int]) -> str:
-    shown = [
-        *(f"head {head}" for head in range(1, attention.heads + 1)),
-        "mean of the heads",
-        "rollout up to it",
-    ]
-    return _CONTROLS.format(
-        layers=_options([str(layer) for layer in range(1, attention.layers + 1)], opened[0]),
-        heads=_options(shown, opened[1]),
-    )
-
-
-def _options(names: list[str], chosen: int) -> str:
-    return "".join(
-        f'<option value="{i}"{" selected" if i == chosen else ""}>{name}</option>'
-        for i, name in enumerate(names, 1)
-    )
+    heads = {str(head): f"head {head}" for head in range(1, attention.heads + 1)}
+    heads |= {str(attention.heads + 1): "mean of the heads", str(attention.heads + 2): "rollout up to it"}
+    layers = {str(layer): str(layer) for layer in range(1, attention.layers + 1)}
+    layer, head = map(str, opened)
+    return _CONTROLS.format(layers=options(layers, layer), heads=options(heads, head))
 
 
 def _tokens(attention: Attention, side: str, said: str) -> str:

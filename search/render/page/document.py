@@ -10,7 +10,7 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,6 +22,7 @@ from search.render.format import escape, one_line
 LEVELS = 9
 ALWAYS = ("page.css", "page.js")
 _MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+SITE = "site.css"
 _PLACES = {"/": "Search", "/similarity": "Similarity", "/inspect": "Inside a text", "/reference": "API"}
 
 
@@ -78,7 +79,7 @@ def assets() -> dict[str, Asset]:
 
 def document(page: Page, site: Site | None = None) -> str:
     """A whole page: a file that stands for itself, or with `site` a page of the server."""
-    names = dict.fromkeys((*ALWAYS, *page.uses))
+    names = dict.fromkeys((*ALWAYS, *((SITE,) if site else ()), *page.uses))
     styles, scripts = ([name for name in names if name.endswith(kind)] for kind in (".css", ".js"))
     head, last = _inlined(styles, scripts) if site is None else (_linked(styles, scripts), "")
     around = _bar(site) if site else ""
@@ -106,13 +107,27 @@ def document(page: Page, site: Site | None = None) -> str:
 
 def fragment(page: Page) -> str:
     """A page without its frame, to be put into another that has the scripts and styles that it `uses`."""
-    return f"<h2>{page.heading}</h2>\n{page.about}\n{page.body}"
+    return f'<div class="fragment"><h2>{page.heading}</h2>\n{page.about}\n{page.body}</div>'
 
 
 def link(path: str, **query: str | float | Sequence[str] | None) -> str:
     """An address of the server, for an attribute; of several values each is named. None, "" and () are left out."""
     given = {name: value for name, value in query.items() if value not in (None, "", (), [])}
     return html.escape(f"{path}?{urlencode(given, doseq=True, errors='replace')}" if given else path)
+
+
+def hidden(**fields: str | float | None) -> str:
+    """What a form sends besides what its user chooses; what is None or empty is left out."""
+    given = ((name, str(value)) for name, value in fields.items() if value not in (None, ""))
+    return "".join(f'<input type="hidden" name="{name}" value="{kept(value)}">' for name, value in given)
+
+
+def options(names: Mapping[str, str], chosen: str) -> str:
+    """The choices of a list: what is sent, and what is shown."""
+    return "".join(
+        f'<option value="{kept(value)}"{" selected" if value == chosen else ""}>{text(name)}</option>'
+        for value, name in names.items()
+    )
 
 
 def _inlined(styles: Iterable[str], scripts: Iterable[str]) -> tuple[str, str]:
@@ -165,6 +180,11 @@ def text(value: str) -> str:
     return html.escape(escape(value), quote=True)
 
 
+def kept(value: str) -> str:
+    """Text for an attribute that is sent back as it is."""
+    return html.escape(value.encode("utf-8", "replace").decode("utf-8"), quote=True)
+
+
 def isolated(value: str) -> str:
     """One line of text that does not disturb the direction of what stands around it."""
     return f"<bdi>{text(one_line(value))}</bdi>"
@@ -189,6 +209,17 @@ def bar(value: float, end: float) -> str:
     return (
         f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
         f'<rect class="{sign}" width="{share:.1f}" height="10"/></svg>'
+    )
+
+
+def diverging(value: float, end: float) -> str:
+    """A bar from the middle: to the right above zero, to the left below; its number stands beside it."""
+    width = 100 * min(abs(value) / end, 1.0) if end else 0.0
+    start, sign = (100 - width, "minus") if value < 0 else (100, "plus")
+    return (
+        '<svg class="bar" viewBox="0 0 200 10" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="{sign}" x="{start:.1f}" width="{width:.1f}" height="10"/>'
+        '<line class="zero" x1="100" x2="100" y2="10"/></svg>'
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
 from search.records.tokens import Word
-from search.render.format import headings, layer_of, named, where
+from search.render.format import headings, hub_warning, layer_of, named, percentile_of, where
 from search.render.page.document import Page, about, bar, data, isolated, shade, signed, text
 from search.render.scale import COSINES, Ends
 from search.render.units import Unit, Units, largest_addend
@@ -85,12 +85,15 @@ def _two_texts(why: Explanation, drawn: Units, names: tuple[str, str]) -> tuple[
     )
 
 
-def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES) -> Page:
+def explanation(
+    why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES, *, tables: bool = True
+) -> Page:
     """The page of an explanation.
 
     Args:
         drawn: the units of `why`.
         ends: of the colours of cosines.
+        tables: with both matrices as tables.
     """
     query, passage = _two_texts(
         why, drawn, names=("First", "Second") if hit is None else ("Query", "Passage")
@@ -105,6 +108,7 @@ def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: En
             f"{_panel(passage)}</div>",
             _table(query, _others(why), drawn.total, opened=True),
             _table(passage, (), drawn.total, opened=False),
+            _matrices(why, drawn, query, passage) if tables else "",
             _FOOT,
             f"{data(_values(why, drawn, ends))}</why-explanation>",
         )
@@ -134,7 +138,10 @@ def _about(why: Explanation, hit: Hit | None) -> str:
         return about((("First", query), ("Second", isolated(why.passage))))
     place = f'{isolated(where(hit))} <span class="faint">{named(hit)}</span>'
     under = [("Under", isolated(headings(hit)))] if headings(hit) else []
-    return about((("Query", query), ("Passage", place), *under), text(sentence(why)))
+    stands = text(percentile_of(hit))
+    scored = [("Score", f"{hit.score:.3f}, {stands}")] if stands else []
+    warned = f" {text(hub_warning(hit))}." if hub_warning(hit) else ""
+    return about((("Query", query), ("Passage", place), *under, *scored), f"{text(sentence(why))}{warned}")
 
 
 def _sum(why: Explanation, drawn: Units) -> str:
@@ -186,6 +193,27 @@ def _table(side: _Side, shares: Sequence[Share], by_pairs: float, *, opened: boo
     return f"""<details{" open" if opened else ""}><summary>{side.name}: what each part added</summary>
 <table class="added"><tbody>{lines}</tbody>
 <tfoot><tr><th scope="row">sum</th><td>{signed(total)}</td><td></td></tr></tfoot></table></details>"""
+
+
+def _matrices(why: Explanation, drawn: Units, query: _Side, passage: _Side) -> str:
+    """Both matrices, a row for each unit of the passage and a column for each of the query."""
+    added = (f"Contributions, which add up to {drawn.total:.4f}", drawn.contributions, "+.4f")
+    alike = (f"Cosines at {layer_of(why)}, which add up to nothing", drawn.similarity, ".2f")
+    heads = "".join(f'<th scope="col">{isolated(unit.label)}</th>' for unit in query.units)
+    shown = ""
+    for name, cells, form in (added, alike):
+        rows = "".join(
+            f'<tr><th scope="row">{isolated(unit.label)}</th>'
+            + "".join(f"<td>{value:{form}}</td>" for value in column).replace(">-", ">\u2212")
+            + "</tr>"
+            for unit, column in zip(passage.units, cells.T.tolist(), strict=True)
+        )
+        shown += (
+            f'<h3>{name}</h3><div class="scroll" role="region" aria-label="{name}" tabindex="0">'
+            f'<table class="numbers"><thead><tr><th scope="col">{passage.name}</th>{heads}</tr></thead>'
+            f"<tbody>{rows}</tbody></table></div>"
+        )
+    return f"<details><summary>Both matrices as tables</summary>{shown}</details>"
 
 
 def _name(share: Share) -> str:

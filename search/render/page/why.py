@@ -1,0 +1,95 @@
+"""The explanation of a hit on the server's page: with a choice of units and layers, and a test of it on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from search.records.comparisons import Faithfulness, Removal
+from search.records.explanations import Explanation, middle_layer
+from search.records.hits import Hit
+from search.render.page.document import Page, bar, hidden, isolated, link, options, signed, text
+from search.render.page.explanation import explanation
+from search.render.units import By, units
+from search.render.why import verdict
+
+_UNITS = {"word": "words", "token": "tokens"}
+_LAYERS = {0: "the embedding layer"}
+
+
+def why(
+    explained: Explanation,
+    hit: Hit,
+    asked: Mapping[str, Any],
+    *,
+    by: By = "word",
+    tables: bool = False,
+    checked: Faithfulness | None = None,
+) -> Page:
+    """The page of a hit's explanation.
+
+    Args:
+        asked: index, query and ranking, as addresses have them.
+        by: units of the explanation.
+        tables: with both matrices as tables.
+        checked: what a test of the explanation found; None for none.
+    """
+    shown = explanation(explained, units(explained, by), hit, tables=tables)
+    here = {**asked, "passage": hit.passage_id}
+    chosen = {
+        "by": "" if by == "word" else by,
+        "layer": explained.similarity_layer,
+        "tables": int(tables) or None,
+    }
+    form, test = _form(explained, here, by, tables), _test(checked, {**here, **chosen})
+    body = f"<live-part>{form}{test}{shown.body}</live-part>\n{_ways(hit, asked)}"
+    return replace(shown, body=body, uses=(*shown.uses, "live.js"))
+
+
+def _ways(hit: Hit, asked: Mapping[str, Any]) -> str:
+    """Where to go from here."""
+    ways = {
+        "Read it in its document": link(f"/documents/{hit.document_id}", **asked, passage=hit.passage_id),
+        "More like this": link("/similar", index=asked.get("index"), passage=hit.passage_id),
+        "Why is another document not among the hits?": link("/why-not", **asked),
+    }
+    listed = "".join(f'<a href="{address}">{name}</a>' for name, address in ways.items())
+    return f'<nav class="ways" aria-label="From here">{listed}</nav>'
+
+
+def _form(explained: Explanation, here: Mapping[str, Any], by: By, tables: bool) -> str:
+    last = explained.n_layers or explained.similarity_layer
+    layers = {str(layer): _LAYERS.get(layer, f"layer {layer}") for layer in range(last + 1)}
+    layers[str(middle_layer(last))] += ", the middle"
+    layers[str(last)] += ", the last"
+    return f"""<form class="controls" action="/explain">{hidden(**here)}
+<label>Show <select name="by">{options(_UNITS, by)}</select></label>
+<label>Cosines of <select name="layer">{options(layers, str(explained.similarity_layer))}</select></label>
+<label><input type="checkbox" name="tables" value="1"{" checked" if tables else ""}> as tables, too</label>
+<button>Show</button></form>"""
+
+
+def _test(checked: Faithfulness | None, here: Mapping[str, Any]) -> str:
+    """Whether the score needs the words that count most; a link to find out, where that was not asked for."""
+    if checked is None:
+        return (
+            f'<p><a class="live" href="{link("/explain", **here, check=1)}">Does the score need these words?</a> '
+            '<span class="faint">Cuts out those that count most, and encodes the rest again; takes seconds.</span></p>'
+        )
+    end = max((max(abs(one.drop), abs(one.random_mean)) for one in checked.removals), default=0.0)
+    rows = "".join(_removal(one, end) for one in checked.removals)
+    what = "score" if checked.is_score else "cosine"
+    return f"""<section class="panel"><h3>What the {what} loses without the words that count most</h3>
+<table class="added"><tbody>{rows}</tbody></table><p>{text(verdict(checked))}</p></section>"""
+
+
+def _removal(removal: Removal, end: float) -> str:
+    """Two lines: what is lost without the words that count most, and without as many others."""
+    words = ", ".join(isolated(word.text) for word in removal.words)
+    spread = f"mean of {len(removal.random)}, \u00b1 {removal.random_spread:.3f}"
+    drawn = f"<small>{len(removal.words)} random: {spread}</small>"
+    return "".join(
+        f'<tr><th scope="row">{name}</th><td>{signed(value)}</td><td>{bar(value, end)}</td></tr>'
+        for name, value in ((words, -removal.drop), (drawn, -removal.random_mean))
+    )

@@ -1,0 +1,58 @@
+"""Documents by a part of their name."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from itertools import islice
+
+from search.errors import IndexDamaged
+from search.records.documents import NamedDocument
+from search.store.checksums import COVERED, covered, name_of, require
+from search.store.folders import stays_inside
+
+
+def documents_named(connection: sqlite3.Connection, part: str, most: int) -> list[NamedDocument]:
+    """Documents that have all words of `part` in their name or title, in any case of letters, by name.
+
+    Raises:
+        IndexDamaged: the row of one of them is damaged.
+    """
+    words = part.casefold().split()
+    rows = connection.execute(
+        "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file ORDER BY path, record"
+    )
+    names = ((id_, f"{name_of(path, record)} {title}".casefold()) for id_, path, record, title in rows)
+    found = list(islice((id_ for id_, name in names if all(word in name for word in words)), most))
+    named = _documents(connection, found)
+    return [named[id_] for id_ in found]
+
+
+def _documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, NamedDocument]:
+    """Those of the documents that are there, each checked against what was written.
+
+    Raises:
+        IndexDamaged: a row of a document or its file is damaged.
+    """
+    rows = connection.execute(
+        f"""SELECT {covered("documents")}, documents.checksum, {covered("files")}, files.checksum
+            FROM documents JOIN files ON files.id = file
+            WHERE documents.id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    found = {}
+    for row in rows:
+        end = len(COVERED["documents"])
+        document = dict(zip(COVERED["documents"], row, strict=False))
+        path = row[end + 2]
+        require("documents", row[:end], row[end])
+        require("files", row[end + 1 : -1], row[-1])
+        if not stays_inside(name_of(path)):
+            raise IndexDamaged(
+                f"document {document['id']} is said to be '{name_of(path)}', which is no file of the indexed folder. "
+                "Mend it with: seewhy repair"
+            )
+        name = name_of(path, document["record"])
+        found[document["id"]] = NamedDocument(document["id"], name, document["title"])
+    return found

@@ -1,0 +1,77 @@
+"""Why, contrast and why-not over HTTP: what the library says, for hits that are named by id."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from starlette.testclient import TestClient
+
+from search.serving.served import Served
+
+QUERY = "turn the key"
+FRAGMENT = {"X-Seewhy-Fragment": "1", "accept": "text/html"}
+
+
+def test_a_score_is_explained_as_the_library_does(client: TestClient, served: Served) -> None:
+    index = served.index()
+    hit = index.query(QUERY)[0]
+    address = {"q": QUERY, "passage": hit.passage_id}
+    page = client.get("/explain", params=address)
+    assert page.status_code == 200 and f"<b>{hit.score:.6f}</b> score" in page.text
+    why = index.explain(QUERY, hit)
+    assert f'<option value="{why.similarity_layer}" selected>' in page.text
+    assert "Both matrices as tables" not in page.text
+    layer = client.get("/explain", params={**address, "layer": 0, "by": "token", "tables": 1})
+    assert '<option value="0" selected>the embedding layer</option>' in layer.text
+    assert "Both matrices as tables" in layer.text
+    dense = client.get("/explain", params={**address, "mode": "dense"})
+    assert f"<b>{index.hit(QUERY, hit.passage_id, mode='dense').score:.6f}</b> score" in dense.text
+
+
+def test_whether_an_explanation_is_faithful_is_found_out_on_request(client: TestClient) -> None:
+    address = {"q": QUERY, "passage": 1}
+    assert "without the words that count most" not in client.get("/explain", params=address).text
+    assert "without the words that count most" in client.get("/explain", params={**address, "check": 1}).text
+
+
+def test_two_hits_are_compared(client: TestClient, served: Served) -> None:
+    first, second = served.index().query(QUERY)[:2]
+    page = client.get("/contrast", params={"q": QUERY, "a": first.passage_id, "b": second.passage_id})
+    assert "<h1>Why A stands above B</h1>" in page.text
+    assert f"{first.score - second.score:+.4f}" in page.text
+    turned = client.get("/contrast", params={"q": QUERY, "a": second.passage_id, "b": first.passage_id})
+    assert "<h1>Why B stands above A</h1>" in turned.text
+
+
+def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, served: Served) -> None:
+    asked = {"q": QUERY, "k": 1, "per_document": 1}
+    everything = client.get("/why-not", params=asked)
+    assert everything.text.count('<a href="/why-not') == len(served.index().documents_named(""))
+    found = client.get("/why-not", params={**asked, "name": "TIME"}, headers=FRAGMENT)
+    (way,) = re.findall(r'<a href="(/why-not[^"]*document=\d+)"><bdi>deep/time.txt</bdi>', found.text)
+    page = client.get(way.replace("&amp;", "&"))
+    standing = served.index().why_not(QUERY, "deep/time.txt", 1, per_document=1)
+    assert page.status_code == 200 and standing.cause == "lower"
+    assert f"ranks {standing.rank} of {standing.passages} passages, and 1 hits were asked for" in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "status", "said"),
+    [
+        ("/explain", {"q": QUERY}, 422, "passage"),
+        ("/explain", {"q": QUERY, "passage": 999}, 400, "no passage 999"),
+        ("/explain", {"q": QUERY, "passage": 1, "layer": 77}, 400, "77"),
+        ("/explain", {"q": "", "passage": 1}, 400, "empty"),
+        ("/explain", {"q": QUERY, "passage": 2**70}, 422, "passage"),
+        ("/contrast", {"q": QUERY, "a": 1, "b": "x"}, 422, "b"),
+        ("/why-not", {"q": QUERY, "document": 999}, 400, "no document 999"),
+        ("/why-not", {"q": QUERY, "document": "../keys.md"}, 422, "document"),
+        ("/why-not", {"q": QUERY, "name": "x" * 201}, 422, "name"),
+    ],
+)
+def test_what_cannot_be_answered_is_said(
+    client: TestClient, path: str, params: dict[str, str | int], status: int, said: str
+) -> None:
+    page = client.get(path, params=params, headers=FRAGMENT)
+    assert (page.status_code, said in page.text) == (status, True)

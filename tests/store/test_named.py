@@ -1,0 +1,53 @@
+"""Documents by a part of their name, and where one is by its id."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import search
+from search.errors import IndexDamaged, InputError
+
+
+@pytest.fixture
+def index(indexed: Path) -> search.Index:
+    return search.Index.open(indexed)
+
+
+def test_all_words_are_in_name_or_title_in_any_case(index: search.Index) -> None:
+    names = {one.name for one in index.documents_named("")}
+    assert names == {"keys.md", "deep/time.txt", "table.csv#1", "table.csv#2"}
+    assert [one.name for one in index.documents_named("TXT deep")] == ["deep/time.txt"]
+    assert [one.name for one in index.documents_named("csv second")] == ["table.csv#2"]  # its title
+    assert index.documents_named("deep keys") == []
+    assert len(index.documents_named("", 2)) == 2
+
+
+def test_a_location_is_what_why_not_takes(index: search.Index) -> None:
+    for one in index.documents_named(""):
+        assert index.why_not("key", index.location(one.id)).document == one.name
+    with pytest.raises(InputError, match="no document 999"):
+        index.location(999)
+
+
+def test_a_damaged_row_is_no_answer(index: search.Index) -> None:
+    with sqlite3.connect(index.path / "index.db") as connection:
+        connection.execute("UPDATE documents SET title = 'Kegs'")
+    with pytest.raises(IndexDamaged, match="checksum"):
+        index.documents_named("keys")
+
+
+def test_a_name_that_leads_outside_is_no_location(index: search.Index) -> None:
+    from search.store.checksums import row_checksum
+
+    path = b"../elsewhere.md"
+    with sqlite3.connect(index.path / "index.db") as connection:
+        (file,) = connection.execute("SELECT id FROM files LIMIT 1").fetchone()
+        connection.execute(
+            "UPDATE files SET path = ?, checksum = ? WHERE id = ?", (path, row_checksum(file, path), file)
+        )
+        (document,) = connection.execute("SELECT id FROM documents WHERE file = ?", (file,)).fetchone()
+    with pytest.raises(IndexDamaged, match="no file of the indexed folder"):
+        index.location(document)
