@@ -204,6 +204,11 @@ def turned_rows(inspected: Inspection) -> list[list[float]]:
 
 
 def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
+    """What `facts` says, as text."""
+    return json.document(facts(inspected, vectors=vectors))
+
+
+def facts(inspected: Inspection, *, vectors: bool = False) -> dict[str, Any]:
     """Tokens, words, model, lengths and checks; with `vectors` every vector too."""
     names, rows = _embedding_lengths(inspected)
     layer = inspected.embedding
@@ -227,7 +232,7 @@ def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
         whole["hidden_states"] = inspected.states
         if inspected.pooler:
             whole["pooler"] |= json.plain(inspected.pooler)
-    return json.document(whole)
+    return whole
 
 
 def _spelled(tokens: Sequence[InputToken]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from search.records.explanations import Explanation, Highlight
@@ -55,9 +56,14 @@ def document(value: Any, **more: Any) -> str:
     return _dump(plain({**plain(value), **more}) if more else plain(value), indent=2)
 
 
+def compact(value: Any) -> str:
+    """One JSON document on one line, which takes a fraction of the time."""
+    return _dump(plain(value), indent=None)
+
+
 def lines(values: Sequence[Any]) -> str:
     """One JSON object a line; an empty string for no values."""
-    return "\n".join(_dump(plain(value), indent=None) for value in values)
+    return "\n".join(map(compact, values))
 
 
 def hits(
@@ -85,7 +91,7 @@ def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:
 def plain(value: Any) -> Any:
     """A record as names and values, and so what it holds."""
     if is_dataclass(value) and not isinstance(value, type):
-        derived = {name: getattr(value, name) for name in _names(value)}
+        derived = {name: getattr(value, name) for name in keys(type(value))}
         return {name: plain(item() if callable(item) else item) for name, item in derived.items()}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
@@ -96,11 +102,12 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _names(record: Any) -> list[str]:
-    kind = type(record).__name__
-    derived = _DERIVED.get(kind, ())
-    elsewhere = (*derived, *_LEFT_OUT.get(kind, ()))
-    return [*(field.name for field in fields(record) if field.name not in elsewhere), *derived]
+@cache
+def keys(record: type) -> tuple[str, ...]:
+    """What is written of a kind of record, in this order."""
+    derived = _DERIVED.get(record.__name__, ())
+    elsewhere = (*derived, *_LEFT_OUT.get(record.__name__, ()))
+    return (*(field.name for field in fields(record) if field.name not in elsewhere), *derived)
 
 
 def _dump(value: Any, indent: int | None) -> str:

@@ -9,7 +9,7 @@ served.py     the indexes that can be asked, each open once
 desk.py       every request's work: a bounded queue, worker threads
 problems.py   what went wrong -> RFC 9457, or a page
 asked.py      parameters that pages and API share
-api.py        /api/v1
+api.py        /api/v1; parameters.py, models.py and openapi.py, what goes in and out; paging.py, answers.py
 pages.py      a page as an answer, whole or as a fragment; scripts and styles
 site.py  reading.py  why.py  laboratory.py   the pages
 

@@ -1,27 +1,239 @@
-"""The API, /api/v1."""
+"""The API, /api/v1: what the library and the command answer, as JSON. Nothing is changed by asking."""
 
-from __future__ import annotations
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlencode
 
-from typing import Any
-
-from fastapi import APIRouter
+from fastapi import APIRouter, Body, Query
+from pydantic import ConfigDict
 from starlette.requests import Request
 from starlette.responses import Response
 
+from search.errors import InputError, SearchError
+from search.index import Index
+from search.ranking.options import RERANKED
+from search.records.comparisons import Contrast, Similarities, WhyNot
+from search.records.explanations import Explanation
+from search.records.hits import Hits
+from search.records.options import SimilarOptions
+from search.records.reports import Status
 from search.render import json
-from search.serving.asked import AskedQuery, DeskHere, ServedHere
+from search.render.inspection import facts
+from search.serving import models, parameters
+from search.serving.answers import answer
+from search.serving.asked import LAST_HIT, DeskHere, OfIndex, Parameters, ServedHere
+from search.serving.desk import Desk
+from search.serving.paging import cursor, in_one_generation, place_of
+from search.serving.served import Served
 
 router = APIRouter(prefix="/api/v1")
 
+Given = TypeVar("Given", bound=Parameters)
+Work = Callable[[Request, Served, Given], Response]
 
-@router.get("/search")
-async def search(request: Request, asked: AskedQuery, served: ServedHere, desk: DeskHere) -> Response:
-    """The passages that answer a query best, best first."""
 
-    def answer() -> dict[str, Any]:
-        index = served.index(asked.index)
-        hits = index.query(asked.q, asked.k, **asked.options)
-        return {"hits": json.hits(hits, None, index.highlights(asked.q, hits))}
+def _asked(
+    path: str, given: type[Given], answered: Any, lines: bool = False
+) -> Callable[[Work[Given]], None]:
+    """Let a function answer GET with parameters, and POST with the same names as JSON.
 
-    found = await desk.run(request, answer)
-    return Response(json.document(found), media_type="application/json")
+    Args:
+        given: the parameters.
+        answered: what comes back; with `lines` its hits one a line, if that is asked for.
+    """
+    body = type(
+        f"Asked{given.__name__}", (given,), {"model_config": ConfigDict(strict=True), "__module__": __name__}
+    )
+
+    def register(work: Work[Given]) -> None:
+        async def get(
+            request: Request,
+            asked: Annotated[given, Query()],  # type: ignore[valid-type]
+            served: ServedHere,
+            desk: DeskHere,
+        ) -> Response:
+            return await _done(request, desk, lambda: work(request, served, asked))
+
+        async def post(
+            request: Request,
+            asked: Annotated[body, Body()],  # type: ignore[valid-type]
+            served: ServedHere,
+            desk: DeskHere,
+        ) -> Response:
+            return await _done(request, desk, lambda: work(request, served, asked))
+
+        for handler in (get, post):
+            router.add_api_route(
+                path,
+                handler,
+                methods=[handler.__name__.upper()],
+                operation_id=f"{work.__name__}_{handler.__name__}",
+                summary=(work.__doc__ or "").partition("\n")[0],
+                description=work.__doc__,
+                responses=models.documented(answered, lines),
+            )
+
+    return register
+
+
+async def _done(request: Request, desk: Desk, work: Callable[[], Response]) -> Response:
+    """An answer that is made at the desk, with how long that took."""
+    begun = time.perf_counter()
+    response = await desk.run(request, work)
+    response.headers["Server-Timing"] = f"total;dur={1000 * (time.perf_counter() - begun):.1f}"
+    return response
+
+
+def _found(request: Request, served: Served, asked: OfIndex, work: Callable[[Index], Any]) -> Response:
+    """What is found in one generation of an index."""
+    index = served.index(asked.index)
+    return answer(request, in_one_generation(index, asked.generation, lambda: work(index))[1])
+
+
+def _hits(
+    request: Request,
+    served: Served,
+    asked: parameters.Search | parameters.Similar,
+    work: Callable[[Index, SimilarOptions], tuple[Hits, list[dict[str, Any]]]],
+) -> Response:
+    """A part of a list of hits, and the way to the next.
+
+    Args:
+        work: finds them, and says them as JSON.
+    """
+    index, name = served.index(asked.index), asked.index or served.first
+    wanted, offset = place_of(asked.next, asked, name) if asked.next else (asked.generation, asked.offset)
+    selection: SimilarOptions = {**asked.selection, "offset": offset}
+    generation, (hits, written) = in_one_generation(index, wanted, lambda: work(index, selection))
+    more = cursor(asked, name, generation, offset + asked.k) if _go_on(asked, offset, hits) else None
+    content = {"index": name, "generation": generation, "hits": written, "next": more, "notes": index.notes}
+    said = asked.model_dump(mode="json", exclude_unset=True, exclude_none=True) | {"next": more}
+    typed = {key: str(value).lower() if isinstance(value, bool) else value for key, value in said.items()}
+    return answer(
+        request, content, written, f"{request.url.path}?{urlencode(typed, doseq=True)}" if more else ""
+    )
+
+
+def _go_on(asked: parameters.Search | parameters.Similar, offset: int, hits: Hits) -> bool:
+    """Whether there may be hits behind these, in the same list."""
+    found = len({hit.document_id for hit in hits}) if asked.group else len(hits)
+    # A rerank looks at more than its 30 hits where more are wanted: that would be another list.
+    last = RERANKED - asked.k if hits and hits[0].rerank else LAST_HIT
+    return found == asked.k and offset + asked.k <= last
+
+
+@_asked("/search", parameters.Search, models.Found, lines=True)
+def search(request: Request, served: Served, asked: parameters.Search) -> Response:
+    """The passages that answer a query best, best first.
+
+    What comes back as `next` asks for the hits behind these, in the same state of the index.
+    """
+    matrices: dict[str, Any] = {"explain": asked.explain, "layer": asked.layer}
+
+    def find(index: Index, selection: SimilarOptions) -> tuple[Hits, list[dict[str, Any]]]:
+        hits = index.query(asked.q, asked.k, **{**asked.options, **selection, **matrices})
+        return hits, json.hits(hits, None, index.highlights(asked.q, hits))
+
+    return _hits(request, served, asked, find)
+
+
+@_asked("/explain", parameters.Explain, models.Explained)
+def explain(request: Request, served: Served, asked: parameters.Explain) -> Response:
+    """Why a passage has its score for a query: tokens, both matrices, every addend."""
+
+    def find(index: Index) -> dict[str, Any]:
+        hit = index.hit(asked.q, asked.passage, **asked.ranking_and_rerank)
+        why = index.explain(asked.q, hit, layer=asked.layer)
+        tested = {"faithfulness": index.faithfulness(why)} if asked.check else {}
+        return {"hit": hit, **json.plain(why), **tested}
+
+    return _found(request, served, asked, find)
+
+
+@_asked("/contrast", parameters.Contrast, models.model_of(Contrast))
+def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Response:
+    """Why one passage stands above another for a query, by word of the query."""
+    return _found(
+        request, served, asked, lambda index: index.contrast(asked.q, asked.a, asked.b, **asked.ranking)
+    )
+
+
+@_asked("/why-not", parameters.WhyNot, models.model_of(WhyNot))
+def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Response:
+    """Where a passage stands for a query, and why it is not among the hits."""
+    how: dict[str, Any] = {**asked.ranking, "where": asked.where, "since": asked.since}
+
+    def find(index: Index) -> WhyNot:
+        return index.why_not(asked.q, asked.passage, asked.k, per_document=asked.per_document, **how)
+
+    return _found(request, served, asked, find)
+
+
+@_asked("/similar", parameters.Similar, models.Found, lines=True)
+def similar(request: Request, served: Served, asked: parameters.Similar) -> Response:
+    """The passages that are most like a passage, the most like first."""
+
+    def find(index: Index, selection: SimilarOptions) -> tuple[Hits, list[dict[str, Any]]]:
+        hits = index.similar(asked.passage, asked.k, same_document=asked.same_document, **selection)
+        return hits, json.hits(hits, None, [()] * len(hits))
+
+    return _hits(request, served, asked, find)
+
+
+@_asked("/similarity", parameters.Similarity, models.model_of(Similarities) | models.model_of(Explanation))
+def similarity(request: Request, served: Served, asked: parameters.Similarity) -> Response:
+    """How like each other texts are; or of two, token by token."""
+    from search.texts import compare, explain
+
+    encoder, texts = served.index(asked.index).encoder, [*asked.text, *asked.against]
+    if not all(text.strip() for text in texts):
+        raise InputError("a text is empty. Leave it out.")
+    if asked.tokens:
+        if len(texts) != 2:
+            raise InputError(f"tokens compares two texts, and there are {len(texts)}. Give two.")
+        return answer(request, explain(*texts, layer=asked.layer, model=encoder))
+    if asked.layer is not None:
+        raise InputError("layer compares the tokens of two texts: give tokens=true, or leave it out.")
+    if len(texts) < 2:
+        raise InputError("two texts at least are needed to compare. Give text twice, or text and against.")
+    return answer(request, compare(asked.text, asked.against or None, model=encoder))
+
+
+@_asked("/inspect", parameters.Inspect, models.Inspected)
+def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Response:
+    """A look inside the model of an index while it reads a text: tokens, the embedding layer, hidden states, pooler."""
+    from search.bert import inspect
+
+    return answer(
+        request,
+        facts(inspect(asked.text, asked.text2, model=served.index(asked.index).encoder.model, offline=True)),
+    )
+
+
+@router.get("/status", responses=models.documented(models.model_of(Status)))
+async def status(
+    request: Request, asked: Annotated[OfIndex, Query()], served: ServedHere, desk: DeskHere
+) -> Response:
+    """What an index is and holds."""
+    return await _done(request, desk, lambda: _found(request, served, asked, lambda index: index.status()))
+
+
+@router.get("/indexes", responses=models.documented(models.Indexes))
+async def indexes(
+    request: Request, asked: Annotated[Parameters, Query()], served: ServedHere, desk: DeskHere
+) -> Response:
+    """The indexes that can be asked, first the one that is asked where none is named."""
+
+    def each(name: str) -> dict[str, Any]:
+        try:
+            index = served.index(name)
+            return {"name": name, "generation": index.generation, "status": index.status(), "problem": ""}
+        except SearchError as error:
+            return {"name": name, "generation": None, "status": None, "problem": str(error)}
+
+    return await _done(
+        request,
+        desk,
+        lambda: answer(request, {"indexes": list(map(each, served.indexes)), "notes": served.notes}),
+    )

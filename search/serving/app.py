@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fastapi import FastAPI
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
@@ -10,6 +12,7 @@ import search
 from search.serving import api, laboratory, pages, problems, reading, site, why
 from search.serving.desk import Desk
 from search.serving.guard import Guard
+from search.serving.openapi import document_of
 from search.serving.served import Served
 from search.serving.settings import Settings
 
@@ -30,6 +33,7 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
     )
     app.state.served, app.state.desk, app.state.settings = served, Desk(), settings or Settings()
     problems.install(app)
+    app.openapi = partial(document_of, app)  # type: ignore[method-assign]
     for part in (api, pages, site, reading, why, laboratory):
         app.include_router(part.router)
 

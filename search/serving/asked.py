@@ -1,48 +1,197 @@
-"""Parameters that pages and API share, with the names that the library and the command line give them."""
+"""Parameters that pages and API share, with the names that the library and the command line give them.
+
+Those of the API are taken as they are meant or not at all: an unknown one is an error that names the nearest. Pages
+take what a form sends and a link of another version holds (`Asked`).
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import Depends, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
-from search.records.options import HITS_OF_A_DOCUMENT, QueryOptions
+from search.records.options import (
+    HITS_OF_A_DOCUMENT,
+    QueryOptions,
+    RankingOptions,
+    RerankOptions,
+    SimilarOptions,
+)
+from search.render.format import escape
 from search.serving.desk import Desk
 from search.serving.served import Served
 
+LONGEST_QUERY = 2_000  # characters; of a filter likewise
+MOST_HITS = 100  # of one answer
+LAST_HIT = 10_000  # how far a list of hits goes
 
-class Asked(BaseModel):
-    """A query, and how its hits are ranked and chosen."""
+Id = Annotated[int, Field(ge=1, le=2**63 - 1, examples=[1])]
+Text = Annotated[str, Field(max_length=LONGEST_QUERY)]
+IndexName = Annotated[Text | None, Field(description="Name of the index; the first where none is named.")]
+Number = Annotated[float, Field(allow_inf_nan=False)]
 
-    model_config = ConfigDict(extra="ignore")
 
-    index: Annotated[str | None, Field(description="Name of the index; the first where none is named.")] = (
-        None
-    )
-    q: Annotated[str, Field(description="What to look for, in your own words.")] = ""
-    mode: Annotated[Literal["hybrid", "dense", "lexical"], Field(description="What counts.")] = "hybrid"
-    weight: Annotated[float | None, Field(ge=0, le=1, description="What meaning counts.")] = None
-    where: Annotated[str | None, Field(description="A filter, such as path:docs/**")] = None
-    since: Annotated[str | None, Field(description="Only files that changed since: 7d, or 2024-05-01.")] = (
-        None
-    )
-    k: Annotated[int, Field(ge=1, description="How many hits.")] = 10
-    per_document: Annotated[int, Field(ge=0, description="Most hits of one document; 0 for no limit.")] = (
-        HITS_OF_A_DOCUMENT
-    )
+class Parameters(BaseModel):
+    """What a request of the API may say, and nothing else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def taken(cls, given: Any) -> Any:
+        """What was sent.
+
+        Raises:
+            PydanticCustomError: some of it has no meaning here.
+        """
+        for name in given if isinstance(given, dict) else ():
+            if name not in cls.model_fields:
+                near = get_close_matches(name, cls.model_fields, 1)
+                meant = (
+                    f"Did you mean {near[0]}?"
+                    if near
+                    else f"There are {', '.join(sorted(cls.model_fields))}."
+                )
+                raise PydanticCustomError(
+                    "said",
+                    "there is no parameter '{name}'. {meant}",
+                    {"name": escape(name[:40]), "meant": meant},
+                )
+        return given
+
+
+class OfIndex(Parameters):
+    """Which index, and in which state."""
+
+    index: IndexName = None
+    generation: Annotated[
+        Annotated[int, Field(ge=0, le=2**63 - 1)] | None,
+        Field(description="Answer only as long as the index is the one of this generation."),
+    ] = None
+
+
+class Ranked(OfIndex):
+    """A query, and how scores are made."""
+
+    q: Annotated[
+        Text,
+        Field(
+            min_length=1, description="What to look for, in your own words.", examples=["where are the keys?"]
+        ),
+    ]
+    mode: Annotated[
+        Literal["hybrid", "dense", "lexical"],
+        Field(description="What counts: meaning and words, meaning alone, words alone."),
+    ] = "hybrid"
+    weight: Annotated[
+        Number | None,
+        Field(
+            ge=0, le=1, description="What meaning counts in the mode hybrid, from 0 to 1.", examples=[0.75]
+        ),
+    ] = None
+    phrases: Annotated[bool, Field(description="Look for what stands in double quotes as one term.")] = False
+    without: Annotated[
+        list[Annotated[str, Field(max_length=100)]],
+        Field(
+            max_length=50, description="A word of the query that does not count as a word; say it for each."
+        ),
+    ] = Field(default_factory=list)
+
+    @property
+    def ranking(self) -> RankingOptions:
+        """As `Index.explain` takes them."""
+        return {"mode": self.mode, "weight": self.weight, "phrases": self.phrases, "without": self.without}
+
+
+class Reranked(Ranked):
+    """A query, how scores are made, and what looks at the best hits again."""
+
+    rerank: Annotated[
+        Literal["late"] | None,
+        Field(description="Look at the best 30 hits again, by late interaction of tokens."),
+    ] = None
+
+    @property
+    def ranking_and_rerank(self) -> RerankOptions:
+        """As `Index.hit` takes them."""
+        return {**self.ranking, "rerank": self.rerank}
+
+
+class Filtered(Parameters):
+    """Which passages are chosen from."""
+
+    where: Annotated[
+        Text | None, Field(description="A filter.", examples=["kind=markdown and not path:drafts/**"])
+    ] = None
+    since: Annotated[
+        Annotated[str, Field(max_length=40)] | None,
+        Field(description="Only files that changed at this time or later.", examples=["2020-05-01"]),
+    ] = None
+
+
+class Counted(Parameters):
+    """How many hits."""
+
+    k: Annotated[int, Field(ge=1, le=MOST_HITS, description="How many hits; with `group` documents.")] = 10
+    per_document: Annotated[
+        int, Field(ge=0, le=LAST_HIT, description="Most hits of one document; 0 for no limit.")
+    ] = HITS_OF_A_DOCUMENT
+
+
+class Selected(Counted, Filtered):
+    """Which part of a ranking is an answer."""
+
+    group: Annotated[bool, Field(description="The best documents, each with its best passages.")] = False
+    offset: Annotated[
+        int, Field(ge=0, le=LAST_HIT, description="How many hits to pass over; ranks go on counting.")
+    ] = 0
+    min_score: Annotated[Number | None, Field(description="Leave out what scores less.")] = None
+    all_copies: Annotated[
+        bool, Field(description="Show a text that stands in many documents for each of them.")
+    ] = False
+
+    @property
+    def selection(self) -> SimilarOptions:
+        """As `Index.similar` takes them."""
+        return {
+            "where": self.where,
+            "since": self.since,
+            "per_document": self.per_document,
+            "group": self.group,
+            "offset": self.offset,
+            "min_score": self.min_score,
+            "all_copies": self.all_copies,
+        }
+
+
+class Question(Selected, Reranked):
+    """A query, how its hits are ranked, and which of them are shown."""
 
     @property
     def options(self) -> QueryOptions:
         """As `Index.query` takes them."""
-        return {
-            "mode": self.mode,
-            "weight": self.weight if self.mode == "hybrid" else None,
-            "where": self.where or None,
-            "since": self.since or None,
-            "per_document": self.per_document,
-        }
+        return cast(QueryOptions, {**self.ranking_and_rerank, **self.selection})
+
+
+class Asked(Question):
+    """A query as a page is asked: what says nothing is passed over, and so is what has no meaning here."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    q: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def taken(cls, given: Any) -> Any:
+        """What was sent without what a form leaves empty, and the weight where it does not count."""
+        said = {name: value for name, value in given.items() if value != ""}
+        if said.get("mode", "hybrid") != "hybrid":
+            said.pop("weight", None)
+        return said
 
 
 def _served(request: Request) -> Served:

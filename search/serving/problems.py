@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
+from starlette.routing import Match
 
 from search.errors import (
     FingerprintMismatch,
@@ -21,14 +24,38 @@ from search.errors import (
     ModelError,
     OptionalDependency,
     SearchError,
+    TextTooLong,
     is_of_memory,
 )
+from search.render import json
 from search.render.page.document import Page, text
 from search.serving.pages import answered as shown
 
 MEDIA_TYPE = "application/problem+json"
 
-# Error -> status and code; the first that fits. Codes stay what they are: programs go by them.
+# Every code there is, and when a request is answered with it. They stay what they are: programs go by them.
+CODES = {
+    "bad-parameter": "a parameter is missing, unknown, or no value that it can have",
+    "bad-input": "what was asked for cannot be worked with, such as an empty query or a filter that cannot be read",
+    "bad-cursor": "`next` is not of this query",
+    "bad-request": "the request cannot be read",
+    "not-found": "there is no such address",
+    "index-not-found": "there is no index of that name",
+    "method-not-allowed": "an address is asked with GET, HEAD or POST; `Allow` says which",
+    "generation-gone": "the index has changed since the generation that was asked for",
+    "index-outdated": "the index has an earlier format",
+    "index-locked": "another process is writing to the index",
+    "index-damaged": "the index cannot be trusted",
+    "fingerprint-mismatch": "the model is not the one that the index was made with",
+    "model-unusable": "the model cannot be found or loaded",
+    "dependency-missing": "a package that is needed for that is not installed on the server",
+    "no-memory": "there is not enough memory for that now",
+    "busy": "too many requests wait; `Retry-After` says how long to wait",
+    "not-ready": "the encoder has not answered yet; of `/readyz`",
+    "failed": "the server failed; its log says how",
+}
+
+# Error -> status and code; the first that fits.
 _CODES: tuple[tuple[type[SearchError], int, str], ...] = (
     (IndexNotFound, 404, "index-not-found"),
     (IndexOutdated, 409, "index-outdated"),
@@ -64,13 +91,16 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
-        said = "; ".join(f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors())
-        return Problem(422, "bad-parameter", said or "a parameter cannot be worked with")
+        return Problem(422, "bad-parameter", about_parameters(error.errors()))
     if isinstance(error, HTTPException):
         phrase = HTTPStatus(error.status_code).phrase
-        return Problem(error.status_code, phrase.lower().replace(" ", "-"), str(error.detail or phrase))
+        said = _SENTENCES.get(error.status_code) or str(error.detail or phrase)
+        headers = tuple((error.headers or {}).items())
+        return Problem(error.status_code, phrase.lower().replace(" ", "-"), said, headers)
     if is_of_memory(error):
         return Problem(503, "no-memory", "there is not enough memory for that now; try again later.")
+    if isinstance(error, TextTooLong):
+        return Problem(400, "bad-input", f"{str(error).partition('. ')[0]}. Shorten it.")
     for kind, status, code in _CODES:
         if isinstance(error, kind):
             return Problem(status, code, str(error))
@@ -96,16 +126,83 @@ def as_response(request: Request, problem: Problem) -> Response:
             "code": problem.code,
             "detail": problem.detail,
         }
-        return JSONResponse(content, problem.status, headers, MEDIA_TYPE)
+        return Response(json.compact(content), problem.status, headers, MEDIA_TYPE)
     page = Page(title, title, "", f'<p role="alert">{text(problem.detail)}</p>')
     return shown(request, page, status=problem.status, headers=headers)
+
+
+# What Starlette and FastAPI say in a word or two.
+_SENTENCES = {
+    400: "the request cannot be read. Send parameters in the address, or as one JSON object.",
+    404: "there is no such address here. What there is, stands on the page /reference.",
+    405: "this address is not asked with that method. The header Allow says which it takes.",
+}
+
+# What pydantic finds wrong with a value -> what it must be.
+_MUST_BE = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite_number": "a finite number",
+    "bool": "true or false",
+    "string": "a text",
+    "string_unicode": "a text of whole characters",
+    "list": "a list",
+    "literal_error": "{expected}",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le} or less",
+    "string_too_long": "at most {max_length:,} characters long",
+    "string_too_short": "said",
+    "too_long": "at most {max_length:,}",
+    "too_short": "at least {min_length:,}",
+    "model": "one JSON object, sent as application/json",
+}
+
+
+def about_parameters(errors: Sequence[Any]) -> str:
+    """What is wrong with parameters, in sentences: of one that may be several things, all that it may be."""
+    said: list[str] = []
+    must_be: dict[str, list[str]] = {}
+    for error in errors:
+        kind, about = error["type"], error.get("ctx", {})
+        phrase = _MUST_BE.get(kind) or _MUST_BE.get(kind.partition("_")[0])
+        if kind == "said":
+            said.append(error["msg"])
+        elif kind == "missing":
+            said.append(f"{_name(error)} is missing.")
+        elif kind == "json_invalid":
+            said.append(f"the body is no JSON ({about['error']}, at character {error['loc'][-1]}).")
+        elif phrase:
+            must_be.setdefault(_name(error), []).append(phrase.format(**about))
+    said += [f"{name} must be {' or '.join(dict.fromkeys(phrases))}." for name, phrases in must_be.items()]
+    return " ".join(said) or "a parameter is no value that it can have."
+
+
+def _name(error: Any) -> str:
+    """What an error of a request is about."""
+    return str(error["loc"][1]) if len(error["loc"]) > 1 else "the body"
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods that an address can be asked with."""
+    found = [
+        method
+        for method in ("GET", "POST")
+        if any(
+            route.matches({**request.scope, "method": method})[0] == Match.FULL
+            for route in request.app.routes
+        )
+    ]
+    return [*found, "HEAD"] if "GET" in found else found
 
 
 def install(app: FastAPI) -> None:
     """Let every error that is raised by a handler become a problem."""
 
     async def answered(request: Request, error: Exception) -> Response:
-        return as_response(request, problem_of(error))
+        problem = problem_of(error)
+        if problem.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            problem.headers = (("Allow", ", ".join(sorted(_methods(request)))),)
+        return as_response(request, problem)
 
-    for kind in (Problem, SearchError, RequestValidationError, HTTPException, MemoryError):
+    for kind in (Problem, SearchError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, answered)

@@ -1,0 +1,203 @@
+"""The API: its answers are the library's, written as the command writes them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from search.index import Index
+from search.render import json as rendered
+from search.render.inspection import as_json
+from search.serving.served import Served
+from search.texts import compare
+from search.texts import explain as explain_two
+from tests.conftest import Run
+
+API = "/api/v1"
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture
+def index(served: Served) -> Index:
+    return served.index()
+
+
+def said(value: Any) -> Any:
+    """A record as a program reads it."""
+    return json.loads(rendered.document(value))
+
+
+def got(client: TestClient, path: str, **parameters: Any) -> Any:
+    answer = client.get(f"{API}/{path}", params=parameters)
+    assert answer.status_code == 200, answer.text
+    assert client.post(f"{API}/{path}", json=parameters).json() == answer.json()
+    return answer.json()
+
+
+def refused(client: TestClient, path: str, **parameters: Any) -> tuple[int, str, str]:
+    answer = client.get(f"{API}/{path}", params=parameters)
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == answer.status_code
+    assert problem["type"] == f"urn:seewhy:problem:{problem['code']}"
+    return answer.status_code, problem["code"], problem["detail"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"k": 2, "mode": "lexical", "per_document": 1},
+        {"mode": "dense", "min_score": 0.1, "all_copies": True},
+        {"weight": 0.5, "where": "kind=markdown", "since": "2001-01-01", "offset": 1, "group": True},
+        {"phrases": True, "rerank": "late"},
+        {"explain": True, "layer": "last", "k": 1},
+    ],
+)
+def test_hits_are_those_of_the_library(client: TestClient, index: Index, options: dict[str, Any]) -> None:
+    query = 'turn the "key"'
+    hits = index.query(query, **{"k": 10, **options})
+    answer = got(client, "search", q=query, **options)
+    assert answer["hits"] == said(rendered.hits(hits, None, index.highlights(query, hits)))
+    assert answer["hits"] or not hits
+    assert (answer["index"], answer["generation"]) == ("notes", index.generation)
+    assert answer["notes"] == list(index.notes)
+
+
+def test_a_hit_is_the_one_of_the_command(client: TestClient, run: Run, indexed: Path) -> None:
+    _, printed, _ = run("query", "turn the key", "--index", indexed, "--json")
+    assert got(client, "search", q="turn the key")["hits"] == json.loads(printed)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_an_explanation_is_the_one_of_the_command(
+    client: TestClient, run: Run, indexed: Path, index: Index, check: bool
+) -> None:
+    passage = index.query("turn the key", 1)[0].passage_id
+    more = ["--check"] if check else []
+    _, printed, _ = run("explain", "turn the key", f"p{passage}", "--index", indexed, "--json", *more)
+    given = got(client, "explain", q="turn the key", passage=passage, check=check)
+    assert given == json.loads(printed)
+
+
+def test_contrast_and_why_not_are_those_of_the_library(client: TestClient, index: Index) -> None:
+    a, b = (hit.passage_id for hit in index.query("turn the key", 2))
+    assert got(client, "contrast", q="turn the key", a=a, b=b) == said(index.contrast("turn the key", a, b))
+    why = index.why_not("turn the key", b, 1, per_document=0, where="kind=csv", mode="dense")
+    asked = {"passage": b, "k": 1, "per_document": 0, "where": "kind=csv", "mode": "dense"}
+    assert got(client, "why-not", q="turn the key", **asked) == said(why)
+
+
+def test_similar_passages_are_those_of_the_library(client: TestClient, index: Index) -> None:
+    passage = index.query("turn the key", 1)[0].passage_id
+    hits = index.similar(passage, 3, same_document=True)
+    found = got(client, "similar", passage=passage, k=3, same_document=True)["hits"]
+    assert found == said(rendered.hits(hits, None, [()] * len(hits)))
+
+
+def test_texts_are_compared_and_looked_into(client: TestClient, index: Index) -> None:
+    texts = ["the key", "a lock"]
+    assert got(client, "similarity", text=texts) == said(compare(texts, model=index.encoder))
+    against = got(client, "similarity", text=texts, against=["the door"])
+    assert against == said(compare(texts, ["the door"], model=index.encoder))
+    pair = explain_two(*texts, layer=0, model=index.encoder)
+    assert got(client, "similarity", text=texts, tokens=True, layer=0) == said(pair)
+    from search.bert import inspect
+
+    assert got(client, "inspect", text="the key") == json.loads(
+        as_json(inspect("the key", model=index.encoder.model))
+    )
+
+
+def test_what_a_server_has_is_said(client: TestClient, run: Run, indexed: Path, index: Index) -> None:
+    _, printed, _ = run("status", "--index", indexed, "--json")
+    status = json.loads(printed)
+    assert client.get(f"{API}/status").json() == status
+    (one,) = client.get(f"{API}/indexes").json()["indexes"]
+    assert one == {"name": "notes", "generation": index.generation, "status": status, "problem": ""}
+    index.remove()
+    (gone,) = client.get(f"{API}/indexes").json()["indexes"]
+    assert (gone["status"], "seewhy index" in gone["problem"]) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "code", "detail"),
+    [
+        ("search", {}, "bad-parameter", "q is missing."),
+        ("search", {"q": ""}, "bad-parameter", "q must be said."),
+        ("search", {"q": " "}, "bad-input", "the query is empty. Say in your own words"),
+        ("search", {"q": "a", "wieght": 1}, "bad-parameter", "no parameter 'wieght'. Did you mean weight?"),
+        ("search", {"q": "a", "k": 101}, "bad-parameter", "k must be 100 or less."),
+        ("search", {"q": "a", "k": 0}, "bad-parameter", "k must be 1 or more."),
+        ("search", {"q": "a", "k": "9" * 5000}, "bad-parameter", "k must be a whole number."),
+        ("search", {"q": "a", "k": 11, "explain": 1}, "bad-parameter", "k is 11, and with explain it must be 10"),
+        ("search", {"q": "a", "weight": "nan"}, "bad-parameter", "weight must be"),
+        ("search", {"q": "a", "min_score": "1e400"}, "bad-parameter", "min_score must be a finite number."),
+        ("search", {"q": "a", "mode": "x"}, "bad-parameter", "mode must be 'hybrid', 'dense' or 'lexical'."),
+        ("search", {"q": "a", "mode": "dense", "weight": 0.5}, "bad-input", "a weight belongs to the mode 'hybrid'"),
+        ("search", {"q": "a", "rerank": "some/model"}, "bad-parameter", "rerank must be 'late'."),
+        ("search", {"q": "a", "explain": 1, "layer": "x"}, "bad-parameter", "a whole number or 'middle' or 'last'."),
+        ("search", {"q": "a", "explain": 1, "layer": 9}, "bad-input", "the model has layers 0 to 3."),
+        ("search", {"q": "a", "layer": 1}, "bad-input", "layer is of the matrices that explain=True makes"),
+        ("search", {"q": "a" * 2001}, "bad-parameter", "q must be at most 2,000 characters long."),
+        ("search", {"q": "key " * 100}, "bad-input", "Shorten it."),
+        ("search", {"q": "a", "where": "kind="}, "bad-input", "expected a value behind '='"),
+        ("search", {"q": "a", "index": "../../etc"}, "index-not-found", "Choose one of: notes."),
+        ("search", {"q": "a", "generation": 7}, "generation-gone", "not the one of generation 7 any more"),
+        ("search", {"q": "a", "next": "AAAA"}, "bad-cursor", "this value of next is not of this query"),
+        ("explain", {"q": "a", "passage": 10**9}, "bad-input", "passage"),
+        ("explain", {"q": "a", "passage": 10**19}, "bad-parameter", "passage must be 9223372036854775807 or less."),
+        ("similarity", {"text": ["a"]}, "bad-input", "two texts at least"),
+        ("similarity", {"text": ["a", " "]}, "bad-input", "a text is empty. Leave it out."),
+        ("similarity", {"text": ["a"] * 3, "tokens": 1}, "bad-input", "tokens compares two texts, and there are 3."),
+        ("similarity", {"text": ["a", "b"], "layer": 1}, "bad-input", "give tokens=true"),
+        ("similarity", {"text": ["a", "key " * 100]}, "bad-input", "text number 2 has 102 tokens and the model reads"),
+        ("similarity", {"text": ["a"] * 101}, "bad-parameter", "text must be at most 100."),
+        ("nothing", {}, "not-found", "/reference"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_the_way_out(
+    client: TestClient, path: str, parameters: dict[str, Any], code: str, detail: str
+) -> None:
+    status, found, sentence = refused(client, path, **parameters)
+    assert (found, detail in sentence, status) == (code, True, STATUS[code]), sentence
+    assert "truncate=True" not in sentence
+
+
+STATUS = {
+    "bad-parameter": 422, "bad-input": 400, "bad-cursor": 400, "index-not-found": 404, "not-found": 404,
+    "generation-gone": 410,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b"", "the body is missing."),
+        (b"{", "the body is no JSON"),
+        (b"[]", "the body must be one JSON object, sent as application/json."),
+        (b"[" * 60_000, "the request cannot be read."),
+        (b'{"q": "a", "k": "1"}', "k must be a whole number."),
+        (b'{"q": "a", "k": true}', "k must be a whole number."),
+        (b'{"q": "a", "phrases": 1}', "phrases must be true or false."),
+        (b'{"q": "a", "weight": NaN}', "weight must be"),
+        (b'{"q": "a", "min_score": 1e400}', "min_score must be a finite number."),
+        (b'{"q": "\\ud800"}', "q must be a text of whole characters."),
+        (b'{"q": 7}', "q must be a text."),
+        (b'{"q": "a", "\\ud800": 1}', "there is no parameter"),
+        (b'{"q": "a", "k": ' + b"9" * 5000 + b"}", "the request cannot be read."),
+        (b"\xff\xfe", "the body is no JSON"),
+    ],
+)
+def test_bodies_that_are_none_are_refused(client: TestClient, body: bytes, detail: str) -> None:
+    answer = client.post(f"{API}/search", content=body, headers=JSON)
+    assert answer.status_code in (400, 422)
+    assert detail in answer.json()["detail"]
+
+
+def test_other_methods_are_refused_with_those_that_there_are(client: TestClient) -> None:
+    answer = client.post(f"{API}/status", json={})
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert answer.json()["code"] == "method-not-allowed"
