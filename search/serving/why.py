@@ -9,17 +9,17 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from search.records.options import RankingOptions
+from search.records.comparisons import WhyNot
 from search.render.page import contrast as drawn
 from search.render.page.document import Page
 from search.render.page.why import why
-from search.serving.asked import Asked, DeskHere, ServedHere
+from search.serving.asked import Asked, DeskHere, Id, ServedHere
 from search.serving.pages import answered
+from search.serving.paging import in_one_generation
 
 MOST_NAMES = 50
 
 router = APIRouter()
-Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 class OfHit(Asked):
@@ -46,15 +46,11 @@ class OfDocument(Asked):
     name: Annotated[str, Field(max_length=200)] = ""
 
 
-def _ranking(asked: Asked) -> RankingOptions:
-    """How a hit was ranked, as `Index.explain` takes it."""
-    return {"mode": asked.options["mode"], "weight": asked.options["weight"]}
-
-
 def _address(asked: Asked, index: str) -> dict[str, Any]:
     """Index, query and ranking, as addresses have them."""
-    mode = "" if asked.mode == "hybrid" else asked.mode
-    return {"index": index, "q": asked.q, "mode": mode, "weight": asked.options["weight"]}
+    mode, phrases = "" if asked.mode == "hybrid" else asked.mode, int(asked.phrases) or None
+    said = {"index": index, "q": asked.q, "mode": mode, "weight": asked.weight, "phrases": phrases}
+    return {**said, "rerank": asked.rerank, "without": asked.without}
 
 
 @router.get("/explain", include_in_schema=False)
@@ -66,7 +62,7 @@ async def explain(
 
     def answer() -> Page:
         index = served.index(name)
-        hit = index.hit(asked.q, asked.passage, **_ranking(asked))
+        hit = index.hit(asked.q, asked.passage, **asked.ranking_and_rerank)
         explained = index.explain(asked.q, hit, layer=asked.layer)
         checked = index.faithfulness(explained) if asked.check else None
         address = _address(asked, name)
@@ -83,7 +79,7 @@ async def contrast(
     name = asked.index or served.first
 
     def answer() -> Page:
-        compared = served.index(name).contrast(asked.q, asked.a, asked.b, **_ranking(asked))
+        compared = served.index(name).contrast(asked.q, asked.a, asked.b, **asked.ranking)
         return drawn.contrast(compared, _address(asked, name))
 
     return answered(request, await desk.run(request, answer), name)
@@ -98,19 +94,29 @@ async def why_not(
 
     def answer() -> Page:
         index = served.index(name)
-        kept = {**_address(asked, name), "where": asked.where, "since": asked.since, "k": asked.k}
-        kept["per_document"] = asked.per_document
-        if asked.document is None:
-            return drawn.choice(asked.name, index.documents_named(asked.name, MOST_NAMES), MOST_NAMES, kept)
-        standing = index.why_not(
-            asked.q,
-            index.location(asked.document),
-            asked.k,
-            where=asked.where or None,
-            since=asked.since or None,
-            per_document=asked.per_document,
-            **_ranking(asked),
-        )
-        return drawn.why_not(standing, kept)
+        chosen = {
+            "where": asked.where,
+            "since": asked.since,
+            "k": asked.k,
+            "per_document": asked.per_document,
+        }
+        address = {**_address(asked, name), **chosen, "generation": index.generation}
+        if (document := asked.document) is None:
+            return drawn.choice(
+                asked.name, index.documents_named(asked.name, MOST_NAMES), MOST_NAMES, address
+            )
+
+        def standing() -> WhyNot:
+            return index.why_not(
+                asked.q,
+                index.location(document),
+                asked.k,
+                where=asked.where,
+                since=asked.since,
+                per_document=asked.per_document,
+                **asked.ranking,
+            )
+
+        return drawn.why_not(in_one_generation(index, asked.generation, standing)[1], address)
 
     return answered(request, await desk.run(request, answer), name)

@@ -19,7 +19,7 @@ from tests.explaining.test_explanation import by_hand
 from tests.render.test_page import EVIL, Parsed
 from tests.render.test_render import HIT
 
-ASKED = {"index": "notes", "q": "the <key>", "weight": 0.5}
+ASKED = {"index": "notes", "q": "the <key>", "weight": 0.5, "without": ["a", "b"]}
 OTHER = replace(HIT, score=HIT.score - 0.25, rank=4, passage_id=77)
 COMPARED = Contrast(
     "the key",
@@ -47,12 +47,12 @@ def test_a_hit_is_explained_with_choices_that_keep_the_question() -> None:
     assert '<option value="token" selected>tokens</option>' in source
     assert '<option value="3" selected>layer 3, the middle</option>' in source
     assert source.count("<option") == 2 + 7
-    for name, value in (("index", "notes"), ("q", "the &lt;key&gt;"), ("weight", "0.5"), ("passage", "12")):
+    for name, value in (("index", "notes"), ("q", "the &lt;key&gt;"), ("without", "b"), ("passage", "12")):
         assert f'<input type="hidden" name="{name}" value="{value}">' in source
-    again = "weight=0.5&amp;passage=12&amp;by=token&amp;layer=3&amp;check=1"
+    again = "weight=0.5&amp;without=a&amp;without=b&amp;passage=12&amp;by=token&amp;layer=3&amp;check=1"
     assert f'href="/explain?index=notes&amp;q=the+%3Ckey%3E&amp;{again}"' in source
     assert (
-        f'href="/documents/{HIT.document_id}?index=notes&amp;q=the+%3Ckey%3E&amp;weight=0.5&amp;passage=12"'
+        f'href="/documents/{HIT.document_id}?index=notes&amp;q=the+%3Ckey%3E&amp;weight=0.5&amp;without=a&amp;without=b&amp;passage=12"'
         in source
     )
 
@@ -121,7 +121,7 @@ def test_where_a_document_stands(changes: dict[str, Any], heading: str, said: st
 def test_documents_are_chosen_by_id() -> None:
     named = [NamedDocument(7, "a <b>.md", "Of & on")]
     source = page.fragment(draw.choice("a <", named, 50, ASKED))
-    way = "/why-not?index=notes&amp;q=the+%3Ckey%3E&amp;weight=0.5&amp;document=7"
+    way = "/why-not?index=notes&amp;q=the+%3Ckey%3E&amp;weight=0.5&amp;without=a&amp;without=b&amp;document=7"
     assert (
         f'<a href="{way}"><bdi>a &lt;b&gt;.md</bdi></a> <span class="faint"><bdi>Of &amp; on</bdi></span>'
         in source

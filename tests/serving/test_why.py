@@ -56,6 +56,19 @@ def test_a_missed_document_is_chosen_by_a_part_of_its_name(client: TestClient, s
     assert f"ranks {standing.rank} of {standing.passages} passages, and 1 hits were asked for" in page.text
 
 
+def test_a_word_that_is_left_out_has_no_addend(client: TestClient, served: Served) -> None:
+    address = {"q": QUERY, "passage": served.index().query(QUERY)[0].passage_id}
+    assert "the word <bdi>key</bdi>" in client.get("/explain", params=address).text
+    assert "the word <bdi>key</bdi>" not in client.get("/explain", params={**address, "without": "key"}).text
+
+
+def test_a_document_is_of_the_generation_in_which_it_was_chosen(client: TestClient, served: Served) -> None:
+    index = served.index()
+    asked = {"q": QUERY, "document": index.documents_named("time")[0].id}
+    assert client.get("/why-not", params={**asked, "generation": index.generation}).status_code == 200
+    assert client.get("/why-not", params={**asked, "generation": index.generation + 1}).status_code == 410
+
+
 @pytest.mark.parametrize(
     ("path", "params", "status", "said"),
     [

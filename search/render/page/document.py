@@ -112,14 +112,24 @@ def fragment(page: Page) -> str:
 
 def link(path: str, **query: str | float | Sequence[str] | None) -> str:
     """An address of the server, for an attribute; of several values each is named. None, "" and () are left out."""
-    given = {name: value for name, value in query.items() if value not in (None, "", (), [])}
+    given = _said(query)
     return html.escape(f"{path}?{urlencode(given, doseq=True, errors='replace')}" if given else path)
 
 
-def hidden(**fields: str | float | None) -> str:
-    """What a form sends besides what its user chooses; what is None or empty is left out."""
-    given = ((name, str(value)) for name, value in fields.items() if value not in (None, ""))
-    return "".join(f'<input type="hidden" name="{name}" value="{kept(value)}">' for name, value in given)
+def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value not in (None, "", (), [])}
+
+
+def hidden(**fields: str | float | Sequence[str] | None) -> str:
+    """What a form sends besides what its user chooses, as `link` does."""
+    given = {
+        name: value if isinstance(value, (list, tuple)) else [value] for name, value in _said(fields).items()
+    }
+    return "".join(
+        f'<input type="hidden" name="{name}" value="{kept(str(one))}">'
+        for name, all_ in given.items()
+        for one in all_
+    )
 
 
 def options(names: Mapping[str, str], chosen: str) -> str:
