@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import secrets
 import socket
+import threading
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from search.cli.options import EngineOptions, index_names, panel
 from search.cli.streams import note
 from search.errors import InputError, OptionalDependency
+
+if TYPE_CHECKING:
+    from search.serving.life import Beside
+    from search.serving.served import Served
 
 network_option = panel("Network")
 
@@ -58,6 +64,12 @@ def serve(
             help="Which index; may be repeated. Default: all of yours, first that of the folder you are in.",
         ),
     ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Keep your own indexes up to date, as files change.")
+    ] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Open the page in your browser once it can answer.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
     """Serve a page to search in, and an HTTP API.
@@ -67,10 +79,9 @@ def serve(
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:
             raise OptionalDependency(package, "server", "the server")
-    import uvicorn
-
     from search.serving.app import application
     from search.serving.connection import configured
+    from search.serving.life import live, watching
     from search.serving.served import Served
     from search.serving.settings import Settings
 
@@ -87,13 +98,25 @@ def serve(
         note(f"note: {said}", quiet)
     listening = _listening(settings.host, settings.port)
     host, port = listening.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if token != network.token:
         note(f"the token of this run: {token}", False)
-    note(
-        f"{', '.join(served.indexes)}: http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)",
-        quiet,
-    )
-    uvicorn.Server(configured(application(served, settings), settings)).run([listening])
+    note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C ends it)", quiet)
+    beside: list[Beside] = [served.warm]
+    if watch:
+        beside += watching(served, partial(note, quiet=quiet), **vars(engine))
+    if open_:
+        beside.append(lambda ends: _open_when_ready(address, served, ends))
+    live(configured(application(served, settings), settings), [listening], beside)
+
+
+def _open_when_ready(address: str, served: Served, ends: threading.Event) -> None:
+    while not (served.ready.wait(0.2) or ends.is_set()):
+        pass
+    if not ends.is_set():
+        import webbrowser
+
+        webbrowser.open(address)
 
 
 def _listening(host: str, port: int) -> socket.socket:

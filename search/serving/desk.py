@@ -40,11 +40,16 @@ class Desk:
             function: calls the library; what it raises is raised here.
 
         Raises:
-            Problem: too many requests wait already, or the client has hung up while this one waited.
+            Problem: too many requests wait already, or the client has hung up while this one waited, or the server
+                ends before it is done.
         """
         await self._turn(request)
         try:
             return await anyio.to_thread.run_sync(function)
+        except anyio.get_cancelled_exc_class():  # uvicorn cancels what is not done in time when it ends
+            raise Problem(
+                503, "ending", "the server is about to end, and has not found it by then."
+            ) from None
         finally:
             self._turns.release()
 

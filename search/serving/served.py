@@ -69,9 +69,15 @@ class Served:
             raise IndexNotFound(f"there is no index '{name}' here. Choose one of: {', '.join(self.indexes)}.")
         return found
 
-    def warm(self) -> None:
-        """Load what the first queries need. What is wrong with an index is said to whoever asks it."""
+    def warm(self, ends: threading.Event | None = None) -> None:
+        """Load what the first queries need. What is wrong with an index is said to whoever asks it.
+
+        Args:
+            ends: nothing more is loaded once it is set.
+        """
         for index in self.indexes.values():
+            if ends and ends.is_set():
+                return
             with suppress(SearchError, OSError, MemoryError):
                 index.query("a", k=1)
         self.ready.set()

@@ -1,0 +1,91 @@
+"""The life of a server: what it loads first, what it does beside, how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import uvicorn
+
+from search.errors import IndexNotFound, SearchError
+from search.index import Index
+from search.render.reports import update_line
+from search.serving.served import Served
+from search.store.layout import is_own
+
+Beside = Callable[[threading.Event], None]
+Say = Callable[[str], None]
+
+_SECONDS_FOR_THREADS = 1.5  # a watch looks every second whether it is to end
+
+
+def live(config: uvicorn.Config, listening: Sequence[socket.socket], beside: Sequence[Beside] = ()) -> None:
+    """Serve until SIGTERM or Ctrl-C; then take nothing new, and go on for a while with what has been asked for.
+
+    Args:
+        listening: sockets; they are closed at the end.
+        beside: each runs in a thread of its own, until the event that it gets is set.
+
+    Raises:
+        SystemExit: SIGTERM came, which is how a server is ended, so its exit code is 0.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    ends, before = threading.Event(), set(threading.enumerate())
+    for work in beside:
+        threading.Thread(target=work, args=(ends,)).start()
+    usual = signal.signal(signal.SIGTERM, _end)
+    try:
+        uvicorn.Server(config).run(list(listening))
+    except (SystemExit, KeyboardInterrupt) as end:
+        ends.set()
+        if not _come_to_their_end(set(threading.enumerate()) - before):
+            os._exit(130 if isinstance(end, KeyboardInterrupt) else 0)  # Python would wait for them
+        raise
+    finally:
+        ends.set()
+        signal.signal(signal.SIGTERM, usual)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(0)
+
+
+def _come_to_their_end(threads: set[threading.Thread]) -> bool:
+    """Whether threads end soon."""
+    latest = time.monotonic() + _SECONDS_FOR_THREADS
+    for thread in threads:
+        thread.join(max(0.0, latest - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)
+
+
+def watching(served: Served, say: Say, **options: Any) -> list[Beside]:
+    """What keeps each index of the user's own up to date with its folder, as files change.
+
+    Each has an encoder of its own, which is loaded when something changes: queries do not wait for it.
+
+    Args:
+        options: of `Index.open`.
+    """
+    own = {name: index for name, index in served.indexes.items() if is_own(index.path)}
+    for name in served.indexes.keys() - own.keys():
+        say(f"note: the index '{name}' is none of your own, so it is not watched.")
+    return [partial(_watch, name, index.path, options, say) for name, index in own.items()]
+
+
+def _watch(name: str, place: Path, options: dict[str, Any], say: Say, ends: threading.Event) -> None:
+    try:
+        for outcome in Index.open(place, **options).watch(ends):
+            if isinstance(outcome, IndexNotFound):
+                raise outcome
+            said = str(outcome) if isinstance(outcome, SearchError) else update_line(outcome)
+            say(f"{time.strftime('%H:%M:%S')}  {name}: {said}")
+    except SearchError as error:
+        say(f"note: the index '{name}' is not watched any more: {error}")

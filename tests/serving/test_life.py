@@ -1,0 +1,185 @@
+"""The life of a server: it drains when it is to end, and keeps indexes up to date beside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+
+from search import Index
+from search.serving.life import watching
+from search.serving.served import Served
+from search.store.layout import find_index
+from tests.conftest import REPOSITORY, Run
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+
+# A server whose work takes as long as its path says; it has a second to end.
+SLOW = """
+import socket, sys, time
+from fastapi import FastAPI, Request
+from search.serving.desk import Desk
+from search.serving.connection import configured
+from search.serving.life import live
+from search.serving.settings import Settings
+from search.serving.problems import install
+
+app, desk = FastAPI(), Desk()
+install(app)
+
+@app.get("/{seconds}")
+async def slow(request: Request, seconds: float):
+    print("begun", flush=True)
+    await desk.run(request, lambda: time.sleep(seconds))
+    return "done"
+
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+live(configured(app, Settings(seconds_to_drain=1)), [listening])
+"""
+
+
+@pytest.fixture
+def slow() -> Iterator[subprocess.Popen[str]]:
+    server = subprocess.Popen(
+        [sys.executable, "-c", SLOW],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    yield server
+    server.kill()
+    server.communicate()
+
+
+def ask(server: subprocess.Popen[str], seconds: float, number: signal.Signals) -> tuple[int, bytes, int, str]:
+    """The answer to a request that is worked at when the signal comes; the exit code, and what stands on stderr."""
+    assert server.stdout
+    address = f"http://127.0.0.1:{server.stdout.readline().strip()}/{seconds}"
+
+    def answer() -> tuple[int, bytes]:
+        try:
+            with urllib.request.urlopen(address) as got:
+                return got.status, got.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(answer)
+        assert server.stdout.readline() == "begun\n"
+        server.send_signal(number)
+        _, said = server.communicate(timeout=10)
+        return *asked.result(), server.returncode, said
+
+
+def test_sigterm_lets_what_is_worked_at_come_to_its_end(slow: subprocess.Popen[str]) -> None:
+    assert ask(slow, 0.4, signal.SIGTERM) == (200, b'"done"', 0, "")
+
+
+def test_what_takes_too_long_is_told_so_and_the_server_ends(slow: subprocess.Popen[str]) -> None:
+    began = time.monotonic()
+    status, content, code, said = ask(slow, 30, signal.SIGTERM)
+    assert (status, code) == (503, 0)
+    assert b"about to end" in content
+    assert "Traceback" not in said
+    assert time.monotonic() - began < 10
+
+
+def test_ctrl_c_ends_it_as_any_command(indexed: Path) -> None:
+    command = [sys.executable, "-m", "search", "serve", "--port", "0"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    assert server.stderr
+    address = server.stderr.readline().split()[1]
+    with urllib.request.urlopen(f"{address}healthz") as answer:
+        assert answer.read() == b"ok\n"
+    server.send_signal(signal.SIGINT)
+    _, said = server.communicate(timeout=10)
+    assert (server.returncode, said) == (130, "")
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_browser_is_opened_where_that_was_asked_for(
+    asked: bool, run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(uvicorn.Server, "run", lambda *_: until(lambda: bool(opened)) if asked else None)
+    code, _, said = run("serve", "--port", "0", *(["--open"] if asked else []))
+    assert code == 0
+    assert opened == ([said.split()[1]] if asked else [])
+
+
+def until(holds: Callable[[], bool]) -> None:
+    latest = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < latest
+        time.sleep(0.02)
+
+
+def test_an_index_is_kept_up_to_date_beside(indexed: Path, tmp_path: Path, tiny_model: Path) -> None:
+    Index.build(indexed, index=str(tmp_path / "elsewhere"), model=str(tiny_model))
+    served = Served.open([str(indexed), str(tmp_path / "elsewhere")])
+    said: list[str] = []
+    ends = threading.Event()
+    (watch,) = watching(served, said.append)
+    assert "elsewhere' is none of your own" in said[0]
+    thread = threading.Thread(target=watch, args=(ends,))
+    thread.start()
+    try:
+        (indexed / "new.md").write_text("# Sun\n\nThe sun is over the water.\n", encoding="utf-8")
+        until(lambda: len(said) > 1)
+        assert "notes: 1 file added" in said[1]
+        assert served.index().query("the sun over the water", k=1)[0].document == "new.md"
+        shutil.rmtree(find_index(indexed))
+        (indexed / "keys.md").unlink()
+        until(lambda: len(said) > 2)
+        assert "'notes' is not watched any more" in said[2]
+    finally:
+        ends.set()
+        thread.join(10)
+    assert not thread.is_alive()
+
+
+def found(client: TestClient, query: str) -> list[str]:
+    answer = client.get("/api/v1/search", params={"q": query, "k": 1})
+    assert answer.status_code == 200
+    return [hit["document"] for hit in answer.json()["hits"]]
+
+
+def test_what_is_done_to_an_index_is_seen_by_the_next_query(
+    indexed: Path, client: TestClient, served: Served, tiny_model: Path, other_model: Path, tmp_path: Path
+) -> None:
+    assert found(client, "turn the key") == ["keys.md"]
+    (indexed / "new.md").write_text("# Sun\n\nThe sun is over the water.\n", encoding="utf-8")
+    beside = Index.open(indexed)
+    beside.update()
+    assert found(client, "the sun over the water") == ["new.md"]
+    first = served.index().encoder
+    Index.build(indexed, model=str(other_model), rebuild=True)
+    assert found(client, "the sun over the water") == ["new.md"]
+    assert served.index().encoder is not first
+    beside.repair()
+    assert found(client, "the sun over the water") == ["new.md"]
+    there = tmp_path / "moved"
+    indexed.rename(there)
+    Index.open(find_index("notes")).move(there)
+    gone = client.get("/api/v1/search", params={"q": "turn the key"})
+    assert (gone.status_code, gone.json()["code"]) == (404, "index-not-found")
+    assert "Make one with: seewhy index FOLDER" in gone.json()["detail"]
+    find_index(there).rename(served.index().path)
+    assert found(client, "turn the key") == ["keys.md"]
