@@ -16,6 +16,7 @@ from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Hits, Surroundings
 from search.records.options import (
     HITS_OF_A_DOCUMENT,
+    FilterOptions,
     MatrixOptions,
     RankingOptions,
     RerankOptions,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from search.records.options import (
         AnnotateOptions,
         BuildOptions,
+        CandidateOptions,
         Layer,
         QueryOptions,
         SourceOptions,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     )
     from search.records.predictions import Answers, LabelledIndex, TagReport
     from search.records.reports import Changes, CheckReport, Moved, Progress, RepairReport, Report, Status
+    from search.records.whatif import Candidates
 
 
 class Index:
@@ -364,6 +367,27 @@ class Index:
             whys = explainer.explain(hits)
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         return Hits(hits)
+
+    def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
+        """The passages that can be the best ones by another weight, or without some of the words, with the parts of
+        their scores: what a page needs to rank again by itself; see `search.records.whatif`.
+
+        Args:
+            text: as for `query`.
+            n: how many passages to take by each part of the score; the more, the more changes can be worked out.
+            mode, weight, phrases, without, where, since: as for `query`. Nothing is reranked.
+
+        Raises:
+            InputError: as for `query`; or n < 1.
+        """
+        from search.ranking.whatif import candidates
+
+        ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
+        question, ranking = as_question(text), self._ranking(**ranking_options)
+        # Also where the meaning counts nothing by the weight that is asked for: it can by another one.
+        compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
+        query = self._encoded(question, compared)
+        return candidates(self._store, query, ranking, n, self._among(**filter_options))
 
     def hit(self, query: Query, passage_id: int, **options: Unpack[RerankOptions]) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
@@ -775,7 +799,7 @@ class Index:
 
         remove_index(self.path)
 
-    def _among(self, where: str | None, since: str | None = None) -> Among:
+    def _among(self, where: str | None = None, since: str | None = None) -> Among:
         """What tells which passages pass a filter."""
         if where is None and since is None:
             return lambda snapshot: snapshot.passing(None)

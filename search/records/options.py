@@ -49,11 +49,19 @@ class SelectionOptions(TypedDict, total=False):
     all_copies: bool
 
 
-class SimilarOptions(SelectionOptions, total=False):
-    """Which part of a ranking is shown, of the passages that pass a filter."""
+class FilterOptions(TypedDict, total=False):
+    """Which passages are ranked."""
 
     where: str | None
     since: str | None
+
+
+class SimilarOptions(SelectionOptions, FilterOptions, total=False):
+    """Which part of a ranking is shown, of the passages that pass a filter."""
+
+
+class CandidateOptions(RankingOptions, FilterOptions, total=False):
+    """How scores are made, of the passages that pass a filter."""
 
 
 class MatrixOptions(TypedDict, total=False):
