@@ -26,6 +26,9 @@ _MARKED, _STRONGLY = Style(color="green"), Style(color="green", bold=True)
 _STRONG = 0.4  # of what the strongest mark adds
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARGIN = re.compile(r"\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)*")  # what the rest of a long line stands below
+_PIECE = re.compile(
+    r".{1,88}(?:\s+|$)|.{1,88}"
+)  # of a line where rows have no width: cut between words if it can be
 _RULER = re.compile(r"([^\w\s])\1{2,}\s*")
 
 
@@ -120,6 +123,42 @@ def window(rows: Sequence[Row], first: int, most: int = ROWS) -> tuple[int, int]
     while start < last - 1 and not rows[start].text.plain.strip():
         start += 1
     return start, last
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The part of a passage that is shown where rows have no width of their own.
+
+    Attributes:
+        start, end: its span in the passage's text.
+        before, after: whether something stands before it, besides the passage's own heading, and behind it.
+    """
+
+    start: int
+    end: int
+    before: bool
+    after: bool
+
+
+def cut(hit: Hit, marks: Sequence[Highlight]) -> Cut:
+    """A passage, cut to where its marks add most."""
+    spans = _spans(hit.text)
+    lines = [_pieces(hit.text, *span) for span in spans]
+    pieces = [piece for line in lines for piece in line]
+    added = [sum(mark.weight for mark in marks if start <= mark.start < end) for start, end in pieces]
+    begin = {line[0] for line in lines}
+    rows = [
+        Row(Text(hit.text[slice(*piece)]), starts=piece in begin, adds=adds)
+        for piece, adds in zip(pieces, added, strict=True)
+    ]
+    heading = sum(map(len, lines[: _heading(hit, spans)]))
+    first, last = window(rows, heading)
+    return Cut(pieces[first][0], pieces[last - 1][1], first > heading, last < len(rows))
+
+
+def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The spans of the rows of a line."""
+    return [found.span() for found in _PIECE.finditer(text, start, end)] or [(start, end)]
 
 
 def _rows(canvas: Canvas, hit: Hit, marks: Sequence[Highlight]) -> tuple[list[Row], int]:

@@ -9,6 +9,7 @@ document.py     Page, its frames, and how texts get into it
 explanation.py  a score and its addends, to be walked through word by word
 sentences.py    which sentence is like which
 attention.py    every head of every layer, to choose from
+search.py  hits.py    of the server: the form, and hits as a list
 why.py  contrast.py   of the server: why a hit, why above another, why not
 *.css  *.js     a custom element each, site.css and live.js for the server alone; the scripts only shade and move, the
                 numbers stand in the page

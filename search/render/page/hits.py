@@ -1,0 +1,279 @@
+"""Hits on a page: place, headings, the part of the passage that counts with what counted marked, and the score's parts.
+
+The script moves among them by keyboard, and puts explanations and contrasts beside them; all of these are links too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from search.records.explanations import Highlight
+from search.records.hits import Hit
+from search.records.options import HITS_OF_A_DOCUMENT
+from search.render.format import (
+    copies_of,
+    escaped_name,
+    fixed,
+    headings,
+    hub_warning,
+    percentile_of,
+    since_indexed,
+    where,
+)
+from search.render.page.document import isolated, link, shade, text
+from search.render.passage import cut
+
+_LINES_STAY = ("code", "csv", "jsonl", "xlsx", "notebook")
+_OF_ITS_OWN = re.compile(r"\s*([-*+•]\s|[>|#]|\d{1,3}[.)]\s|```|~~~)|\s{4}|\t")  # goes on with no other line
+_ITEM = re.compile(r"\s*([-*+])\s")
+_FENCE = re.compile(r"\s*(```|~~~)")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked, with the names that it has in an address; what is as it is by default stands in none.
+
+    Attributes:
+        generation: of the index, when the address was made; None in one that is to hold whatever the index is.
+        weight: None for the one that the index has.
+    """
+
+    index: str = ""
+    q: str = ""
+    mode: str = "hybrid"
+    weight: float | None = None
+    where: str = ""
+    since: str = ""
+    k: int = 10
+    per_document: int = HITS_OF_A_DOCUMENT
+    without: tuple[str, ...] = ()
+    generation: int | None = None
+
+    def link(self, path: str, **more: str | float | Sequence[str] | None) -> str:
+        """An address that asks this, for an attribute."""
+        default = Asked()
+        asked = {
+            name: None if value == getattr(default, name) else value for name, value in vars(self).items()
+        }
+        return link(path, **(asked | more))
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A hit and what counts in its text.
+
+    Attributes:
+        marks: with what each added to the score.
+        words: those of the query's words; the passage is cut to these if there are any, so that it stays where it is
+            when marks of all tokens follow.
+    """
+
+    hit: Hit
+    marks: Sequence[Highlight] = ()
+    words: Sequence[Highlight] = ()
+
+
+def listed(asked: Asked, found: Sequence[Marked], like: int | None = None) -> str:
+    """Hits as an ordered list; the shades of all end at the same addend, so they can be compared.
+
+    Args:
+        like: the passage that they are similar to, for hits of no query.
+    """
+    end = deepest(found)
+    best = max((abs(one.hit.score) for one in found), default=0.0)
+    items = "".join(_hit(asked, one, end, best, like, found) for one in found)
+    return f'<ol class="hits">{items}</ol>'
+
+
+def deepest(found: Sequence[Marked]) -> float:
+    """The addend from which on shades are the deepest: one in fifty reaches it, so that a rare word leaves room for
+    differences among the others."""
+    addends = sorted(abs(mark.weight) for one in found for mark in one.marks)
+    return addends[-1 - len(addends) // 50] if addends else 0.0
+
+
+def _hit(
+    asked: Asked, one: Marked, end: float, best: float, like: int | None, found: Sequence[Marked]
+) -> str:
+    hit = one.hit
+    title = isolated(headings(hit) or hit.document)
+    beside = "".join(
+        f'<p class="{kind}">{text(said)}</p>'
+        for kind, said in (("faint", copies_of(hit)), ("warn", hub_warning(hit)))
+        if said
+    )
+    return f"""<li class="hit" data-passage="{hit.passage_id}">
+<h2><span class="rank">{hit.rank}</span> <a class="open" href="{_document(asked, hit)}">{title}</a></h2>
+{_place(hit)}
+{passage(one, end)}
+{_score(hit, best)}
+{beside}<p class="ways">{_ways(asked, hit, like, found)}</p>
+</li>
+"""
+
+
+def _place(hit: Hit) -> str:
+    """Where it stands, to be copied, and to be opened in an editor that the user chose."""
+    place = where(hit)
+    by_line = re.fullmatch(r".*:\d+(-\d+)?", place, re.DOTALL)
+    copied = text(f"{escaped_name(hit.path)}:{hit.line_start}" if by_line else place)
+    since = f' <strong class="warn">{text(since_indexed(hit))}</strong>' if hit.changed else ""
+    unseen = f'<span class="unseen"> {isolated(place)}</span>'
+    return (
+        f'<p class="place">{isolated(place)}{since} '
+        f'<button type="button" class="quiet copy" data-copied="{copied}" hidden>Copy{unseen}</button> '
+        f'<a class="editor" data-path="{text(_uri_path(hit))}" data-line="{hit.line_start}" hidden>Edit{unseen}</a></p>'
+    )
+
+
+def _document(asked: Asked, hit: Hit) -> str:
+    """Where the whole document is read."""
+    how = replace(asked, where="", since="", k=Asked.k, per_document=Asked.per_document)
+    return f"{how.link(f'/documents/{hit.document_id}', passage=hit.passage_id)}#p{hit.passage_id}"
+
+
+def _ways(asked: Asked, hit: Hit, like: int | None, found: Sequence[Marked]) -> str:
+    """Links to what else can be asked of a hit."""
+    unseen = f'<span class="unseen"> of hit {hit.rank}</span>'
+    similar = link("/similar", index=asked.index, passage=hit.passage_id)
+    ways = [f'<a class="similar" href="{similar}">More like this{unseen}</a>']
+    if like is None and asked.q:
+        ways.insert(
+            0, f'<a class="why" href="{asked.link("/explain", passage=hit.passage_id)}">Why{unseen}</a>'
+        )
+        if other := next((one.hit for one in found if one.hit is not hit), None):
+            first, second = (other, hit) if other.rank < hit.rank else (hit, other)
+            pair = asked.link("/contrast", a=first.passage_id, b=second.passage_id)
+            named = f'Contrast with {other.rank}<span class="unseen"> for hit {hit.rank}</span>'
+            ways.append(f'<a class="contrast" href="{pair}">{named}</a>')
+            ways.append(
+                '<button type="button" class="quiet mark" aria-pressed="false" hidden>Mark for contrast'
+                f"{unseen}</button>"
+            )
+    return " ".join(ways)
+
+
+def _uri_path(hit: Hit) -> str:
+    """The path as it stands in an address, percent-encoded; "" for one of another platform."""
+    path = Path(hit.path)
+    return path.as_uri().removeprefix("file://") if path.is_absolute() else ""
+
+
+def _score(hit: Hit, best: float) -> str:
+    """The score, its two parts as numbers and as a bar, and where it stands among random pairs."""
+    parts = {
+        "meaning": None if hit.cosine is None else hit.weight * hit.cosine,
+        "words": None if hit.lexical is None else (1 - hit.weight) * hit.lexical,
+    }
+    there = {name: value for name, value in parts.items() if value is not None and not hit.rerank}
+    said = " + ".join(
+        f'<span data-part-of="{name}">{fixed(value, 3)}</span> {name}' for name, value in there.items()
+    )
+    shown = f" = {said}" if len(there) > 1 else f" {''.join(there)}"
+    percentile = percentile_of(hit)
+    among = f' <span class="percentile">{text(percentile)}</span>' if percentile else ""
+    return f'<p class="score">{_bar(there, best)}<b>{fixed(hit.score, 3)}</b>{shown}{among}</p>'
+
+
+def _bar(parts: dict[str, float], best: float) -> str:
+    widths = [100 * max(value, 0.0) / best if best else 0.0 for value in parts.values()]
+    starts = accumulate(widths, initial=0.0)
+    rects = "".join(
+        f'<rect class="{name}" x="{start:.1f}" width="{width:.1f}" height="10"/>'
+        for name, start, width in zip(parts, starts, widths, strict=False)
+    )
+    return f'<svg class="shares" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{rects}</svg>'
+
+
+def passage(one: Marked, end: float) -> str:
+    """The part of a passage that counts most, with what counted marked.
+
+    Args:
+        end: the addend of the deepest shade.
+    """
+    shown = cut(one.hit, one.words or one.marks)
+    added = [0.0] * len(one.hit.text)
+    for mark in one.marks:
+        for at in range(mark.start, mark.end):
+            added[at] += mark.weight
+    read = _as_read(one.hit)
+    runs = groupby(range(shown.start, shown.end), lambda at: (_shade(added[at], end), read[at].heading))
+    body = "".join(_run("".join(read[at].shown for at in run), *how) for how, run in runs).strip()
+    before, after = "… " if shown.before else "", " …" if shown.after else ""
+    kind = " code" if one.hit.kind in _LINES_STAY else ""
+    return f'<p class="passage{kind}" dir="auto">{before}{body}{after}</p>'
+
+
+def _shade(value: float, end: float) -> str:
+    """The classes of what counts; "" for what hardly does, so that a passage can be read."""
+    classes = shade(value, end)
+    return "" if classes[1] in "012" else classes
+
+
+def _run(shown: str, classes: str, heading: bool) -> str:
+    """Characters that are shown alike."""
+    made = f'<mark class="{classes}">{text(shown)}</mark>' if classes and shown.strip() else text(shown)
+    return f"<b>{made}</b>" if heading and shown.strip() else made
+
+
+class _Character(NamedTuple):
+    shown: str
+    heading: bool = False
+
+
+def _as_read(hit: Hit) -> list[_Character]:
+    """What is shown for each character of a passage.
+
+    Markup is left out, as it is neither encoded nor counted; a line that goes on with the one before stands behind it.
+    """
+    if hit.kind in _LINES_STAY:
+        return [_Character(one) for one in hit.text]
+    hidden = {at for start, end in hit.hidden for at in range(start, end)}
+    read: list[_Character] = []
+    fenced = heading = False
+    before = ""
+    for line in hit.text.splitlines(keepends=True):
+        start = len(read)
+        below, heading = heading, line.startswith("#") and start in hidden
+        cells = line.lstrip().startswith("|")
+        seen = [_seen(one, start + at in hidden, cells) for at, one in enumerate(line)]
+        if cells:
+            seen = _without_edges(seen)
+        if (item := _ITEM.match(line)) and start + item.start(1) in hidden:
+            seen[item.start(1)] = "\u2022 "
+        if (start in hidden or below) and not "".join(seen).strip():  # nothing but markup, or below a heading
+            seen = [""] * len(line)
+        if read and not (fenced or _stands_alone(before, line)):
+            read[-1] = _Character(" ")
+            indent = len(line) - len(line.lstrip(" \t"))
+            seen[:indent] = [""] * indent
+        fenced ^= bool(_FENCE.match(line))
+        read += (_Character(one, heading and one != "\n") for one in seen)
+        before = line
+    return read
+
+
+def _seen(one: str, hidden: bool, cells: bool) -> str:
+    if hidden:
+        return "\u2502" if cells and one == "|" else ""
+    return "" if one == "\r" else one
+
+
+def _without_edges(seen: list[str]) -> list[str]:
+    """A row of a table without what stands around its cells; nothing of a row that is only lines."""
+    if not "".join(seen).strip("\u2502 \n"):
+        return [""] * len(seen)
+    edges = {at for at, one in enumerate(seen) if one == "\u2502"}
+    edges = {min(edges), max(edges)} if edges else set()
+    beside = {at + step for at in edges for step in (-1, 1) if seen[at + step : at + step + 1] == [" "]}
+    return ["" if at in edges | beside else one for at, one in enumerate(seen)]
+
+
+def _stands_alone(before: str, line: str) -> bool:
+    """Whether a line does not go on with the one before it."""
+    return not (before.strip() and line.strip()) or any(map(_OF_ITS_OWN.match, (before[:1], line)))

@@ -1,0 +1,236 @@
+// Ask while one types: words at once, meaning after a pause, then what every token counts. All HTML is the server's.
+"use strict";
+
+page.define("search-page", (root) => {
+  const form = root.querySelector("form.ask");
+  const field = form.elements.q;
+  const list = root.querySelector("hit-list");
+  const dialog = root.querySelector("dialog");
+  const said = root.querySelector(".said");
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const pause = 200; // ms without a key, after which meaning is asked for
+  const rest = 1200; // ms after which a query was meant: Back returns to it
+  let asking = new AbortController();
+  let paused = 0;
+  let resting = 0;
+  let settled = true;
+
+  // The form as an address; what is as it is by default stands in none.
+  const asked = () => {
+    const query = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) {
+      const { mode } = form.elements;
+      if (name === "weight" && (mode.value !== "hybrid" || Number(value) === Number(root.dataset.weight))) continue;
+      if (name === "without" && mode.value === "dense") continue;
+      if (value.trim() !== "" && value !== form.elements[name].dataset?.default) query.append(name, value);
+    }
+    return query;
+  };
+
+  const remember = () => {
+    const query = asked();
+    if (query.has("q")) query.set("generation", root.dataset.generation);
+    const address = "/?" + query + (query.get("q") === shownQuery() ? location.hash : "");
+    if (settled) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+    settled = false;
+    document.title = query.has("q") ? `${query.get("q")} - seewhy` : "seewhy";
+  };
+  const shownQuery = () => new URLSearchParams(location.search).get("q");
+
+  const settle = () => {
+    clearTimeout(resting);
+    settled = true;
+    const query = asked();
+    if (!query.has("q") || !part("results").querySelector(".hit")) return;
+    const last = (page.kept.get("queries") || []).filter((one) => one.q !== query.get("q"));
+    page.kept.set("queries", [{ q: query.get("q"), address: "/?" + query }, ...last].slice(0, 12));
+  };
+
+  // Parts of an answer take the place of those that are there; a hit that has the focus keeps it.
+  const put = (content, names) => {
+    for (const name of names) {
+      const [there, made] = [part(name), content.querySelector(`[data-part="${name}"]`)];
+      if (!there || !made) continue;
+      const held = there.contains(document.activeElement) && document.activeElement.closest("[data-passage]");
+      const opened = there.querySelector("details")?.open;
+      there.hidden = made.hidden;
+      if (there.innerHTML !== made.innerHTML) there.replaceChildren(...made.childNodes);
+      if (opened) there.querySelector("details").open = true;
+      const again = held && there.querySelector(`[data-passage="${held.dataset.passage}"] .open`);
+      if (again) again.focus({ preventScroll: true });
+    }
+  };
+
+  const tell = (line) => {
+    const alert = page.element("p", line, "warn");
+    alert.setAttribute("role", "alert");
+    part("results").replaceChildren(alert);
+  };
+
+  // Asks; whatever was asked before and has not come is dropped. Gives the answer, or null.
+  const ask = async (more) => {
+    asking.abort();
+    asking = new AbortController();
+    const { signal } = asking;
+    const query = asked();
+    for (const [name, value] of Object.entries(more)) query.set(name, value);
+    part("results").setAttribute("aria-busy", "true");
+    try {
+      const { status, later, content } = await page.fragment("/?" + query, signal);
+      if (signal.aborted) return null;
+      if (status === 503 && later) {
+        setTimeout(() => signal.aborted || soon(0), 1000 * later);
+        return null;
+      }
+      const answer = content.querySelector("search-page");
+      if (!answer) tell(content.querySelector("[role=alert]")?.textContent || "The server cannot answer that.");
+      return answer;
+    } catch (error) {
+      if (!signal.aborted) tell("The server does not answer. Start it again with: seewhy serve");
+      return null;
+    } finally {
+      if (!signal.aborted) part("results").setAttribute("aria-busy", "false");
+    }
+  };
+
+  const words = async () => {
+    if (form.elements.mode.value === "dense" || !field.value.trim()) return;
+    const answer = await ask({ mode: "lexical" });
+    if (answer?.querySelector(".hit")) put(answer, ["results"]);
+  };
+
+  const all = async () => {
+    const answer = await ask({});
+    if (!answer) return;
+    Object.assign(root.dataset, { generation: answer.dataset.generation, weight: answer.dataset.weight });
+    put(answer, ["results", "facets", "words"]);
+    const count = part("results").querySelectorAll(".hit").length;
+    said.textContent = field.value.trim() ? `${count || "No"} ${count === 1 ? "hit" : "hits"}` : "";
+    start();
+    root.dispatchEvent(new Event("answered"));
+    clearTimeout(resting);
+    resting = setTimeout(settle, rest);
+    if (count && form.elements.mode.value !== "lexical") shades();
+  };
+
+  // What every token counts takes one more pass through the model, so it comes last.
+  const shades = async () => {
+    const answer = await ask({ shades: "1" });
+    for (const one of answer?.querySelectorAll(".hit") || []) {
+      const there = part("results").querySelector(`[data-passage="${one.dataset.passage}"] .passage`);
+      if (there) there.replaceWith(one.querySelector(".passage"));
+    }
+    const legend = answer?.querySelector(".legend");
+    if (legend) part("results").querySelector(".legend")?.replaceWith(legend);
+  };
+
+  const soon = (wait) => {
+    clearTimeout(paused);
+    clearTimeout(resting);
+    paused = setTimeout(all, wait);
+  };
+
+  field.addEventListener("input", (event) => {
+    if (event.isComposing) return; // an input method is at work; compositionend follows
+    remember();
+    words();
+    soon(pause);
+  });
+  field.addEventListener("compositionend", () => field.dispatchEvent(new Event("input")));
+  form.addEventListener("change", (event) => {
+    if (event.target === field) return;
+    if (event.target === form.elements.index) for (const one of form.querySelectorAll("[name=without]")) one.checked = false;
+    remember();
+    soon(event.target.matches("[name=weight], [name=without]") ? pause : 0);
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (shownQuery() !== field.value) remember();
+    clearTimeout(paused);
+    all().then(settle);
+  });
+  root.addEventListener("focusin", (event) => event.target.closest(".hit") && settle());
+  root.addEventListener("click", (event) => {
+    const choice = event.target.closest("a[data-where]");
+    if (!choice || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    form.elements.where.value = choice.dataset.where;
+    remember();
+    soon(0);
+  });
+
+  const fill = () => {
+    const query = new URLSearchParams(location.search);
+    for (const name of ["index", "q", "mode", "where", "since", "k", "per_document"]) {
+      const control = form.elements[name];
+      control.value = query.get(name) ?? control.dataset.default ?? "";
+    }
+    form.elements.weight.value = query.get("weight") ?? root.dataset.weight;
+    const without = query.getAll("without");
+    for (const one of form.querySelectorAll("[name=without]")) one.checked = without.includes(one.value);
+  };
+  window.addEventListener("popstate", async () => {
+    fill();
+    settled = true;
+    await all();
+    list.restore();
+  });
+
+  // The last queries, on a page without a query; they are in this browser alone.
+  const start = () => {
+    const last = root.querySelector(".last");
+    const queries = page.kept.get("queries") || [];
+    if (!last) return;
+    last.hidden = !queries.length;
+    last.querySelector("ul").replaceChildren(
+      ...queries.map(({ q, address }) => {
+        const [item, way] = [page.element("li"), page.element("a", q)];
+        way.href = address;
+        item.append(way);
+        return item;
+      })
+    );
+  };
+
+  const settings = () => {
+    const { keys, editor } = dialog.querySelector(".settings").elements;
+    keys.checked = page.kept.get("keys") !== false;
+    editor.value = page.kept.get("editor") || "";
+    dialog.addEventListener("change", () => {
+      page.kept.set("keys", keys.checked);
+      page.kept.set("editor", editor.value);
+      document.dispatchEvent(new Event("seewhy-settings"));
+    });
+    dialog.querySelector(".forget").addEventListener("click", (event) => {
+      page.kept.forget("queries");
+      event.target.textContent = "Forgotten";
+      start();
+    });
+    root.querySelector(".foot").hidden = false;
+    root.querySelector(".keys").addEventListener("click", () => dialog.showModal());
+  };
+
+  const keys = {
+    "/": () => (field.focus(), field.select()),
+    "?": () => dialog.showModal(),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.target === field && event.key === "ArrowDown" && !event.isComposing) {
+      event.preventDefault();
+      list.goTo(0);
+    }
+    if (page.typing(event)) return;
+    const does = event.key === "Escape" ? () => field.focus() : page.kept.get("keys") === false ? null : keys[event.key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  });
+
+  settings();
+  start();
+  if (field.value.trim()) {
+    resting = setTimeout(settle, rest);
+    if (part("results").querySelector(".hit") && form.elements.mode.value !== "lexical") shades();
+  } else field.focus();
+});

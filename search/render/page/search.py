@@ -1,0 +1,273 @@
+"""The search page: a form whose whole state is its address, hits, what narrows them down, and other weights to try.
+
+It is a plain form with plain links; the script asks as one types, and takes the parts that differ out of the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from search.records.hits import Verdict
+from search.render.format import fixed, one_line, percentiles_of
+from search.render.hits import verdict_line
+from search.render.page.document import Page, isolated, text
+from search.render.page.hits import Asked, Marked, deepest, listed
+
+USES = ("search.css", "explanation.js", "live.js", "hits.js", "search.js")
+_MODES = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
+_KEYS = (
+    ("/", "to the query"),
+    ("j, k or ↓, ↑", "next hit, previous hit"),
+    ("Enter", "read the document at the passage"),
+    ("e", "explain the score, beside the hit"),
+    ("c", "mark for contrast; two that are marked are compared"),
+    ("s", "more like this"),
+    ("Esc", "close what is open, then back to the query"),
+    ("?", "this list"),
+)
+_START = """<div class="start"><p>Ask in your own words: words are looked for as you type, meaning when you pause.
+Every score comes with the addends that sum to it: press <kbd>e</kbd> on a hit, and <kbd>?</kbd> for all keys.</p>
+<div class="last" hidden><h2>Your last queries</h2><ul></ul></div></div>"""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Something that narrows hits down: a value of a facet."""
+
+    label: str
+    documents: int
+    where: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is to show of an index, and of a query to it.
+
+    Attributes:
+        indexes: names of all that can be asked.
+        generation: of the index now.
+        weight: what meaning counts where no weight is asked for.
+        marked: the hits.
+        every_token: whether marks are of all tokens, not of words alone.
+        words: of the query that count as words, as they are named.
+        facets: name -> values.
+        notes: what has to be known of the index.
+        problem: why there are no hits.
+    """
+
+    indexes: Sequence[str]
+    generation: int
+    weight: float
+    marked: Sequence[Marked] = ()
+    every_token: bool = False
+    words: Sequence[str] = ()
+    facets: Sequence[tuple[str, Sequence[Choice]]] = ()
+    notes: Sequence[str] = ()
+    problem: str = ""
+
+
+def search(asked: Asked, found: Found) -> Page:
+    """The search page."""
+    title = f"{asked.q} - seewhy" if asked.q else "seewhy"
+    body = f"""<search-page data-generation="{found.generation}" data-weight="{found.weight:g}">
+{_form(asked, found)}
+<div class="found">
+{_narrowing(asked, found)}
+<hit-list><section class="results" data-part="results" aria-label="Hits">
+{_results(asked, found)}</section>
+<section class="beside" aria-label="Beside the hits" tabindex="-1" hidden></section></hit-list>
+</div>
+<p class="unseen said" role="status"></p>
+{_keys()}
+</search-page>"""
+    return Page(title, "Search", "", body, USES)
+
+
+def similar(asked: Asked, passage: int, found: Found) -> Page:
+    """The passages that are most like one, by meaning."""
+    hits = listed(asked, found.marked, like=passage)
+    body = f"""<div class="found"><hit-list><section class="results" aria-label="Hits">{hits}
+{_notes(found)}</section></hit-list></div>"""
+    return Page("More like this", f"More like p{passage}", "", body, USES)
+
+
+def _form(asked: Asked, found: Found) -> str:
+    indexes = {name: one_line(name) for name in found.indexes}
+    return f"""<form class="ask" role="search" action="/">
+<div class="line"><label class="query"><span class="unseen">Query</span><input type="search" name="q"
+value="{text(asked.q)}" placeholder="Ask in your own words" autocomplete="off" autocapitalize="off" maxlength="2000"
+enterkeyhint="search"></label>
+<button class="first">Search</button></div>
+<div class="line options">
+<label>Index <select name="index">{_options(indexes, asked.index)}</select></label>
+<label>By <select name="mode" data-default="hybrid">{_options(_MODES, asked.mode)}</select></label>
+{_limits(asked)}
+{_what_if(asked, found)}
+</div>
+</form>"""
+
+
+def _limits(asked: Asked) -> str:
+    """Which passages may be hits, and how many."""
+    default = Asked()
+    names = ("where", "since", "k", "per_document")
+    opened = " open" if any(getattr(asked, name) != getattr(default, name) for name in names) else ""
+    return f"""<details class="limits"{opened}><summary>Filter and number</summary><div class="line">
+<label class="wide">Filter <input name="where" value="{text(asked.where)}" placeholder="path:docs/** and kind=pdf"
+autocomplete="off" autocapitalize="off" spellcheck="false"></label>
+<label>Changed since <input name="since" value="{text(asked.since)}" placeholder="7d" size="8"
+autocomplete="off"></label>
+<label>Hits <input type="number" name="k" min="1" max="100" required value="{asked.k}"
+data-default="{default.k}"></label>
+<label>Of one document <input type="number" name="per_document" min="0" max="100" required
+value="{asked.per_document}" data-default="{default.per_document}"></label></div></details>"""
+
+
+def _options(names: dict[str, str], chosen: str) -> str:
+    return "".join(
+        f'<option value="{text(value)}"{" selected" if value == chosen else ""}>{text(name)}</option>'
+        for value, name in names.items()
+    )
+
+
+def _what_if(asked: Asked, found: Found) -> str:
+    """The weight, and the words of the query as toggles."""
+    weight = found.weight if asked.weight is None else asked.weight
+    opened = " open" if asked.weight is not None or asked.without else ""
+    return f"""<details class="what-if"{opened}><summary>What if …</summary>
+<div class="line"><label class="weight">Meaning counts <output>{weight:.2f}</output>, words the rest
+<input type="range" name="weight" min="0" max="1" step="0.01" value="{weight:g}"></label>
+<fieldset data-part="words"{"" if found.words else " hidden"}><legend>Words that do not count</legend>
+{_toggles(asked, found)}</fieldset></div>
+<p class="faint" role="status" data-part="said"></p></details>"""
+
+
+def _toggles(asked: Asked, found: Found) -> str:
+    return "".join(
+        f'<label><input type="checkbox" name="without" value="{text(word)}"'
+        f"{' checked' if word in asked.without else ''}> {isolated(word)}</label> "
+        for word in found.words
+    )
+
+
+def _narrowing(asked: Asked, found: Found) -> str:
+    """Facets: each value is a link to the same query with one more condition."""
+    groups = "".join(
+        f"<h2>{isolated(name)}</h2><ul>{''.join(map(_choice(asked), values))}</ul>"
+        for name, values in found.facets
+        if values
+    )
+    hidden = "" if groups else " hidden"
+    return (
+        f'<nav aria-label="Narrow down" data-part="facets"{hidden}><details class="narrow">'
+        f"<summary>Narrow down</summary>{groups}</details></nav>"
+    )
+
+
+def _choice(asked: Asked) -> Callable[[Choice], str]:
+    def drawn(choice: Choice) -> str:
+        less = without_condition(asked.where, choice.where)
+        more = with_condition(asked.where, choice.where) if less is None else less
+        chosen = "" if less is None else ' aria-current="true"'
+        return (
+            f'<li><a href="{replace(asked, where=more, generation=None).link("/")}" data-where="{text(more)}"{chosen}>'
+            f'{isolated(choice.label)}</a> <span class="faint">{choice.documents:,}</span></li>'
+        )
+
+    return drawn
+
+
+def with_condition(where: str, condition: str) -> str:
+    """A filter that asks for one thing more."""
+    if not where.strip():
+        return condition
+    return (
+        f"({where}) and {condition}"
+        if re.search(r"\bor\b", where, re.IGNORECASE)
+        else f"{where} and {condition}"
+    )
+
+
+def without_condition(where: str, condition: str) -> str | None:
+    """A filter without the condition that it begins or ends with; None where it does neither."""
+    if where == condition:
+        return ""
+    if where.endswith(f" and {condition}"):
+        rest = where.removesuffix(f" and {condition}")
+        return rest[1:-1] if rest.startswith("(") and rest.endswith(")") and rest.count("(") == 1 else rest
+    begun = where.startswith(f"{condition} and ") and not re.search(r"\bor\b", where, re.IGNORECASE)
+    return where.removeprefix(f"{condition} and ") if begun else None
+
+
+def _results(asked: Asked, found: Found) -> str:
+    return "\n".join(filter(None, (_said(asked, found), *_parts(asked, found), _notes(found))))
+
+
+def _parts(asked: Asked, found: Found) -> Iterator[str]:
+    if asked.generation is not None and asked.generation != found.generation:
+        now = replace(asked, generation=found.generation).link("/")
+        yield (
+            f'<p class="warn">The index has changed since this address was made (generation {asked.generation}, now '
+            f'{found.generation}): the hits may be others. <a href="{now}">Go on with the index as it is</a></p>'
+        )
+    if not asked.q.strip():
+        yield _START
+    elif found.marked:
+        yield listed(asked, found.marked)
+        if percentiles := percentiles_of([one.hit for one in found.marked]):
+            yield f'<p class="faint">{text(percentiles)}</p>'
+        yield _legend(found)
+
+
+def _said(asked: Asked, found: Found) -> str:
+    """What has come of the query, in a line."""
+    if found.problem:
+        return f'<p role="alert" class="warn">{text(found.problem)}</p>'
+    if not asked.q.strip():
+        return ""
+    if not found.marked:
+        return f'<p class="verdict">{_none(asked)}</p>'
+    verdict = found.marked[0].hit.verdict
+    return _verdict(verdict) if verdict else ""
+
+
+def _none(asked: Asked) -> str:
+    """Why there is no hit."""
+    passes = " that passes the filter" if asked.where or asked.since else ""
+    if asked.mode == "lexical" or asked.weight == 0:
+        return f"No passage{passes} has a word of the query."
+    return "No passage passes the filter." if passes else "The index holds no passages yet."
+
+
+def _verdict(verdict: Verdict) -> str:
+    return f'<p class="verdict {verdict.says.split()[0]}">{text(verdict_line(verdict))}</p>'
+
+
+def _legend(found: Found) -> str:
+    of = "every token" if found.every_token else "the query's words"
+    end = fixed(deepest(found.marked), 3, signed=True)
+    minus = ', <mark class="l5 minus">taken from it</mark>' if found.every_token else ""
+    return (
+        f'<p class="faint legend">Shades: what {of} <mark class="l5">added to the score</mark>{minus}; '
+        f"the deepest from {end} on, none below a quarter of it.</p>"
+    )
+
+
+def _notes(found: Found) -> str:
+    return "".join(f'<p class="faint">{text(note)}</p>' for note in found.notes)
+
+
+def _keys() -> str:
+    rows = "".join(f"<div><dt><kbd>{text(key)}</kbd></dt><dd>{text(does)}</dd></div>" for key, does in _KEYS)
+    return f"""<footer class="foot" hidden><button type="button" class="quiet keys">Keys and settings</button></footer>
+<dialog aria-labelledby="keys"><h2 id="keys">Keys</h2><dl>{rows}</dl>
+<form class="settings"><h2>Settings</h2>
+<p><label><input type="checkbox" name="keys" checked> These keys work</label></p>
+<p><label>Open files in <select name="editor"><option value="">no editor</option>
+<option value="vscode://file">Visual Studio Code</option><option value="vscodium://file">VSCodium</option>
+<option value="file://">the browser (file://)</option></select></label></p>
+<p>Your last queries are kept in this browser alone. <button type="button" class="forget">Forget them</button></p>
+</form>
+<form method="dialog"><button class="first">Close</button></form></dialog>"""

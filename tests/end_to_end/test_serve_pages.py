@@ -1,0 +1,345 @@
+"""The pages of the server in a real browser: one server for all, over folders of which one is hostile.
+
+Skipped where Chromium, its driver or selenium is missing; where `CI` is set, that is a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+import search
+from search.serving.app import application
+from search.serving.served import Served
+from search.serving.settings import Settings
+
+if not os.environ.get("CI"):
+    pytest.importorskip("selenium", reason="selenium is not installed")
+import uvicorn
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.end_to_end.test_browser import HOSTILE
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+QUERY = "turn the key"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Served:
+    """Two indexes: of hostile text among harmless one, and of a few words."""
+    hostile, few = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("few")
+    texts = {
+        f"page{number:02}.md": f"# Page {number}\n\nTurn the key {number} times.\n" for number in range(12)
+    }
+    texts["keys.md"] = (
+        "# Keys\n\n## Turn\n\nTo turn the key, open the door.\n\n## Find\n\nThe water is cold.\n"
+    )
+    texts["הערות & 'keys' 🎉.md"] = f"# <b onclick=alert(3)>Title</b> שלום\n\n{HOSTILE} turn the key\n"
+    texts["bad.txt"] = f"{HOSTILE} turn the key\n"
+    for name, text in texts.items():
+        (hostile / name).write_text(text, encoding="utf-8")
+    (few / "a.txt").write_text("Open the door.\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEWHY_HOME", str(tmp_path_factory.mktemp("home")))
+        indexes = [search.Index.build(folder, model=str(tiny_model)) for folder in (hostile, few)]
+        return Served(indexes)
+
+
+@pytest.fixture(scope="module")
+def site(served: Served) -> Iterator[str]:
+    """The address of the server."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(application(served, Settings(port=port)), log_level="warning"))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(20)
+
+
+@pytest.fixture
+def opened(browser: webdriver.Chrome, site: str) -> Iterator[Callable[..., webdriver.Chrome]]:
+    """Opens a page of the server; afterwards nothing was asked of anybody else, and nothing complained."""
+
+    def at(
+        path: str = "/", width: int = 1280, scheme: str = "light", script: bool = True
+    ) -> webdriver.Chrome:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not script})
+        browser.get(site + path)
+        return browser
+
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get_log("performance")
+    yield at
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert outside(browser, site) == []
+    assert [entry for entry in browser.get_log("browser") if entry["source"] != "network"] == []
+    browser.get(site + "/static/page.css")  # a page without a script, to forget what was kept
+    browser.execute_script("localStorage.clear()")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def events(browser: webdriver.Chrome) -> list[dict[str, Any]]:
+    return [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+
+
+def outside(browser: webdriver.Chrome, site: str) -> list[str]:
+    """Requests to anybody but the server."""
+    asked = [
+        one["params"]["request"]["url"]
+        for one in events(browser)
+        if one["method"] == "Network.requestWillBeSent"
+    ]
+    return [url for url in asked if not url.startswith((site, "data:", "about:", "chrome:"))]
+
+
+def until(condition: Callable[[], Any], seconds: float = 20) -> Any:
+    """What a condition gives as soon as it holds."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+    return found
+
+
+def type_in(browser: webdriver.Chrome, *keys: str) -> None:
+    browser.switch_to.active_element.send_keys(*keys)
+
+
+def passages(browser: webdriver.Chrome) -> list[int]:
+    """Of the hits, as they stand."""
+    script = (
+        "return [...document.querySelectorAll('.results .hit')].map((one) => Number(one.dataset.passage))"
+    )
+    return browser.execute_script(script)
+
+
+def focused(browser: webdriver.Chrome) -> str | None:
+    """The passage of the hit that has the focus."""
+    return browser.execute_script("return document.activeElement.closest('.hit')?.dataset.passage ?? null")
+
+
+def state(browser: webdriver.Chrome) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(browser.current_url).query)
+
+
+def shaded(browser: webdriver.Chrome) -> bool:
+    """Whether the shades of all tokens have come."""
+    return "every token" in browser.find_element(By.CSS_SELECTOR, ".results").text
+
+
+def test_words_come_at_once_meaning_after_a_pause_and_then_what_every_token_counts(
+    opened: Callable[..., webdriver.Chrome], served: Served
+) -> None:
+    browser = opened()
+    type_in(browser, QUERY)
+    until(lambda: shaded(browser))
+    assert passages(browser) == [hit.passage_id for hit in served.index().query(QUERY)]
+    field = browser.switch_to.active_element
+    assert (field.get_attribute("name"), field.get_property("selectionStart")) == ("q", len(QUERY))
+    asked = browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
+    kinds = [parse_qs(urlsplit(url).query) for url in asked if "/?" in url]
+    assert any(one.get("mode") == ["lexical"] for one in kinds[:-2])
+    assert "mode" not in kinds[-2] and kinds[-1]["shades"] == ["1"]
+    assert state(browser)["q"] == [QUERY] and "generation" in state(browser)
+
+
+def test_a_late_reply_is_dropped_and_an_input_method_is_waited_for(
+    opened: Callable[..., webdriver.Chrome],
+) -> None:
+    browser = opened()
+    browser.execute_script("""
+        const really = window.fetch;
+        window.fetch = async (address, how) => {
+          const reply = await really(address, {...how, signal: undefined});
+          if (String(address).includes("q=water")) await new Promise((done) => setTimeout(done, 900));
+          return reply;
+        };""")
+    type_in(browser, "water")
+    type_in(browser, Keys.CONTROL + "a")
+    type_in(browser, "door")
+    until(lambda: shaded(browser))
+    hits = passages(browser)
+    time.sleep(1)
+    assert passages(browser) == hits and state(browser)["q"] == ["door"]
+    browser.execute_script("""
+        const field = document.activeElement;
+        field.dispatchEvent(new CompositionEvent("compositionstart"));
+        field.value = "ke";
+        field.dispatchEvent(new InputEvent("input", {isComposing: true}));""")
+    assert state(browser)["q"] == ["door"]
+    browser.execute_script("""
+        document.activeElement.value = "key";
+        document.activeElement.dispatchEvent(new CompositionEvent("compositionend"));""")
+    assert until(lambda: state(browser)["q"] == ["key"])
+
+
+def test_the_keyboard_does_all(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened(f"/?q={QUERY}")
+    until(lambda: shaded(browser))
+    ids = [str(one) for one in passages(browser)]
+    type_in(browser, "j")
+    assert focused(browser) == ids[0]
+    type_in(browser, "j", Keys.ARROW_DOWN, "k")
+    assert focused(browser) == ids[1]
+    type_in(browser, "c", "j", "c")
+    until(lambda: urlsplit(browser.current_url).fragment == f"contrast={ids[1]},{ids[2]}")
+    type_in(browser, Keys.ESCAPE)
+    assert urlsplit(browser.current_url).fragment == "" and focused(browser) == ids[2]
+    type_in(browser, "e")
+    until(lambda: urlsplit(browser.current_url).fragment == f"why={ids[2]}")
+    assert until(lambda: browser.find_element(By.CSS_SELECTOR, ".beside").text)
+    type_in(browser, Keys.ESCAPE, "?")
+    assert "mark for contrast" in browser.find_element(By.TAG_NAME, "dialog").text
+    type_in(browser, Keys.ESCAPE)
+    type_in(browser, "/")
+    type_in(browser, "jkecs")  # it is a field: these are letters
+    assert state(browser)["q"] == ["jkecs"]
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit"))
+    type_in(browser, Keys.ARROW_DOWN)
+    first = browser.switch_to.active_element.get_attribute("href")
+    type_in(browser, Keys.ENTER)
+    assert until(lambda: browser.current_url == first)
+
+
+def test_the_address_is_the_state_and_back_goes_back(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened()
+    type_in(browser, "door", Keys.ENTER)
+    until(lambda: shaded(browser))
+    first = passages(browser)
+    browser.find_element(By.CSS_SELECTOR, ".limits summary").click()
+    where = browser.find_element(By.NAME, "where")
+    where.send_keys("name=keys.md", Keys.ENTER)
+    until(lambda: state(browser).get("where") == ["name=keys.md"] and len(passages(browser)) == 1)
+    link = browser.current_url
+    browser.back()
+    until(lambda: passages(browser) == first)
+    assert browser.find_element(By.NAME, "where").get_property("value") == ""
+    browser.forward()
+    until(lambda: len(passages(browser)) == 1)
+    again = opened(urlsplit(link)._replace(scheme="", netloc="").geturl())
+    assert len(passages(again)) == 1
+    stale = opened("/?q=door&generation=999999").find_element(By.CSS_SELECTOR, ".results").text
+    assert "The index has changed since this address was made" in stale
+
+
+def test_a_filter_that_cannot_be_read_is_said_and_another_index_is_asked(
+    opened: Callable[..., webdriver.Chrome], served: Served
+) -> None:
+    browser = opened(f"/?q={QUERY}&where=(")
+    assert "filter" in browser.find_element(By.CSS_SELECTOR, "[role=alert]").text
+    browser.find_element(By.NAME, "where").clear()
+    select = browser.find_element(By.NAME, "index")
+    select.send_keys(list(served.indexes)[1])
+    until(lambda: len(passages(browser)) == 1)
+    assert state(browser)["index"] == [list(served.indexes)[1]]
+
+
+def test_what_is_kept_is_kept_here_and_can_be_forgotten(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened()
+    type_in(browser, "door", Keys.ENTER)
+    until(lambda: shaded(browser))
+    until(lambda: browser.execute_script("return localStorage.getItem('seewhy-queries')"))
+    opened()
+    last = browser.find_element(By.CSS_SELECTOR, ".last a")
+    assert last.text == "door"
+    browser.find_element(By.CSS_SELECTOR, "button.keys").click()
+    browser.find_element(By.NAME, "editor").send_keys("Visual")
+    browser.find_element(By.NAME, "keys").click()
+    browser.find_element(By.CSS_SELECTOR, ".forget").click()
+    type_in(browser, Keys.ESCAPE)
+    assert not browser.find_element(By.CSS_SELECTOR, ".last").is_displayed()
+    kept = browser.execute_script("return Object.keys(localStorage).sort()")
+    assert kept == ["seewhy-editor", "seewhy-keys"]
+    opened("/?q=turn the key שלום")
+    edit = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".editor:not([hidden])"))
+    for one in edit:
+        assert one.get_attribute("href").startswith("vscode://file/")
+        assert one.get_attribute("href").isascii()
+    browser.execute_script("document.activeElement.blur()")
+    type_in(browser, "j")
+    assert focused(browser) is None
+
+
+def test_a_place_is_copied(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
+    browser = opened(f"/?q={QUERY}")
+    browser.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    browser.find_element(By.CSS_SELECTOR, ".copy").click()
+    hit = served.index().query(QUERY)[0]
+    assert browser.execute_script("return window.copied") == f"{hit.path}:{hit.line_start}"
+
+
+def test_it_works_without_scripts(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
+    browser = opened(script=False)
+    browser.find_element(By.NAME, "q").send_keys(QUERY, Keys.ENTER)
+    until(lambda: "q=" in browser.current_url)
+    places = [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".place > bdi")]
+    assert len(places) == len(served.index().query(QUERY))
+    assert not [
+        one for one in browser.find_elements(By.CSS_SELECTOR, "button") if one.text in ("Copy", "Keys")
+    ]
+    browser.find_element(By.CSS_SELECTOR, "a.similar").click()
+    until(lambda: "/similar" in browser.current_url)
+    assert browser.find_elements(By.CSS_SELECTOR, ".hit")
+
+
+def test_hostile_text_is_text(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened(f"/?q={QUERY}&where=not name:page*")
+    until(lambda: shaded(browser))
+    body = browser.find_element(By.TAG_NAME, "body").text
+    assert "<script>document.title='owned';alert(1)</script>" in body and "\\x1b[31m" in body
+    assert browser.title != "owned"
+    assert browser.find_elements(By.CSS_SELECTOR, "img, iframe, .hit script, [onclick], [style]") == []
+
+
+def pages(served: Served) -> list[str]:
+    """Every page of the server, with something on it."""
+    index = served.index()
+    one, other = (hit for hit in index.query(QUERY)[:2])
+    asked = f"q={QUERY}&passage={one.passage_id}"
+    return [
+        "/",
+        f"/?q={QUERY}&where=not name=page01.md&shades=1&weight=0.5",
+        "/?q=key&where=(",
+        f"/similar?passage={one.passage_id}",
+        f"/documents/{one.document_id}?{asked}",
+        f"/explain?{asked}",
+        f"/contrast?q={QUERY}&a={one.passage_id}&b={other.passage_id}",
+        f"/why-not?q={QUERY}&document=water",
+        "/similarity?sentences=the key%0Athe lock%0Athe door",
+        "/inspect?text=turn the key",
+        "/reference",
+        "/nothing",
+    ]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
+def test_every_page_is_accessible_and_fits(
+    opened: Callable[..., webdriver.Chrome], served: Served, width: int, scheme: str
+) -> None:
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    run = "axe.run(document, {runOnly: arguments[0]}).then(arguments[1])"
+    for path in pages(served):
+        browser = opened(path, width, scheme)
+        browser.execute_script(axe)
+        found = browser.execute_async_script(run, TAGS)
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], path
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path

@@ -1,0 +1,44 @@
+"""The search page as an answer: its state is its address, and what is wrong is said where the hits would be."""
+
+import re
+
+from starlette.testclient import TestClient
+
+from search.serving.served import Served
+
+PAGE = {"accept": "text/html"}
+
+
+def test_the_page_has_the_hits_of_the_library_in_their_order(client: TestClient, served: Served) -> None:
+    page = client.get("/", params={"q": "turn the key", "mode": "dense", "k": 2}).text
+    ids = [int(one) for one in re.findall(r'<li class="hit" data-passage="(\d+)"', page)]
+    assert ids == [hit.passage_id for hit in served.index().query("turn the key", 2, mode="dense")]
+    assert "mode=dense" in re.findall(r'class="why" href="([^"]+)"', page)[0]
+
+
+def test_marks_of_all_tokens_are_asked_for(client: TestClient) -> None:
+    words, tokens = (
+        client.get("/", params={"q": "turn the key", "shades": shades}).text for shades in ("0", "1")
+    )
+    assert "what the query&#x27;s words" in words or "what the query's words" in words
+    assert "what every token" in tokens
+
+
+def test_what_is_wrong_stands_in_the_page_and_the_form_keeps_what_was_typed(client: TestClient) -> None:
+    answer = client.get("/", params={"q": "key", "where": "kind=("}, headers=PAGE)
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.text and 'name="where" value="kind=("' in answer.text
+
+
+def test_an_address_of_another_generation_says_so(client: TestClient, served: Served) -> None:
+    now = served.index().generation
+    said = "The index has changed since this address was made"
+    assert said not in client.get("/", params={"q": "key", "generation": now}).text
+    assert said in client.get("/", params={"q": "key", "generation": now + 1}).text
+
+
+def test_more_like_a_hit(client: TestClient, served: Served) -> None:
+    hit = served.index().query("turn the key")[0]
+    page = client.get("/similar", params={"passage": hit.passage_id})
+    assert page.status_code == 200 and 'class="hit"' in page.text
+    assert client.get("/similar", params={"passage": 10**6}, headers=PAGE).status_code == 400
