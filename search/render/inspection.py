@@ -37,7 +37,7 @@ def inspection(canvas: Canvas, inspected: Inspection, *, values: int = 0) -> Non
     _draw_embedding(canvas, inspected)
     _draw_states(canvas, inspected)
     canvas.title("Pooler: tanh(W [CLS] + b)")
-    canvas.line(_pooler_line(inspected))
+    canvas.line(pooler_line(inspected))
     draw_parameters(canvas, inspected.model)
     if values:
         _draw_values(canvas, inspected, values)
@@ -109,7 +109,7 @@ def _draw_embedding(canvas: Canvas, inspected: Inspection) -> None:
     parts = "word + position" if inspected.embedding.segments is None else "word + position + segment"
     then = "" if inspected.embedding.projected is None else ", then a projection"
     canvas.title(f"Embedding layer: {parts}, then LayerNorm{then}")
-    names, rows = _embedding_lengths(inspected)
+    names, rows = embedding_lengths(inspected)
     tokens = enumerate(zip(inspected.tokens, rows, strict=True))
     lines = ((str(i), one_line(token.text), *map("{:.3f}".format, lengths)) for i, (token, lengths) in tokens)
     canvas.table(_of_tokens(*names), lines)
@@ -129,7 +129,7 @@ def _draw_states(canvas: Canvas, inspected: Inspection) -> None:
     canvas.dim("  Means over the tokens. Layer 0 is the output of the embedding layer.")
 
 
-def _pooler_line(inspected: Inspection) -> str:
+def pooler_line(inspected: Inspection) -> str:
     """What came of the check, or why there is none."""
     if inspected.pooler is None:
         return f"There is none: {one_line(inspected.no_pooler)}."
@@ -163,7 +163,7 @@ def _draw_values(canvas: Canvas, inspected: Inspection, most: int) -> None:
     canvas.table(table)
 
 
-def _embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float]]]:
+def embedding_lengths(inspected: Inspection) -> tuple[list[str], list[list[float]]]:
     """Names of the parts, and for each token the lengths of its vectors in them."""
     layer = inspected.embedding
     parts = {
@@ -210,7 +210,7 @@ def as_json(inspected: Inspection, *, vectors: bool = False) -> str:
 
 def facts(inspected: Inspection, *, vectors: bool = False) -> dict[str, Any]:
     """Tokens, words, model, lengths and checks; with `vectors` every vector too."""
-    names, rows = _embedding_lengths(inspected)
+    names, rows = embedding_lengths(inspected)
     layer = inspected.embedding
     whole: dict[str, Any] = {
         "texts": inspected.texts,

@@ -59,15 +59,19 @@ def _ways(hit: Hit, asked: Mapping[str, Any]) -> str:
 
 
 def _form(explained: Explanation, here: Mapping[str, Any], by: By, tables: bool) -> str:
-    last = explained.n_layers or explained.similarity_layer
-    layers = {str(layer): _LAYERS.get(layer, f"layer {layer}") for layer in range(last + 1)}
-    layers[str(middle_layer(last))] += ", the middle"
-    layers[str(last)] += ", the last"
-    return f"""<form class="controls" action="/explain">{hidden(**here)}
-<label>Show <select name="by">{options(_UNITS, by)}</select></label>
-<label>Cosines of <select name="layer">{options(layers, str(explained.similarity_layer))}</select></label>
-<label><input type="checkbox" name="tables" value="1"{" checked" if tables else ""}> as tables, too</label>
-<button>Show</button></form>"""
+    layer = explained.similarity_layer
+    chosen = choices(explained.n_layers or layer, layer, by, tables)
+    return f'<form class="controls" action="/explain">{hidden(**here)}{chosen}<button>Show</button></form>'
+
+
+def choices(layers: int, layer: int, by: By, tables: bool) -> str:
+    """Controls of an explanation: its units, the layer of its cosines, and its tables."""
+    names = {str(number): _LAYERS.get(number, f"layer {number}") for number in range(layers + 1)}
+    names[str(middle_layer(layers))] += ", the middle"
+    names[str(layers)] += ", the last"
+    return f"""<label>Show <select name="by">{options(_UNITS, by)}</select></label>
+<label>Cosines of <select name="layer">{options(names, str(layer))}</select></label>
+<label><input type="checkbox" name="tables" value="1"{" checked" if tables else ""}> as tables, too</label>"""
 
 
 def _test(checked: Faithfulness | None, here: Mapping[str, Any]) -> str:
