@@ -235,7 +235,7 @@ def _panel(side: _Side) -> str:
         lines.append(
             f"<div><dt>{name}</dt><dd>{shown}</dd><dd>added {signed(float(side.added[at].sum()))}</dd></div>"
         )
-    beside = f'<dl class="beside">{"".join(lines)}</dl>' if lines else ""
+    beside = f'<dl class="apart">{"".join(lines)}</dl>' if lines else ""
     return f"""<section class="panel" data-side="{side.id}" role="group" aria-label="{side.name}">
 <h2>{side.name}</h2>
 <p class="text" dir="auto">{_flow(side, side.source, ("word", "punctuation"))}</p>{beside}</section>"""

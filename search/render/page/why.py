@@ -84,7 +84,7 @@ def _test(checked: Faithfulness | None, here: Mapping[str, Any]) -> str:
     end = max((max(abs(one.drop), abs(one.random_mean)) for one in checked.removals), default=0.0)
     rows = "".join(_removal(one, end) for one in checked.removals)
     what = "score" if checked.is_score else "cosine"
-    return f"""<section class="panel"><h3>What the {what} loses without the words that count most</h3>
+    return f"""<section class="panel"><h2>What the {what} loses without the words that count most</h2>
 <table class="added"><tbody>{rows}</tbody></table><p>{text(verdict(checked))}</p></section>"""
 
 

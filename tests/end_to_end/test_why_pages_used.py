@@ -1,0 +1,58 @@
+"""Why, why not and one's own texts in a real browser: what is asked again in place, and all of it without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from search.serving.served import Served
+from tests.end_to_end import test_serve_pages as shared
+from tests.end_to_end.test_serve_pages import QUERY, By, Keys, state, until, webdriver
+
+served, site, opened = shared.served, shared.site, shared.opened
+Opened = Callable[..., webdriver.Chrome]
+
+
+def test_another_layer_is_asked_for_in_place(opened: Opened, served: Served) -> None:
+    hit = served.index().query(QUERY)[0]
+    browser = opened(f"/explain?q={QUERY}&passage={hit.passage_id}")
+    browser.execute_script("window.same = true")
+    for name, value in (("layer", "0"), ("by", "token")):
+        browser.find_element(By.CSS_SELECTOR, f"[name={name}] option[value='{value}']").click()
+        until(lambda name=name, value=value: state(browser).get(name) == [value])
+    choice = browser.find_element(By.CSS_SELECTOR, ".choice").text
+    assert "at layer 0" in choice and "which token" in choice
+    browser.find_element(By.NAME, "tables").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "table.numbers"))
+    browser.find_element(By.CSS_SELECTOR, ".panel .unit").click()  # what came later is alive
+    assert "added" in browser.find_element(By.CLASS_NAME, "detail").text
+    browser.find_element(By.CSS_SELECTOR, "a.live").click()
+    until(lambda: "LOSES WITHOUT THE WORDS" in browser.find_element(By.TAG_NAME, "main").text.upper())
+    assert browser.find_element(By.NAME, "layer").get_property("value") == "0"
+    assert browser.execute_script("return window.same")
+
+
+def test_a_document_is_found_as_one_types(opened: Opened) -> None:
+    browser = opened(f"/why-not?q={QUERY}&k=1")
+    field = browser.find_element(By.NAME, "name")
+    field.send_keys("page03")
+    found = until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".names a")) == 1)
+    assert found and browser.switch_to.active_element == field and field.get_property("value") == "page03"
+    browser.find_element(By.CSS_SELECTOR, ".names a").click()
+    until(lambda: "document" in state(browser))
+    assert "page03.md" in browser.find_element(By.TAG_NAME, "dl").text
+
+
+def test_all_of_it_works_without_scripts(opened: Opened) -> None:
+    browser = opened("/similarity", script=False)
+    browser.find_element(By.NAME, "text").send_keys("the key", Keys.ENTER, "the lock")
+    browser.find_element(By.CSS_SELECTOR, "form button").click()
+    until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".matrix td[data-row]")) == 4)
+    assert browser.find_element(By.NAME, "text").get_property("value") == "the key\nthe lock"
+    browser = opened(f"/why-not?q={QUERY}&name=page03", script=False)
+    browser.find_element(By.CSS_SELECTOR, ".names a").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".answer"))
+    browser.find_element(By.LINK_TEXT, "Why this score").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".equation"))
+    browser.find_element(By.CSS_SELECTOR, "[name=layer] option[value='0']").click()
+    browser.find_element(By.CSS_SELECTOR, "form button").click()
+    until(lambda: state(browser).get("layer") == ["0"])
