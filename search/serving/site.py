@@ -8,13 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, Response
 
 from search.errors import InputError
 from search.index import Index
 from search.ranking.options import WEIGHT
 from search.records.hits import Hit
 from search.records.options import QueryOptions
+from search.render import json
 from search.render.page import hits as draw
 from search.render.page import search as drawn
 from search.render.page.document import Page
@@ -67,28 +68,37 @@ async def page(
 
     def answer() -> tuple[Page, int]:
         index = served.index(asked.index)
-        named = asked.named(served)
-        generation = index.generation
-        problem = ""
-        hits: Sequence[Hit] = ()
         try:
-            if asked.q.strip():
-                hits = index.query(asked.q, asked.k, **asked.options)
+            found, status = _found(index, asked), 200
         except InputError as error:
-            problem = str(error)
-        found = drawn.Found(
-            tuple(served.indexes),
-            generation,
-            hits[0].weight if hits and asked.mode == "hybrid" and asked.weight is None else WEIGHT,
-            _marked(index, asked, hits),
-            asked.shades,
-            notes=index.notes,
-            problem=problem,
-        )
-        return drawn.search(named, found), 400 if problem else 200
+            left_out = tuple(asked.without)
+            found, status = (
+                drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error)),
+                400,
+            )
+        return drawn.search(asked.named(served), tuple(served.indexes), found), status
 
     shown, status = await desk.run(request, answer)
     return answered(request, shown, asked.index or served.first, status=status)
+
+
+def _found(index: Index, asked: OnPage) -> drawn.Found:
+    """What there is to show of an index, and of a query to it."""
+    generation = index.generation
+    if not asked.q.strip():
+        return drawn.Found(generation, notes=index.notes)
+    hits = index.query(asked.q, asked.k, **asked.options)
+    by_words = asked.mode != "dense"
+    known = index.candidates(asked.q, 1, mode=asked.mode, without=asked.without) if by_words else None
+    return drawn.Found(
+        generation,
+        known.weight if known and asked.mode == "hybrid" else WEIGHT,
+        _marked(index, asked, hits),
+        asked.shades,
+        known.terms if known else (),
+        known.without if known else (),
+        notes=index.notes,
+    )
 
 
 def _marked(index: Index, asked: OnPage, hits: Sequence[Hit]) -> list[draw.Marked]:
@@ -98,6 +108,19 @@ def _marked(index: Index, asked: OnPage, hits: Sequence[Hit]) -> list[draw.Marke
         draw.Marked(hit, hit.explanation.highlights() if hit.explanation else marks, marks)
         for hit, marks in zip(hits, words, strict=True)
     ]
+
+
+@router.get("/what-if", include_in_schema=False)
+async def what_if(
+    request: Request, asked: Annotated[OnPage, Query()], served: ServedHere, desk: DeskHere
+) -> Response:
+    """What the page needs to rank again by itself."""
+
+    def answer() -> str:
+        index = served.index(asked.index)
+        return json.lines([index.candidates(asked.q, where=asked.where, since=asked.since, **asked.ranking)])
+
+    return Response(await desk.run(request, answer), media_type="application/json")
 
 
 @router.get("/similar", include_in_schema=False)
@@ -112,13 +135,8 @@ async def similar(
 
     def answer() -> Page:
         opened = served.index(index)
-        found = drawn.Found(
-            tuple(served.indexes),
-            opened.generation,
-            WEIGHT,
-            [draw.Marked(hit) for hit in opened.similar(passage)],
-            notes=opened.notes,
-        )
+        hits = [draw.Marked(hit) for hit in opened.similar(passage)]
+        found = drawn.Found(opened.generation, marked=hits, notes=opened.notes)
         return drawn.similar(draw.Asked(index or served.first), passage, found)
 
     return answered(request, await desk.run(request, answer), index or served.first)

@@ -348,3 +348,39 @@ def test_every_page_is_accessible_and_fits(
         found = browser.execute_async_script(run, TAGS)
         assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], path
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width, path
+
+
+def test_what_if_ranks_at_once_as_the_server_does(
+    opened: Callable[..., webdriver.Chrome], served: Served
+) -> None:
+    browser = opened(f"/?q={QUERY}&k=5")
+    until(lambda: shaded(browser))
+    browser.find_element(By.CSS_SELECTOR, "what-if summary").click()
+    until(lambda: "Ranked by the page itself" in browser.find_element(By.CSS_SELECTOR, "what-if").text)
+    asked = "return performance.getEntriesByType('resource').length"
+    before = browser.execute_script(asked)
+    move = """
+        const slider = document.querySelector("[name=weight]");
+        slider.value = arguments[0];
+        slider.dispatchEvent(new Event("input", {bubbles: true}));
+        return [...document.querySelectorAll(".results .score b")].map((one) => one.textContent);"""
+    index = served.index()
+    for weight in (0.3, 0.9, 0.1):
+        scores = browser.execute_script(move, weight)
+        hits = index.query(QUERY, 5, weight=weight)
+        assert passages(browser) == [hit.passage_id for hit in hits]
+        assert scores == [f"{hit.score:.3f}" for hit in hits]
+    assert browser.execute_script(asked) == before  # of the server nothing
+    browser.execute_script(
+        "document.querySelector('[name=weight]').dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    until(lambda: state(browser).get("weight") == ["0.1"])
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".results:not(.weighed)"))
+    browser.find_element(By.CSS_SELECTOR, "[name=without][value=key]").click()
+    until(lambda: state(browser).get("without") == ["key"])
+    wanted = [hit.passage_id for hit in index.query(QUERY, 5, weight=0.1, without=["key"])]
+    until(lambda: passages(browser) == wanted)
+    until(lambda: shaded(browser))
+    browser.find_element(By.NAME, "q").send_keys(Keys.CONTROL + "a")
+    type_in(browser, "door")  # of which it cannot be left out
+    until(lambda: "without" not in state(browser) and state(browser)["q"] == ["door"] and shaded(browser))

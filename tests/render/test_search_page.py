@@ -85,14 +85,14 @@ def test_a_condition_comes_and_goes(where: str) -> None:
 
 def test_facets_write_the_filter_and_take_it_back() -> None:
     facets = (("kind", (Choice("pdf", 1200, "kind=pdf"), Choice("text", 3, "kind=text"))),)
-    page = search(Asked("a", "key", where="kind=pdf"), Found(("a",), 1, 0.75, facets=facets)).body
+    page = search(Asked("a", "key", where="kind=pdf"), ("a",), Found(1, facets=facets)).body
     assert 'data-where="" aria-current="true"><bdi>pdf</bdi></a> <span class="faint">1,200</span>' in page
     assert 'data-where="kind=pdf and kind=text"' in page
 
 
 def test_the_form_holds_the_state() -> None:
     asked = Asked("b", 'a "b"', "lexical", None, "kind=pdf", "7d", 5, 0, ("b",), 4)
-    page = search(asked, Found(("a", "b"), 5, 0.75, words=("a", "b"))).body
+    page = search(asked, ("a", "b"), Found(5, words=("a", "b"), without=("b",))).body
     for part in (
         'value="a &quot;b&quot;"', '<option value="b" selected>', '<option value="lexical" selected>',
         'name="where" value="kind=pdf"', 'name="since" value="7d"', 'value="5"', '<details class="limits" open>',

@@ -131,8 +131,18 @@ page.define("search-page", (root) => {
     paused = setTimeout(all, wait);
   };
 
+  Object.assign(root, { asked, soon: () => soon(pause) });
+
+  // Only a word of the query can be left out of it.
+  const forget = () => {
+    const there = new Set(field.value.toLowerCase().match(/[\p{L}\p{N}]+/gu));
+    for (const one of form.querySelectorAll("[name=without]:checked"))
+      one.checked = one.value.toLowerCase().match(/[\p{L}\p{N}]+/gu)?.every((word) => there.has(word)) ?? false;
+  };
+
   field.addEventListener("input", (event) => {
     if (event.isComposing) return; // an input method is at work; compositionend follows
+    forget();
     remember();
     words();
     soon(pause);
@@ -140,7 +150,6 @@ page.define("search-page", (root) => {
   field.addEventListener("compositionend", () => field.dispatchEvent(new Event("input")));
   form.addEventListener("change", (event) => {
     if (event.target === field) return;
-    if (event.target === form.elements.index) for (const one of form.querySelectorAll("[name=without]")) one.checked = false;
     remember();
     soon(event.target.matches("[name=weight], [name=without]") ? pause : 0);
   });

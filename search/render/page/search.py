@@ -15,7 +15,7 @@ from search.render.hits import verdict_line
 from search.render.page.document import Page, isolated, text
 from search.render.page.hits import Asked, Marked, deepest, listed
 
-USES = ("search.css", "explanation.js", "live.js", "hits.js", "search.js")
+USES = ("search.css", "explanation.js", "live.js", "hits.js", "whatif.js", "search.js", "weighing.js")
 _MODES = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
 _KEYS = (
     ("/", "to the query"),
@@ -46,33 +46,36 @@ class Found:
     """What there is to show of an index, and of a query to it.
 
     Attributes:
-        indexes: names of all that can be asked.
         generation: of the index now.
         weight: what meaning counts where no weight is asked for.
         marked: the hits.
         every_token: whether marks are of all tokens, not of words alone.
-        words: of the query that count as words, as they are named.
+        words: of the query that count as words, as they are named; `without` are those of them that are left out.
         facets: name -> values.
         notes: what has to be known of the index.
         problem: why there are no hits.
     """
 
-    indexes: Sequence[str]
     generation: int
-    weight: float
+    weight: float = 0.75
     marked: Sequence[Marked] = ()
     every_token: bool = False
     words: Sequence[str] = ()
+    without: Sequence[str] = ()
     facets: Sequence[tuple[str, Sequence[Choice]]] = ()
     notes: Sequence[str] = ()
     problem: str = ""
 
 
-def search(asked: Asked, found: Found) -> Page:
-    """The search page."""
+def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
+    """The search page.
+
+    Args:
+        indexes: names of all that can be asked.
+    """
     title = f"{asked.q} - seewhy" if asked.q else "seewhy"
     body = f"""<search-page data-generation="{found.generation}" data-weight="{found.weight:g}">
-{_form(asked, found)}
+{_form(asked, indexes, found)}
 <div class="found">
 {_narrowing(asked, found)}
 <hit-list><section class="results" data-part="results" aria-label="Hits">
@@ -93,15 +96,15 @@ def similar(asked: Asked, passage: int, found: Found) -> Page:
     return Page("More like this", f"More like p{passage}", "", body, USES)
 
 
-def _form(asked: Asked, found: Found) -> str:
-    indexes = {name: one_line(name) for name in found.indexes}
+def _form(asked: Asked, indexes: Sequence[str], found: Found) -> str:
+    names = {name: one_line(name) for name in indexes}
     return f"""<form class="ask" role="search" action="/">
 <div class="line"><label class="query"><span class="unseen">Query</span><input type="search" name="q"
 value="{text(asked.q)}" placeholder="Ask in your own words" autocomplete="off" autocapitalize="off" maxlength="2000"
 enterkeyhint="search"></label>
 <button class="first">Search</button></div>
 <div class="line options">
-<label>Index <select name="index">{_options(indexes, asked.index)}</select></label>
+<label>Index <select name="index">{_options(names, asked.index)}</select></label>
 <label>By <select name="mode" data-default="hybrid">{_options(_MODES, asked.mode)}</select></label>
 {_limits(asked)}
 {_what_if(asked, found)}
@@ -136,18 +139,18 @@ def _what_if(asked: Asked, found: Found) -> str:
     """The weight, and the words of the query as toggles."""
     weight = found.weight if asked.weight is None else asked.weight
     opened = " open" if asked.weight is not None or asked.without else ""
-    return f"""<details class="what-if"{opened}><summary>What if …</summary>
+    return f"""<what-if><details{opened}><summary>What if …</summary>
 <div class="line"><label class="weight">Meaning counts <output>{weight:.2f}</output>, words the rest
 <input type="range" name="weight" min="0" max="1" step="0.01" value="{weight:g}"></label>
 <fieldset data-part="words"{"" if found.words else " hidden"}><legend>Words that do not count</legend>
-{_toggles(asked, found)}</fieldset></div>
-<p class="faint" role="status" data-part="said"></p></details>"""
+{_toggles(found)}</fieldset></div>
+<p class="faint" role="status"></p></details></what-if>"""
 
 
-def _toggles(asked: Asked, found: Found) -> str:
+def _toggles(found: Found) -> str:
     return "".join(
         f'<label><input type="checkbox" name="without" value="{text(word)}"'
-        f"{' checked' if word in asked.without else ''}> {isolated(word)}</label> "
+        f"{' checked' if word in found.without else ''}> {isolated(word)}</label> "
         for word in found.words
     )
 
@@ -217,7 +220,7 @@ def _parts(asked: Asked, found: Found) -> Iterator[str]:
     elif found.marked:
         yield listed(asked, found.marked)
         if percentiles := percentiles_of([one.hit for one in found.marked]):
-            yield f'<p class="faint">{text(percentiles)}</p>'
+            yield f'<p class="faint percentiles">{text(percentiles)}</p>'
         yield _legend(found)
 
 
