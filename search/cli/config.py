@@ -56,6 +56,7 @@ SETTINGS: dict[str, Setting] = {
     "per_document": _count(0),
     "mode": _one_of(MODES),
     "update": _SWITCH,
+    "no_server": _SWITCH,
     "color": _one_of(COLORS),
     "offline": _SWITCH,
     "model": _text("the name or folder of a model, for new indexes"),

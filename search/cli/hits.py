@@ -15,12 +15,12 @@ from search.cli.output import Output, echo, output_option
 from search.errors import InputError
 
 if TYPE_CHECKING:
+    from search.cli.options import Asked
     from search.index import Index
     from search.ranking.question import Query
     from search.records.explanations import Highlight
     from search.records.hits import Hit, Surroundings
     from search.render.hits import Links
-    from search.several import Indexes
 
 Format = Literal["text", "json", "jsonl", "csv", "md", "paths", "grep", "vimgrep"]
 _WITHOUT_MARKS: tuple[Format, ...] = ("csv", "md", "paths")
@@ -89,17 +89,26 @@ class HitsOutput(Output):
             )
         return form
 
-    def around(self, opened: Index | Indexes, hits: Sequence[Hit]) -> list[Surroundings] | None:
+    @property
+    def lines_needed(self) -> int | None:
+        """How many lines of its file around a hit; None if nothing around it is shown, or needed to tell a column."""
+        return self.lines if self.lines or self.format() == "vimgrep" else None
+
+    @property
+    def marked(self) -> bool:
+        """Whether the format has room for what counts in a text."""
+        return self.format() not in _WITHOUT_MARKS
+
+    def around(self, opened: Asked, hits: Sequence[Hit]) -> list[Surroundings] | None:
         """What stands around each hit; None if it was not asked for, and is not needed to tell a column."""
-        if not self.lines and self.format() != "vimgrep":
-            return None
-        return [opened.surroundings(hit, lines=self.lines) for hit in hits]
+        lines = self.lines_needed
+        return None if lines is None else [opened.surroundings(hit, lines=lines) for hit in hits]
 
     def marks(
-        self, opened: Index | Indexes, question: Query, hits: Sequence[Hit]
+        self, opened: Asked, question: Query, hits: Sequence[Hit]
     ) -> list[tuple[Highlight, ...]] | None:
         """What counts in the text of each hit; None where the format has no room for it."""
-        return None if self.format() in _WITHOUT_MARKS else opened.highlights(question, hits)
+        return opened.highlights(question, hits) if self.marked else None
 
     def print(
         self,
@@ -137,7 +146,7 @@ class HitsOutput(Output):
 
     def open_in_editor(
         self,
-        opened: Index | Indexes,
+        opened: Asked,
         hits: Sequence[Hit],
         marks: Sequence[Sequence[Highlight]] | None = None,
     ) -> None:
@@ -169,7 +178,7 @@ class HitsOutput(Output):
         return Links(host="" if code else socket.gethostname(), lines=code or kitty)
 
 
-def open_hit(opened: Index | Indexes, hit: Hit, marks: Sequence[Highlight]) -> None:
+def open_hit(opened: Asked, hit: Hit, marks: Sequence[Highlight]) -> None:
     """Open a hit in the editor, at the first word that counts.
 
     Raises:
@@ -188,7 +197,7 @@ def open_hit(opened: Index | Indexes, hit: Hit, marks: Sequence[Highlight]) -> N
     open_at(hit.path, line, column)
 
 
-def about_age(opened: Index | Indexes, hits: Sequence[Hit]) -> list[str]:
+def about_age(opened: Asked, hits: Sequence[Hit]) -> list[str]:
     """What `_since_indexed` says of each index."""
     indexes = {hit.index: index_of(opened, hit) for hit in hits}
     return [

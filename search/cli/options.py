@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -21,12 +21,15 @@ from search.errors import SearchError, quoted
 from search.records.options import HITS_OF_A_DOCUMENT as HITS_OF_A_DOCUMENT
 
 if TYPE_CHECKING:
+    from search.cli.running import Answered
     from search.encoding import Encoder
     from search.index import Index
     from search.ranking.question import Question
     from search.records import options
     from search.records.hits import Hit
     from search.several import Indexes
+
+    Asked: TypeAlias = Index | Indexes | Answered
 
 NUMBER_OR_ONE = "[N]"  # the metavar of an option that means 1 where no number follows
 MOST_IN_ONE_LIST = 12  # options and arguments; more are shown in panels
@@ -418,6 +421,17 @@ class AnyIndexOptions(EngineOptions):
     ] = False
     update: UpdateOption = False
 
+    @property
+    def may_be_served(self) -> bool:
+        """Whether one index is meant, and it is asked as it is, by the usual engine."""
+        several = self.all_indexes or len(self.index or ()) > 1
+        return not several and not self.update and self.engine == "auto"
+
+    @property
+    def named(self) -> str | None:
+        """The first that was named."""
+        return self.index[0] if self.index else None
+
     def open(
         self, model: str | None = None, pooling: str | None = None, quiet: bool = False
     ) -> Index | Indexes:
@@ -466,11 +480,9 @@ def _update(opened: Index, quiet: bool) -> None:
             note(update_line(report), quiet)
 
 
-def index_of(opened: Index | Indexes, hit: Hit) -> Index:
-    """The index that a hit is of."""
-    from search.index import Index
-
-    return opened if isinstance(opened, Index) else opened.of(hit)
+def index_of(opened: Any, hit: Hit) -> Index:
+    """The index that a hit is of, among those that were asked."""
+    return cast("Index", opened.of(hit) if hit.index else opened)
 
 
 def to_update(opened: Index) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -94,13 +94,19 @@ def query(
         ),
     ] = False,
     timing: Annotated[bool, output_option("--timing", help="Say on stderr where the time went.")] = False,
+    no_server: Annotated[
+        bool,
+        hits_option(
+            "--no-server",
+            envvar="SEEWHY_NO_SERVER",
+            help="Ask the index itself, though a server runs for it.",
+        ),
+    ] = False,
     model: ModelOption = None,
     pooling: PoolingOption = None,
 ) -> None:
     """Rank the passages of an index by how well they answer TEXT."""
     clock = Clock()
-    from search.index import Index  # noqa: F401 (loaded here, to be timed)
-
     form = output.format()
     if explain and form != "text":
         raise typer.BadParameter(
@@ -113,10 +119,25 @@ def query(
         )
     if layer and not matrices:
         raise typer.BadParameter("--layer is for the matrices of --matrices: give both, or leave it out.")
-    clock.lap("import the library")
     text = " ".join(words)
     question = parts.question(text)
-    opened = index.open(model, pooling, output.quiet)
+    alone = not (explain or matrices or timing or model or pooling or output.hit_to_open)
+    opened: Any = None  # an index, several, or what a server found in one
+    if (
+        alone
+        and question is text
+        and not no_server
+        and index.may_be_served
+        and ranking.rerank in (None, "late")
+    ):
+        from search.cli.running import ask
+
+        opened = ask(index.named, text, vars(selection) | vars(ranking), output.marked, output.lines_needed)
+    if opened is None:
+        from search.index import Index  # noqa: F401 (loaded here, to be timed)
+
+        clock.lap("import the library")
+        opened = index.open(model, pooling, output.quiet)
     clock.lap("open the index")
     if timing:
         clock.lap("find the model", opened.encoder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -82,6 +83,7 @@ def serve(
     from search.serving.app import application
     from search.serving.connection import configured
     from search.serving.life import live, watching
+    from search.serving.nearby import found_here
     from search.serving.served import Served
     from search.serving.settings import Settings
 
@@ -107,7 +109,9 @@ def serve(
         beside += watching(served, partial(note, quiet=quiet), **vars(engine))
     if open_:
         beside.append(lambda ends: _open_when_ready(address, served, ends))
-    live(configured(application(served, settings), settings), [listening], beside)
+    # Hits of another engine are the same to rounding only, so the command would not find them by itself.
+    with found_here() if engine.engine == "auto" else nullcontext(list[socket.socket]()) as nearby:
+        live(configured(application(served, settings), settings), [listening, *nearby], beside)
 
 
 def _open_when_ready(address: str, served: Served, ends: threading.Event) -> None:

@@ -12,6 +12,7 @@ import search
 from search.serving import api, laboratory, pages, problems, reading, site, why
 from search.serving.desk import Desk
 from search.serving.guard import Guard
+from search.serving.local import Local
 from search.serving.openapi import document_of
 from search.serving.served import Served
 from search.serving.settings import Settings
@@ -42,4 +43,4 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
         """That the process answers."""
         return PlainTextResponse("ok\n")
 
-    return Guard(app, app.state.settings)
+    return Local(Guard(app, app.state.settings), served, app.state.desk)

@@ -1,0 +1,140 @@
+"""A query that a running server of the same user answers, which has loaded all that it takes.
+
+What comes back is drawn here as if the index had been asked, to the same bytes; so neither the library nor the model
+is loaded. Whatever a server does not answer at once, or would answer otherwise, is asked in the usual way.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from search import __version__
+from search.records.explanations import Highlight
+from search.records.hits import Hit, Hits, Surroundings, Verdict
+
+if TYPE_CHECKING:
+    from search.ranking.question import Query
+    from search.store.folders import Folders
+
+_SECONDS = 1.0  # a query without a server does not take much longer
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a server found, in place of the index that it found it in.
+
+    Attributes:
+        path: of the index.
+        hits: with what counts in the text of each, and what stands around it, where that was asked for.
+        notes: none, as a server that has some does not answer.
+    """
+
+    path: Path
+    hits: Hits
+    _marks: list[tuple[Highlight, ...]]
+    _around: list[Surroundings]
+    notes: tuple[str, ...] = ()
+
+    def query(self, text: Query, **options: Any) -> Hits:
+        """The hits of the query that the server was asked."""
+        return self.hits
+
+    def highlights(self, query: Query, hits: Sequence[Hit]) -> list[tuple[Highlight, ...]]:
+        return self._marks
+
+    def surroundings(self, hit: Hit, *, lines: int) -> Surroundings:
+        return self._around[self.hits.index(hit)]
+
+    @property
+    def folders(self) -> Folders:
+        """What was indexed."""
+        from search.store.database import read_meta
+        from search.store.folders import Folders
+        from search.store.layout import DATABASE
+
+        return Folders.from_meta(read_meta(self.path / DATABASE))
+
+
+def ask(
+    index: str | None, text: str, options: dict[str, Any], marks: bool, lines: int | None
+) -> Answered | None:
+    """What a running server finds; None where none answers, as then the index itself is to be asked.
+
+    Args:
+        index: as it was typed.
+        options: of `Index.query`.
+        marks: whether what counts in the texts is needed.
+        lines: of the files to show around the hits; None for none.
+    """
+    from search.serving.nearby import sockets
+
+    servers = sockets()
+    if not servers:
+        return None
+    from search.errors import SearchError
+    from search.store.layout import find_index
+
+    with suppress(SearchError):
+        path = find_index(index)
+        asked = {
+            "version": __version__,
+            "zone": time.tzname,
+            "index": str(path.resolve()),
+            "text": text,
+            "options": options,
+            "marks": marks,
+            "lines": lines,
+        }
+        for server in servers:
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                return _answered(path, _reply(server, json.dumps(asked).encode("ascii")))
+    return None
+
+
+def _reply(server: Path, content: bytes) -> Any:
+    """The content of an answer; OSError or ValueError where there is none."""
+    from search.serving.nearby import connected
+
+    latest = time.monotonic() + _SECONDS
+    with closing(connected(server, _SECONDS)) as connection:
+        head = f"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(content)}\r\n\r\n"
+        connection.sendall(head.encode("ascii") + content)
+        received = bytearray()
+        while part := connection.recv(1 << 16):
+            received += part
+            connection.settimeout(max(0.001, latest - time.monotonic()))
+    first, _, body = bytes(received).partition(b"\r\n\r\n")
+    if not first.startswith(b"HTTP/1.1 200 "):
+        raise ValueError("not answered")
+    return json.loads(body)
+
+
+def _answered(path: Path, found: dict[str, Any]) -> Answered:
+    return Answered(
+        path,
+        Hits(_hit(values) for values in found["hits"]),
+        [tuple(Highlight(**one) for one in of_hit) for of_hit in found["marks"] or ()],
+        [_surroundings(values) for values in found["around"] or ()],
+    )
+
+
+def _hit(values: dict[str, Any]) -> Hit:
+    verdict, hidden = values.pop("verdict"), values.pop("hidden")
+    return Hit(
+        **values,
+        verdict=None if verdict is None else Verdict(**verdict),
+        hidden=tuple((start, end) for start, end in hidden),
+    )
+
+
+def _surroundings(values: dict[str, Any]) -> Surroundings:
+    before, after = (
+        tuple((n, text) for n, text in values.pop(name)) for name in ("lines_before", "lines_after")
+    )
+    return Surroundings(before, after, **values)
