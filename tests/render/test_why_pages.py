@@ -61,7 +61,7 @@ def test_both_matrices_are_tables_where_they_are_asked_for() -> None:
     assert "<h3>" not in page.fragment(why(by_hand(), HIT, ASKED))
     said = read(why(by_hand(), HIT, ASKED, tables=True))
     assert "Contributions, which add up to 1.0000 Passage Keys [CLS] and [SEP]" in said
-    assert "lock +0.0797 +0.0797" in said  # (8 + 14) / 276 of the word, (2 + 20) / 276 of what is none
+    assert "lock +0.07971 +0.07971" in said  # (8 + 14) / 276 of the word, (2 + 20) / 276 of what is none
     assert "Cosines at layer 3, which add up to nothing" in said and "lock 0.58 0.83" in said
 
 

@@ -197,7 +197,7 @@ def _table(side: _Side, shares: Sequence[Share], by_pairs: float, *, opened: boo
 
 def _matrices(why: Explanation, drawn: Units, query: _Side, passage: _Side) -> str:
     """Both matrices, a row for each unit of the passage and a column for each of the query."""
-    added = (f"Contributions, which add up to {drawn.total:.4f}", drawn.contributions, "+.4f")
+    added = (f"Contributions, which add up to {drawn.total:.4f}", drawn.contributions, "+.5f")
     alike = (f"Cosines at {layer_of(why)}, which add up to nothing", drawn.similarity, ".2f")
     heads = "".join(f'<th scope="col">{isolated(unit.label)}</th>' for unit in query.units)
     shown = ""
