@@ -31,6 +31,7 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
         description="Semantic search that shows its working: every score comes with the addends that sum to it.",
         docs_url=None,  # FastAPI's own pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.served, app.state.desk, app.state.settings = served, Desk(), settings or Settings()
     problems.install(app)

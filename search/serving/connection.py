@@ -43,7 +43,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > self.settings.most_connections:
-            self._refuse(503, "busy", "too many connections are open; try again later.")
+            self._refuse(503, "busy", "too many connections are open; try again later.", ("Retry-After", "1"))
         else:
             self._watch()
 
@@ -88,10 +88,10 @@ class Connection(H11Protocol):
         else:
             self.transport.close()
 
-    def _refuse(self, status: int, code: str, detail: str) -> None:
+    def _refuse(self, status: int, code: str, detail: str, *headers: tuple[str, str]) -> None:
         """Answer what is no request, and end the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            answer = as_response(_UNREAD, Problem(status, code, detail))
+            answer = as_response(_UNREAD, Problem(status, code, detail, headers))
             answer.headers.update({**HEADERS, "Cache-Control": "no-store", "Connection": "close"})
             reason = HTTPStatus(status).phrase.encode("ascii")
             head = h11.Response(status_code=status, headers=answer.raw_headers, reason=reason)

@@ -34,10 +34,12 @@ def require_form(scope: Scope, headers: Headers, most: Settings, methods: tuple[
     """That a request has a form that is known here, and is not too large.
 
     Raises:
-        Problem: 400, 404, 405, 414 or 431.
+        Problem: 400, 404, 405, 414, 431 or 505.
     """
     if scope["method"] not in methods:
         raise refused(405, "method-not-allowed", "use GET or POST.", Allow=", ".join(methods))
+    if scope["http_version"] not in ("1.0", "1.1", "2"):
+        raise refused(505, "bad-request", "use HTTP/1.1.")
     raw = scope.get("raw_path") or scope["path"].encode()
     if len(raw) + len(scope["query_string"]) > most.longest_target:
         raise refused(414, "address-too-long", "the address is too long; send a POST with a body of JSON.")
@@ -62,6 +64,8 @@ async def body_of(scope: Scope, headers: Headers, receive: Receive, most: Settin
         if headers.get("content-length", "0").strip("0") or "transfer-encoding" in headers:
             raise refused(400, "bad-request", "only a POST has a body.")
         return b""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        raise refused(400, "bad-request", "a body has a length, or comes in chunks.")
     if media_type(headers) != "application/json":
         raise refused(415, "not-json", "send JSON, with Content-Type: application/json")
     return await read(receive, headers, most.largest_body, most.seconds_to_send)

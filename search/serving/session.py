@@ -67,7 +67,7 @@ class Door:
     async def _form(self, request: Request) -> Response:
         """A session for who gave the right token; the form again for who did not."""
         if media_type(request.headers) != "application/x-www-form-urlencoded":
-            raise refused(415, "no-form", "send the form of this page.")
+            raise refused(415, "bad-request", "send the form of this page.")
         body = await read(request.receive, request.headers, LARGEST_FORM, self._settings.seconds_to_send)
         try:
             given = parse_qs(body.decode("ascii"), max_num_fields=4)

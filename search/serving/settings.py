@@ -12,7 +12,9 @@ PORT = 8765
 SHORTEST_TOKEN = 16
 
 _TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
-_HOST = re.compile(r"(?P<name>[a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?")
+_HOST = re.compile(
+    r"(?P<name>[a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f.]*:[0-9a-f:.]*\])(:(?P<port>[0-9]{1,5}))?"
+)
 _ORIGIN = re.compile(rf"https?://{_HOST.pattern}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,11 +14,11 @@ from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
 from search.errors import InputError
-from search.serving import session
+from search.serving import limits, session
 from search.serving.app import application
 from search.serving.guard import HEADERS
 from search.serving.limits import read
-from search.serving.problems import Problem
+from search.serving.problems import CODES, Problem
 from search.serving.served import Served
 from search.serving.settings import Settings
 
@@ -209,6 +210,13 @@ def test_sessions_end_and_are_bounded(made: Made, monkeypatch: pytest.MonkeyPatc
     now = time.monotonic()
     monkeypatch.setattr(session.time, "monotonic", lambda: now + session.SECONDS + 1)
     assert statuses() == [401, 401, 401]
+
+
+def test_every_code_of_a_refusal_is_listed() -> None:
+    folder = Path(limits.__file__).parent
+    sources = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    said = set(re.findall(r'(?:refused|_refuse|Problem)\(\s*(?:\d+|hint), "([a-z-]+)"', sources))
+    assert {"unknown-host", "too-slow", "busy"} <= said <= set(CODES)
 
 
 def test_a_body_is_counted_while_it_comes() -> None:
