@@ -100,4 +100,5 @@ def test_the_form_holds_the_state() -> None:
     ):  # fmt: skip
         assert part in page
     assert "generation 4, now 5" in page
+    assert f'<a href="{asked.link("/why-not")}">Why is another document not among the hits?</a>' in page
     assert "No passage that passes the filter has a word of the query." in page

@@ -205,7 +205,12 @@ def without_condition(where: str, condition: str) -> str | None:
 
 
 def _results(asked: Asked, found: Found) -> str:
-    return "\n".join(filter(None, (_said(asked, found), *_parts(asked, found), _notes(found))))
+    missed = _missed(asked) if asked.q.strip() and not found.problem else ""
+    return "\n".join(filter(None, (_said(asked, found), *_parts(asked, found), missed, _notes(found))))
+
+
+def _missed(asked: Asked) -> str:
+    return f'<p><a href="{asked.link("/why-not")}">Why is another document not among the hits?</a></p>'
 
 
 def _parts(asked: Asked, found: Found) -> Iterator[str]:
