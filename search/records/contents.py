@@ -76,3 +76,34 @@ class DocumentText:
     text: str
     passages: tuple[PassageText, ...]
     gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True)
+class FacetValue:
+    """One value of a field.
+
+    Attributes:
+        documents: how many have it.
+        where: the filter that these pass, and no other.
+    """
+
+    value: str
+    documents: int
+    where: str
+
+
+@dataclass(frozen=True)
+class Facet:
+    """The most frequent values of a field, by which documents can be told apart.
+
+    Attributes:
+        field: "kind", "folder", or a name from the metadata or from annotations.
+        documents: how many have a value.
+        values: the most frequent first; years, of a field with dates, the latest first.
+        others: how many more values there are.
+    """
+
+    field: str
+    documents: int
+    values: tuple[FacetValue, ...]
+    others: int

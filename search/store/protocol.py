@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from search.encoding.fingerprint import Fingerprint
+    from search.records.contents import Facet
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.reports import Status
     from search.store.calibration import Baseline
@@ -295,6 +296,9 @@ class Snapshot(Protocol):
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         """What each document says of itself."""
+
+    def facets(self, where: Where | None) -> tuple[Facet, ...]:
+        """The most frequent values of fields of all documents, or of those with a passage that passes a filter."""
 
     def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
         """Those of the passages whose text, or nearly that, stands in many documents."""

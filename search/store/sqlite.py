@@ -50,9 +50,11 @@ from search.store.words import texts_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from search.records.contents import Facet
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.reports import Status
     from search.store.conditions import Where
+    from search.store.facets import Facets
     from search.store.filters import Filters
     from search.store.protocol import Ids
 
@@ -86,6 +88,13 @@ class SQLiteStore:
         from search.store.filters import Filters
 
         return Filters()
+
+    @cached_property
+    def facets(self) -> Facets:
+        """What was told of all documents before; loaded when it is first asked for."""
+        from search.store.facets import Facets
+
+        return Facets()
 
     def remark(self, remarks: Sequence[str]) -> None:
         """What is to be known of the answer to this thread's query; each ends with the command that helps."""
@@ -308,6 +317,12 @@ class SQLiteSnapshot:
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")
         return (metadata_of(metadata) for (metadata,) in rows)
+
+    def facets(self, where: Where | None) -> tuple[Facet, ...]:
+        from search.store.facets import facets_of
+
+        state = self.generation or self._state.key
+        return self._store.facets.of(state, where, lambda: facets_of(self.connection, self.passing(where)))
 
     def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
         return copies_of(self.connection, passages)
