@@ -56,3 +56,12 @@ def test_all_of_it_works_without_scripts(opened: Opened) -> None:
     browser.find_element(By.CSS_SELECTOR, "[name=layer] option[value='0']").click()
     browser.find_element(By.CSS_SELECTOR, "form button").click()
     until(lambda: state(browser).get("layer") == ["0"])
+
+
+def test_light_or_dark_is_kept_from_page_to_page(opened: Opened) -> None:
+    browser = opened("/similarity", scheme="light")
+    browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
+    opened("/inspect", scheme="light")
+    assert (
+        browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 29)"
+    )

@@ -156,7 +156,10 @@ def _linked(styles: Iterable[str], scripts: Iterable[str]) -> str:
     """The head of a page of the server."""
     address = {name: f"/static/{name}?v={assets()[name].hash}" for name in (*styles, *scripts)}
     lines = [f'<link rel="stylesheet" href="{address[name]}">' for name in styles]
-    lines += [f'<script src="{address[name]}" defer></script>' for name in scripts]
+    # The first is there before anything is drawn, as it knows whether that is dark or light.
+    lines += [
+        f'<script src="{address[name]}"{" defer" if i else ""}></script>' for i, name in enumerate(scripts)
+    ]
     return "\n".join(lines)
 
 

@@ -71,7 +71,10 @@ const page = (() => {
 
 page.define("theme-switch", (root) => {
   const whole = document.documentElement;
-  const kept = location.protocol.startsWith("http") ? localStorage : {};
+  let kept = {};
+  try {
+    if (location.protocol.startsWith("http")) kept = localStorage;
+  } catch {} // a browser may refuse to keep anything
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   if (kept["seewhy-theme"]) whole.dataset.theme = kept["seewhy-theme"];
   const button = page.element("button", "Dark or light");
