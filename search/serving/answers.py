@@ -29,10 +29,10 @@ def answer(request: Request, content: Any, lines: Sequence[Any] | None = None, l
     body = written.encode("utf-8")
     # Of what is sent, so it differs whenever anything does: the index, a file beside it, the program.
     tag = f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept"}
+    headers = {"ETag": tag, "Vary": "Accept"}
     if link:
         headers["Link"] = f'<{link}>; rel="next"'
-    if request.method in ("GET", "HEAD") and _has(request.headers, tag):
+    if request.method == "GET" and _has(request.headers, tag):
         return Response(status_code=304, headers=headers)
     return Response(body, headers=headers, media_type=LINES if as_lines else "application/json")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Path, Query
 from pydantic import ConfigDict
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,6 +14,7 @@ from search.errors import InputError, SearchError
 from search.index import Index
 from search.ranking.options import RERANKED
 from search.records.comparisons import Contrast, Similarities, WhyNot
+from search.records.contents import DocumentText, PassageText
 from search.records.explanations import Explanation
 from search.records.hits import Hits
 from search.records.options import SimilarOptions
@@ -25,10 +26,14 @@ from search.serving.answers import answer
 from search.serving.asked import LAST_HIT, DeskHere, OfIndex, Parameters, ServedHere
 from search.serving.desk import Desk
 from search.serving.paging import cursor, in_one_generation, place_of
+from search.serving.problems import Problem
 from search.serving.served import Served
 
 router = APIRouter(prefix="/api/v1")
 
+MOST_DOCUMENTS = 50
+
+Record = TypeVar("Record")
 Given = TypeVar("Given", bound=Parameters)
 Work = Callable[[Request, Served, Given], Response]
 
@@ -129,6 +134,11 @@ def search(request: Request, served: Served, asked: parameters.Search) -> Respon
 
     What comes back as `next` asks for the hits behind these, in the same state of the index.
     """
+    if asked.explain and asked.k > parameters.MOST_EXPLAINED:
+        raise InputError(
+            f"k is {asked.k}, but with explain it must be {parameters.MOST_EXPLAINED} or less. "
+            "Ask for the hits behind them by next."
+        )
     matrices: dict[str, Any] = {"explain": asked.explain, "layer": asked.layer}
 
     def find(index: Index, selection: SimilarOptions) -> tuple[Hits, list[dict[str, Any]]]:
@@ -161,21 +171,22 @@ def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Re
 
 @_asked("/why-not", parameters.WhyNot, models.model_of(WhyNot))
 def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Response:
-    """Where a passage stands for a query, and why it is not among the hits."""
+    """Where a passage or document stands for a query, and why it is not among the hits."""
     how: dict[str, Any] = {**asked.ranking, "where": asked.where, "since": asked.since}
 
     def find(index: Index) -> WhyNot:
-        return index.why_not(asked.q, asked.passage, asked.k, per_document=asked.per_document, **how)
+        what = asked.example(index)
+        return index.why_not(asked.q, what, asked.k, per_document=asked.per_document, **how)
 
     return _found(request, served, asked, find)
 
 
 @_asked("/similar", parameters.Similar, models.Found, lines=True)
 def similar(request: Request, served: Served, asked: parameters.Similar) -> Response:
-    """The passages that are most like a passage, the most like first."""
+    """The passages that are most like a passage or document, the most like first."""
 
     def find(index: Index, selection: SimilarOptions) -> tuple[Hits, list[dict[str, Any]]]:
-        hits = index.similar(asked.passage, asked.k, same_document=asked.same_document, **selection)
+        hits = index.similar(asked.example(index), asked.k, same_document=asked.same_document, **selection)
         return hits, json.hits(hits, None, [()] * len(hits))
 
     return _hits(request, served, asked, find)
@@ -211,18 +222,24 @@ def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Resp
     )
 
 
-@router.get("/status", responses=models.documented(models.model_of(Status)))
-async def status(
-    request: Request, asked: Annotated[OfIndex, Query()], served: ServedHere, desk: DeskHere
-) -> Response:
+@_asked("/documents", parameters.Named, models.Documents, lines=True)
+def documents(request: Request, served: Served, asked: parameters.Named) -> Response:
+    """Documents of an index by a part of their name, at most 50."""
+    index, name = served.index(asked.index), asked.index or served.first
+    generation, found = in_one_generation(
+        index, asked.generation, lambda: index.documents_named(asked.name, MOST_DOCUMENTS)
+    )
+    return answer(request, {"index": name, "generation": generation, "documents": found}, found)
+
+
+@_asked("/status", OfIndex, models.model_of(Status))
+def status(request: Request, served: Served, asked: OfIndex) -> Response:
     """What an index is and holds."""
-    return await _done(request, desk, lambda: _found(request, served, asked, lambda index: index.status()))
+    return _found(request, served, asked, lambda index: index.status())
 
 
-@router.get("/indexes", responses=models.documented(models.Indexes))
-async def indexes(
-    request: Request, asked: Annotated[Parameters, Query()], served: ServedHere, desk: DeskHere
-) -> Response:
+@_asked("/indexes", Parameters, models.Indexes)
+def indexes(request: Request, served: Served, asked: Parameters) -> Response:
     """The indexes that can be asked, first the one that is asked where none is named."""
 
     def each(name: str) -> dict[str, Any]:
@@ -232,8 +249,51 @@ async def indexes(
         except SearchError as error:
             return {"name": name, "generation": None, "status": None, "problem": str(error)}
 
-    return await _done(
-        request,
-        desk,
-        lambda: answer(request, {"indexes": list(map(each, served.indexes)), "notes": served.notes}),
-    )
+    return answer(request, {"indexes": list(map(each, served.indexes)), "notes": served.notes})
+
+
+@router.get("/documents/{id}", responses=models.documented(models.model_of(DocumentText), lines=True))
+async def document(
+    request: Request,
+    id: Annotated[parameters.IdInPath, Path(description="`document_id` of a hit, of the same generation.")],
+    asked: Annotated[OfIndex, Query()],
+    served: ServedHere,
+    desk: DeskHere,
+) -> Response:
+    """A whole document as far as the index holds it, with its passages; its file is not read."""
+
+    def find() -> Response:
+        index = served.index(asked.index)
+        found = _there(index, asked, lambda: index.document(id))
+        return answer(request, found, found.passages)
+
+    return await _done(request, desk, find)
+
+
+@router.get("/passages/{id}", responses=models.documented(models.model_of(PassageText)))
+async def passage(
+    request: Request,
+    id: Annotated[parameters.IdInPath, Path(description="`passage_id` of a hit.")],
+    asked: Annotated[OfIndex, Query()],
+    served: ServedHere,
+    desk: DeskHere,
+) -> Response:
+    """A passage as the index holds it."""
+
+    def find() -> Response:
+        index = served.index(asked.index)
+        return answer(request, _there(index, asked, lambda: index.passage(id)))
+
+    return await _done(request, desk, find)
+
+
+def _there(index: Index, asked: OfIndex, work: Callable[[], Record]) -> Record:
+    """What an id names.
+
+    Raises:
+        Problem: there is nothing of that id.
+    """
+    try:
+        return in_one_generation(index, asked.generation, work)[1]
+    except InputError as error:
+        raise Problem(404, "not-found", str(error)) from None

@@ -14,6 +14,7 @@ from search.serving.desk import Desk
 from search.serving.guard import Guard
 from search.serving.local import Local
 from search.serving.openapi import document_of
+from search.serving.problems import Problem
 from search.serving.served import Served
 from search.serving.settings import Settings
 
@@ -42,6 +43,15 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> PlainTextResponse:
         """That the process answers."""
+        return PlainTextResponse("ok\n")
+
+    @app.get("/readyz", include_in_schema=False)
+    async def readyz() -> PlainTextResponse:
+        """That the encoder has answered once, so that queries are quick."""
+        if not served.ready.is_set():
+            raise Problem(
+                503, "not-ready", "the model is being loaded. Ask again in a moment.", (("Retry-After", "1"),)
+            )
         return PlainTextResponse("ok\n")
 
     return Local(Guard(app, app.state.settings), served, app.state.desk)

@@ -28,8 +28,9 @@ from search.serving.served import Served
 LONGEST_QUERY = 2_000  # characters; of a filter likewise
 MOST_HITS = 100  # of one answer
 LAST_HIT = 10_000  # how far a list of hits goes
+LARGEST = 2**53 - 1  # whole number that every program reads as it is
 
-Id = Annotated[int, Field(ge=1, le=2**63 - 1, examples=[1])]
+Id = Annotated[int, Field(ge=1, le=LARGEST, examples=[1])]
 Text = Annotated[str, Field(max_length=LONGEST_QUERY)]
 IndexName = Annotated[Text | None, Field(description="Name of the index; the first where none is named.")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -48,7 +49,9 @@ class Parameters(BaseModel):
         Raises:
             PydanticCustomError: some of it has no meaning here.
         """
-        for name in given if isinstance(given, dict) else ():
+        if not isinstance(given, dict):
+            return given
+        for name in given:
             if name not in cls.model_fields:
                 near = get_close_matches(name, cls.model_fields, 1)
                 meant = (
@@ -61,7 +64,11 @@ class Parameters(BaseModel):
                     "there is no parameter '{name}'. {meant}",
                     {"name": escape(name[:40]), "meant": meant},
                 )
-        return given
+        # 10.0 is a whole number, in JSON too.
+        return {
+            name: int(value) if isinstance(value, float) and value.is_integer() else value
+            for name, value in given.items()
+        }
 
 
 class OfIndex(Parameters):
@@ -69,7 +76,7 @@ class OfIndex(Parameters):
 
     index: IndexName = None
     generation: Annotated[
-        Annotated[int, Field(ge=0, le=2**63 - 1)] | None,
+        Annotated[int, Field(ge=0, le=LARGEST)] | None,
         Field(description="Answer only as long as the index is the one of this generation."),
     ] = None
 

@@ -12,17 +12,19 @@ from functools import cache, reduce
 from inspect import getdoc
 from operator import or_
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from search.records.comparisons import Faithfulness
+from search.records.documents import NamedDocument
 from search.records.explanations import Explanation
 from search.records.hits import Hit
 from search.records.inspections import InputToken
 from search.records.models import ModelShape
 from search.records.reports import Status
+from search.records.shown import Spans
 from search.render.json import keys
 from search.serving.answers import LINES
 from search.serving.problems import CODES
@@ -75,7 +77,8 @@ def _model(annotation: Any) -> Any:
     if kind is Literal or not inner:
         return annotation
     if kind is tuple and inner[-1] is not ...:
-        return tuple[tuple(map(_model, inner))]  # type: ignore[misc]
+        kinds = [_model(one) for one in dict.fromkeys(inner)]
+        return Annotated[list[reduce(or_, kinds)], Field(min_length=len(inner), max_length=len(inner))]  # type: ignore[misc]
     if len(inner) == 2 and kind is not tuple:
         return dict[str, _model(inner[1])]  # type: ignore[misc]
     return list[_model(inner[0])]  # type: ignore[misc]
@@ -117,7 +120,7 @@ FoundHit = _answer(
     "FoundHit",
     "A hit, and what counts in its text.",
     model_of(Hit),
-    highlights=(list[tuple[int, int]], "Spans of the text in which words of the query stand."),
+    highlights=(_model(Spans), "Spans of the text in which words of the query stand."),
     explanation=(model_of(Explanation), "Why it has its score, where that was asked for.", None),
 )
 Found = _answer(
@@ -135,6 +138,13 @@ Explained = _answer(
     model_of(Explanation),
     hit=(model_of(Hit), "The passage as a hit of the query, wherever it ranks; its rank is 0."),
     faithfulness=(model_of(Faithfulness), "Where `check` was asked for.", None),
+)
+Documents = _answer(
+    "Documents",
+    "Documents of an index, by name.",
+    index=(str, "The name of the index."),
+    generation=(int, "Of the index: the ids are of this one."),
+    documents=(list[model_of(NamedDocument)], "Sorted by name."),  # type: ignore[misc]
 )
 ServedIndex = _answer(
     "ServedIndex",

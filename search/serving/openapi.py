@@ -9,10 +9,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from search.serving.models import Problem
-from search.serving.problems import MEDIA_TYPE
+from search.serving.problems import CODES, MEDIA_TYPE
 
-# The statuses that any request of the API may be answered with.
-_PROBLEMS = (400, 404, 409, 410, 422, 500, 501, 503)
 _SCHEMAS = "#/components/schemas/{model}"
 
 
@@ -28,16 +26,21 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         schemas["Problem"] = Problem.model_json_schema(ref_template=_SCHEMAS)
         for operations in made["paths"].values():
             for operation in operations.values():
-                operation["responses"] |= {str(status): _problem(status) for status in _PROBLEMS}
+                operation["responses"] |= _problems()
                 for parameter in operation.get("parameters", ()):
                     parameter["schema"] = _without_null(parameter["schema"])
         app.openapi_schema = made
     return app.openapi_schema
 
 
-def _problem(status: int) -> dict[str, Any]:
-    schema = {"$ref": _SCHEMAS.format(model="Problem")}
-    return {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
+def _problems() -> dict[str, Any]:
+    """What any request may be answered with, by status."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": _SCHEMAS.format(model="Problem")}}}
+    found: dict[str, Any] = {}
+    for code, (status, when) in sorted(CODES.items(), key=lambda item: item[1]):
+        said = found.setdefault(str(status), {"description": HTTPStatus(status).phrase, "content": content})
+        said["description"] += f"\n- `{code}`: {when}"
+    return found
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from search.errors import InputError
+from search.index import Index
 from search.serving.asked import (
     Counted,
     Filtered,
@@ -31,6 +34,20 @@ LayerName = Annotated[
 ]
 
 
+def _as_digits(given: Any) -> Any:
+    """An id as it is written, and in no other way.
+
+    Raises:
+        PydanticCustomError: it is another text.
+    """
+    if isinstance(given, str) and not (given.isascii() and given.isdecimal()):
+        raise PydanticCustomError("int_parsing", "no digits")
+    return given
+
+
+IdInPath = Annotated[Id, BeforeValidator(_as_digits)]
+
+
 class Listed(Selected):
     """Which part of a ranking is an answer, or the part behind an answer."""
 
@@ -51,19 +68,6 @@ class Search(Listed, Question):
     ] = False
     layer: LayerName | None = None
 
-    @model_validator(mode="after")
-    def not_too_much(self) -> Search:
-        """
-        Raises:
-            PydanticCustomError: more matrices than one answer holds.
-        """
-        if self.explain and self.k > MOST_EXPLAINED:
-            raise PydanticCustomError(
-                "said",
-                f"k is {self.k}, and with explain it must be {MOST_EXPLAINED} or less. Ask in parts, by next.",
-            )
-        return self
-
 
 class Explain(Reranked):
     """A query and a passage of its index."""
@@ -83,16 +87,33 @@ class Contrast(Ranked):
     b: Annotated[Id, Field(description="The id of another.")]
 
 
-class WhyNot(Counted, Filtered, Ranked):
-    """A query, and a passage that is not among its hits."""
+class OfExample(OfIndex):
+    """A passage or a document of an index."""
 
-    passage: Annotated[Id, Field(description="The id of the passage.")]
+    passage: Annotated[Id | None, Field(description="The id of a passage, `passage_id` of a hit.")] = None
+    document: Annotated[
+        Id | None,
+        Field(description="Instead, the id of a document, `document_id` of a hit: all its passages."),
+    ] = None
+
+    def example(self, index: Index) -> int | Path:
+        """As `Index.why_not` takes it.
+
+        Raises:
+            InputError: it is not there, or not one of the two is given.
+        """
+        if (self.passage is None) == (self.document is None):
+            raise InputError("give passage or document: one of them.")
+        return self.passage or index.location(self.document or 0)
 
 
-class Similar(Listed, OfIndex):
-    """A passage, and which of those that are like it are shown."""
+class WhyNot(Counted, Filtered, OfExample, Ranked):
+    """A query, and what is not among its hits."""
 
-    passage: Annotated[Id, Field(description="The id of the passage.")]
+
+class Similar(Listed, OfExample):
+    """A passage or document, and which of those that are like it are shown."""
+
     same_document: Annotated[bool, Field(description="Also other passages of the same document.")] = False
 
 
@@ -115,6 +136,20 @@ class Similarity(Parameters):
     ] = Field(default_factory=list)
     tokens: Annotated[bool, Field(description="Compare two texts token by token, instead.")] = False
     layer: LayerName | None = None
+
+
+class Named(OfIndex):
+    """Documents by name."""
+
+    name: Annotated[
+        str, Field(max_length=200, description="Words that stand in the name or the title; none for any.")
+    ] = ""
+
+
+class Faceted(OfIndex):
+    """Documents by what they have in common."""
+
+    where: Annotated[Text | None, Field(description="A filter: of the documents that pass it.")] = None
 
 
 class Inspect(Parameters):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from search.index import Index
 from search.serving.app import application
 from search.serving.served import Served
 from search.serving.settings import Settings
@@ -17,6 +18,12 @@ from search.serving.settings import Settings
 def served(indexed: Path) -> Served:
     """The indexes of a server: the one of `notes`."""
     return Served.open([str(indexed)])
+
+
+@pytest.fixture
+def index(served: Served) -> Index:
+    """The index of `notes`, as the server has it open."""
+    return served.index()
 
 
 @pytest.fixture

@@ -1,15 +1,18 @@
 """The API: its answers are the library's, written as the command writes them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from search import serving
 from search.index import Index
 from search.render import json as rendered
 from search.render.inspection import as_json
+from search.serving.problems import CODES
 from search.serving.served import Served
 from search.texts import compare
 from search.texts import explain as explain_two
@@ -17,11 +20,6 @@ from tests.conftest import Run
 
 API = "/api/v1"
 JSON = {"content-type": "application/json"}
-
-
-@pytest.fixture
-def index(served: Served) -> Index:
-    return served.index()
 
 
 def said(value: Any) -> Any:
@@ -132,7 +130,7 @@ def test_what_a_server_has_is_said(client: TestClient, run: Run, indexed: Path, 
         ("search", {"q": "a", "k": 101}, "bad-parameter", "k must be 100 or less."),
         ("search", {"q": "a", "k": 0}, "bad-parameter", "k must be 1 or more."),
         ("search", {"q": "a", "k": "9" * 5000}, "bad-parameter", "k must be a whole number."),
-        ("search", {"q": "a", "k": 11, "explain": 1}, "bad-parameter", "k is 11, and with explain it must be 10"),
+        ("search", {"q": "a", "k": 11, "explain": 1}, "bad-input", "k is 11, but with explain it must be 10"),
         ("search", {"q": "a", "weight": "nan"}, "bad-parameter", "weight must be"),
         ("search", {"q": "a", "min_score": "1e400"}, "bad-parameter", "min_score must be a finite number."),
         ("search", {"q": "a", "mode": "x"}, "bad-parameter", "mode must be 'hybrid', 'dense' or 'lexical'."),
@@ -148,7 +146,7 @@ def test_what_a_server_has_is_said(client: TestClient, run: Run, indexed: Path, 
         ("search", {"q": "a", "generation": 7}, "generation-gone", "not the one of generation 7 any more"),
         ("search", {"q": "a", "next": "AAAA"}, "bad-cursor", "this value of next is not of this query"),
         ("explain", {"q": "a", "passage": 10**9}, "bad-input", "passage"),
-        ("explain", {"q": "a", "passage": 10**19}, "bad-parameter", "passage must be 9223372036854775807 or less."),
+        ("explain", {"q": "a", "passage": 10**19}, "bad-parameter", "passage must be 9007199254740991 or less."),
         ("similarity", {"text": ["a"]}, "bad-input", "two texts at least"),
         ("similarity", {"text": ["a", " "]}, "bad-input", "a text is empty. Leave it out."),
         ("similarity", {"text": ["a"] * 3, "tokens": 1}, "bad-input", "tokens compares two texts, and there are 3."),
@@ -198,6 +196,52 @@ def test_bodies_that_are_none_are_refused(client: TestClient, body: bytes, detai
 
 
 def test_other_methods_are_refused_with_those_that_there_are(client: TestClient) -> None:
-    answer = client.post(f"{API}/status", json={})
+    answer = client.post(f"{API}/passages/1", json={})
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
     assert answer.json()["code"] == "method-not-allowed"
+
+
+def test_documents_and_passages_are_found_by_id(client: TestClient, index: Index) -> None:
+    hit = index.query("turn the key", 1)[0]
+    document = client.get(f"{API}/documents/{hit.document_id}", params={"generation": index.generation})
+    assert document.json() == said(index.document(hit.document_id))
+    assert client.get(f"{API}/passages/{hit.passage_id}").json() == said(index.passage(hit.passage_id))
+    named = {"name": "keys", "index": "notes"}
+    assert got(client, "documents", **named) == {
+        "index": "notes",
+        "generation": index.generation,
+        "documents": said(index.documents_named("keys")),
+    }
+    for path in ("documents/999", "passages/999"):
+        assert refused(client, path)[:2] == (404, "not-found")
+    assert refused(client, "documents/..%2f..%2fetc%2fpasswd")[0] in (404, 422)
+    assert refused(client, f"documents/{hit.document_id}", generation=1)[:2] == (410, "generation-gone")
+
+
+def test_a_document_is_an_example_too(client: TestClient, index: Index) -> None:
+    document = index.query("turn the key", 1)[0].document_id
+    path = index.location(document)
+    assert got(client, "why-not", q="a long sound", document=document, k=1) == said(
+        index.why_not("a long sound", path, 1)
+    )
+    hits = index.similar(path, 2)
+    found = got(client, "similar", document=document, k=2)["hits"]
+    assert found == said(rendered.hits(hits, None, [()] * len(hits)))
+    for example in ({}, {"document": document, "passage": 1}):
+        assert refused(client, "similar", **example)[1:] == (
+            "bad-input",
+            "give passage or document: one of them.",
+        )
+
+
+def test_it_says_when_it_is_ready(client: TestClient, served: Served) -> None:
+    early = client.get("/readyz")
+    assert (early.status_code, early.json()["code"], early.headers["retry-after"]) == (503, "not-ready", "1")
+    served.warm()
+    assert client.get("/readyz").status_code == 200
+
+
+def test_every_code_is_listed() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in Path(serving.__file__).parent.glob("*.py"))
+    raised = set(re.findall(r'\b[45]\d\d,\s*"([a-z-]+)"', sources))
+    assert raised == set(CODES)

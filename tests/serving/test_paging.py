@@ -1,0 +1,132 @@
+"""Parts of a list are the list; an answer that is as it was is not sent again; lines of JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from search.index import Index
+from search.serving.served import Served
+from tests.conftest import Run
+
+SEARCH = "/api/v1/search"
+
+
+@pytest.fixture
+def many(notes: Path, indexed: Path, run: Run) -> Path:
+    """The folder of `notes` with many documents more, indexed."""
+    for number in range(40):
+        (notes / f"{number}.txt").write_text(
+            f"Turn the key of door {number} and look for the lock.\n", encoding="utf-8"
+        )
+    assert run("index", notes)[0] == 0
+    return notes
+
+
+def parts(client: TestClient, path: str, **asked: Any) -> list[list[dict[str, Any]]]:
+    """The hits of a list, part by part, by what stands in the header Link."""
+    found, address = [], client.build_request("GET", path, params=asked).url
+    while address:
+        answer = client.get(address)
+        assert answer.status_code == 200, answer.text
+        found.append(answer.json()["hits"])
+        assert bool(answer.json()["next"]) == ("next" in answer.links)
+        address = answer.links.get("next", {}).get("url")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [
+        ({"k": 7}, 100),
+        ({"k": 7, "mode": "lexical", "all_copies": True, "per_document": 0}, 100),
+        ({"k": 5, "group": True}, 100),
+        ({"k": 5, "offset": 3, "where": "kind=text"}, 100),
+        ({"k": 7, "rerank": "late"}, 28),
+    ],
+)
+def test_the_parts_of_a_list_are_the_list(
+    many: Path, client: TestClient, asked: dict[str, Any], most: int
+) -> None:
+    whole = client.get(SEARCH, params={"q": "turn the key", **asked, "k": most}).json()["hits"]
+    found = parts(client, SEARCH, q="turn the key", **asked)
+    assert [hit for part in found for hit in part] == whole
+    assert [hit["rank"] for hit in whole] == list(range(whole[0]["rank"], whole[0]["rank"] + len(whole)))
+    assert len(whole) == most or len(found[-1]) < asked["k"]
+
+
+def test_so_are_those_of_a_post_and_of_what_is_similar(many: Path, client: TestClient) -> None:
+    asked: dict[str, Any] = {"q": "turn the key", "k": 20}
+    first = client.post(SEARCH, json=asked).json()
+    second = client.post(SEARCH, json={**asked, "next": first["next"]}).json()
+    whole = client.post(SEARCH, json={**asked, "k": 40}).json()
+    assert first["hits"] + second["hits"] == whole["hits"]
+    passage = first["hits"][0]["passage_id"]
+    whole = client.get("/api/v1/similar", params={"passage": passage, "k": 100}).json()["hits"]
+    assert [hit for part in parts(client, "/api/v1/similar", passage=passage, k=9) for hit in part] == whole
+
+
+def test_a_part_is_of_its_query_and_of_its_state_of_the_index(
+    many: Path, client: TestClient, run: Run
+) -> None:
+    asked: dict[str, Any] = {"q": "turn the key", "k": 5}
+    following = client.get(SEARCH, params=asked).json()["next"]
+
+    def code(**other: Any) -> str:
+        return client.get(SEARCH, params={**asked, "next": following, **other}).json().get("code", "")
+
+    assert code() == code(index="notes") == ""
+    assert code(q="turn the keys") == code(k=6) == code(mode="dense") == "bad-cursor"
+    assert code(next=following[:-1]) == code(next=following.swapcase()) == code(next="=") == "bad-cursor"
+    assert code(next="\u00e9") == "bad-cursor"
+    (many / "0.txt").write_text("Something else.\n", encoding="utf-8")
+    assert code() == ""  # nothing of the index has changed yet
+    run("index", many)
+    gone = client.get(SEARCH, params={**asked, "next": following})
+    assert (gone.status_code, gone.json()["code"]) == (410, "generation-gone")
+
+
+def test_an_answer_that_is_as_it_was_is_not_sent_again(
+    client: TestClient, served: Served, notes: Path, run: Run
+) -> None:
+    asked = {"q": "turn the key"}
+    first = client.get(SEARCH, params=asked)
+    tag = first.headers["etag"]
+
+    def again(sent: str = tag, **other: Any) -> tuple[int, bool]:
+        answer = client.get(SEARCH, params={**asked, **other}, headers={"if-none-match": sent})
+        assert answer.status_code == 200 or answer.content == b""
+        return answer.status_code, answer.headers["etag"] == tag
+
+    assert tag.startswith('"')
+    assert again() == again(f'"x", W/{tag}') == again("*") == (304, True)
+    assert again('"x"') == (200, True)
+    assert again(k=1) == again(mode="dense") == (200, False)
+    lines = client.get(SEARCH, params=asked, headers={"accept": "application/x-ndjson", "if-none-match": tag})
+    assert (lines.status_code, lines.headers["vary"]) == (200, "Accept")
+    head = client.head(SEARCH, params=asked)
+    assert (head.headers["etag"], head.content) == (tag, b"")
+    (notes / "keys.md").write_text("# Keys\n\nGone.\n", encoding="utf-8")
+    assert again() == (200, False)  # the hits say that the file has changed
+    changed = client.get(SEARCH, params=asked).headers["etag"]
+    run("index", notes)
+    assert client.get(SEARCH, params=asked).headers["etag"] not in (tag, changed)
+
+
+def test_hits_and_documents_come_as_lines_of_json_too(
+    client: TestClient, served: Served, index: Index
+) -> None:
+    lines = {"accept": "application/x-ndjson"}
+    answer = client.get(SEARCH, params={"q": "turn the key", "k": 2}, headers=lines)
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    whole = client.get(SEARCH, params={"q": "turn the key", "k": 2})
+    assert list(map(json.loads, answer.text.splitlines())) == whole.json()["hits"]
+    assert answer.links["next"] == whole.links["next"]
+    names = client.get("/api/v1/documents", headers=lines).text.splitlines()
+    assert [json.loads(line)["name"] for line in names] == [one.name for one in index.documents_named("")]
+    passages = client.get(f"/api/v1/documents/{json.loads(names[0])['id']}", headers=lines).text.splitlines()
+    assert json.loads(passages[0])["document"] == json.loads(names[0])["name"]
+    none = client.get(SEARCH, params={"q": "turn the key", "where": "kind=pdf"}, headers=lines)
+    assert (none.status_code, none.text) == (200, "")
