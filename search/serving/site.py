@@ -29,14 +29,15 @@ router = APIRouter()
 class OnPage(Asked):
     """What stands in the address of the search page."""
 
+    words: Annotated[bool, Field(description="Words alone, while one types.")] = False
     shades: Annotated[bool, Field(description="Mark what counts of every token, not of words alone.")] = False
 
     @property
     def options(self) -> QueryOptions:
         """As `Index.query` takes them: what the form has."""
         return {
-            "mode": self.mode,
-            "weight": self.weight,
+            "mode": "lexical" if self.words else self.mode,
+            "weight": None if self.words else self.weight,
             "without": self.without,
             "where": self.where,
             "since": self.since,
@@ -85,8 +86,9 @@ async def page(
 def _found(index: Index, asked: OnPage) -> drawn.Found:
     """What there is to show of an index, and of a query to it."""
     generation = index.generation
+    facets = () if asked.words or asked.shades else index.facets()
     if not asked.q.strip():
-        return drawn.Found(generation, notes=index.notes)
+        return drawn.Found(generation, facets=facets, notes=index.notes)
     hits = index.query(asked.q, asked.k, **asked.options)
     by_words = asked.mode != "dense"
     known = index.candidates(asked.q, 1, mode=asked.mode, without=asked.without) if by_words else None
@@ -97,7 +99,8 @@ def _found(index: Index, asked: OnPage) -> drawn.Found:
         asked.shades,
         known.terms if known else (),
         known.without if known else (),
-        notes=index.notes,
+        facets,
+        index.notes,
     )
 
 
@@ -137,6 +140,6 @@ async def similar(
         opened = served.index(index)
         hits = [draw.Marked(hit) for hit in opened.similar(passage)]
         found = drawn.Found(opened.generation, marked=hits, notes=opened.notes)
-        return drawn.similar(draw.Asked(index or served.first), passage, found)
+        return drawn.similar(draw.Asked(index or served.first), opened.passage(passage), found)
 
     return answered(request, await desk.run(request, answer), index or served.first)

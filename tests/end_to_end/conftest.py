@@ -1,12 +1,16 @@
-"""A real browser for the tests of pages.
+"""A real browser for the tests of pages, and a real server of them.
 
 Skipped where Chromium, its driver or selenium is missing; where `CI` is set, that is a failure.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,20 +20,19 @@ from tests.conftest import skip_or_fail
 if TYPE_CHECKING:
     from selenium import webdriver
 
+    from search.serving.served import Served
+
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
 )
 DRIVER = shutil.which("chromedriver")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    try:
-        from selenium import webdriver
-    except ImportError:
-        skip_or_fail("selenium is not installed")
-    if not (CHROMIUM and DRIVER):
-        skip_or_fail("Chromium or its driver is not installed")
+@contextmanager
+def chromium() -> Iterator[webdriver.Chrome]:
+    """A browser that nobody sees."""
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in (
@@ -42,5 +45,37 @@ def browser() -> Iterator[webdriver.Chrome]:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+@contextmanager
+def serving(served: Served) -> Iterator[str]:
+    """A server in a thread; its address."""
+    import uvicorn
+
+    from search.serving.app import application
+    from search.serving.settings import Settings
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(application(served, Settings(port=port)), log_level="warning"))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    if importlib.util.find_spec("selenium") is None:
+        skip_or_fail("selenium is not installed")
+    if not (CHROMIUM and DRIVER):
+        skip_or_fail("Chromium or its driver is not installed")
+    with chromium() as driver:
+        yield driver

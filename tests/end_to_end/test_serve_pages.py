@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from importlib.resources import files
@@ -19,17 +17,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import search
-from search.serving.app import application
 from search.serving.served import Served
-from search.serving.settings import Settings
 
 if not os.environ.get("CI"):
     pytest.importorskip("selenium", reason="selenium is not installed")
-import uvicorn
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from tests.end_to_end.conftest import serving
 from tests.end_to_end.test_browser import HOSTILE
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -60,14 +56,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Served
 @pytest.fixture(scope="module")
 def site(served: Served) -> Iterator[str]:
     """The address of the server."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(application(served, Settings(port=port)), log_level="warning"))
-    thread = threading.Thread(target=server.run, args=([listening],))
-    thread.start()
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(20)
+    with serving(served) as address:
+        yield address
 
 
 @pytest.fixture
@@ -157,8 +147,8 @@ def test_words_come_at_once_meaning_after_a_pause_and_then_what_every_token_coun
     assert (field.get_attribute("name"), field.get_property("selectionStart")) == ("q", len(QUERY))
     asked = browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
     kinds = [parse_qs(urlsplit(url).query) for url in asked if "/?" in url]
-    assert any(one.get("mode") == ["lexical"] for one in kinds[:-2])
-    assert "mode" not in kinds[-2] and kinds[-1]["shades"] == ["1"]
+    assert any(one.get("words") == ["1"] for one in kinds[:-2])
+    assert "words" not in kinds[-2] and kinds[-1]["shades"] == ["1"]
     assert state(browser)["q"] == [QUERY] and "generation" in state(browser)
 
 
@@ -237,6 +227,13 @@ def test_the_address_is_the_state_and_back_goes_back(opened: Callable[..., webdr
     until(lambda: len(passages(browser)) == 1)
     again = opened(urlsplit(link)._replace(scheme="", netloc="").geturl())
     assert len(passages(again)) == 1
+    again.find_element(By.CSS_SELECTOR, ".narrow a").click()
+    until(lambda: state(again)["where"][0].startswith("name=keys.md and "))
+    where = again.find_element(By.NAME, "where")
+    assert where.is_displayed() and where.get_property("value") == state(again)["where"][0]
+    until(lambda: again.find_elements(By.CSS_SELECTOR, ".narrow [aria-current]"))
+    again.find_element(By.CSS_SELECTOR, ".narrow [aria-current]").click()
+    until(lambda: state(again)["where"] == ["name=keys.md"])
     stale = opened("/?q=door&generation=999999").find_element(By.CSS_SELECTOR, ".results").text
     assert "The index has changed since this address was made" in stale
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from search.ranking.where import parse
+from search.records.contents import Facet, FacetValue
 from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.render.page.hits import Asked, Marked, listed, passage
-from search.render.page.search import Choice, Found, search, with_condition, without_condition
+from search.render.page.search import Found, search, with_condition, without_condition
 from tests.render.test_render import HIT
 
 
@@ -84,10 +85,11 @@ def test_a_condition_comes_and_goes(where: str) -> None:
 
 
 def test_facets_write_the_filter_and_take_it_back() -> None:
-    facets = (("kind", (Choice("pdf", 1200, "kind=pdf"), Choice("text", 3, "kind=text"))),)
+    values = (FacetValue("pdf", 1200, "kind=pdf"), FacetValue("text", 3, "kind=text"))
+    facets = (Facet("kind", 1203, values, 2),)
     page = search(Asked("a", "key", where="kind=pdf"), ("a",), Found(1, facets=facets)).body
     assert 'data-where="" aria-current="true"><bdi>pdf</bdi></a> <span class="faint">1,200</span>' in page
-    assert 'data-where="kind=pdf and kind=text"' in page
+    assert 'data-where="kind=pdf and kind=text"' in page and "and 2 more" in page
 
 
 def test_the_form_holds_the_state() -> None:
@@ -100,5 +102,4 @@ def test_the_form_holds_the_state() -> None:
     ):  # fmt: skip
         assert part in page
     assert "generation 4, now 5" in page
-    assert f'<a href="{asked.link("/why-not")}">Why is another document not among the hits?</a>' in page
     assert "No passage that passes the filter has a word of the query." in page

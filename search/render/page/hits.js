@@ -50,10 +50,17 @@ page.define("hit-list", (root) => {
     history.replaceState(history.state, "", location.pathname + location.search + (what ? "#" + what : ""));
   };
 
-  const close = () => {
-    if (!beside || beside.hidden) return false;
+  // What stands beside is of another query.
+  root.leave = () => {
+    asked++;
+    shown = "";
     beside.hidden = true;
     beside.replaceChildren();
+  };
+
+  const close = () => {
+    if (!beside || beside.hidden) return false;
+    root.leave();
     remember("");
     const back = hit();
     if (back) link(back, "open").focus();

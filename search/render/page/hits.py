@@ -29,7 +29,8 @@ from search.render.page.document import isolated, link, shade, text
 from search.render.passage import cut
 
 _LINES_STAY = ("code", "csv", "jsonl", "xlsx", "notebook")
-_OF_ITS_OWN = re.compile(r"\s*([-*+•]\s|[>|#]|\d{1,3}[.)]\s|```|~~~)|\s{4}|\t")  # goes on with no other line
+_ALONE = re.compile(r"\s*([>|#]|```|~~~)|\s{4}|\t")  # a line that goes on with no other, and no other with it
+_BEGINS = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s")
 _ITEM = re.compile(r"\s*([-*+])\s")
 _FENCE = re.compile(r"\s*(```|~~~)")
 
@@ -245,7 +246,7 @@ def _as_read(hit: Hit) -> list[_Character]:
         if cells:
             seen = _without_edges(seen)
         if (item := _ITEM.match(line)) and start + item.start(1) in hidden:
-            seen[item.start(1)] = "\u2022 "
+            seen[item.start(1)] = "\u2022" if seen[item.end(1)] else "\u2022 "
         if (start in hidden or below) and not "".join(seen).strip():  # nothing but markup, or below a heading
             seen = [""] * len(line)
         if read and not (fenced or _stands_alone(before, line)):
@@ -276,4 +277,6 @@ def _without_edges(seen: list[str]) -> list[str]:
 
 def _stands_alone(before: str, line: str) -> bool:
     """Whether a line does not go on with the one before it."""
-    return not (before.strip() and line.strip()) or any(map(_OF_ITS_OWN.match, (before[:1], line)))
+    return not (before.strip() and line.strip()) or any(
+        found for found in (_ALONE.match(before), _ALONE.match(line), _BEGINS.match(line))
+    )

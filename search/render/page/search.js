@@ -30,7 +30,8 @@ page.define("search-page", (root) => {
   const remember = () => {
     const query = asked();
     if (query.has("q")) query.set("generation", root.dataset.generation);
-    const address = "/?" + query + (query.get("q") === shownQuery() ? location.hash : "");
+    const address = "/?" + query;
+    list.leave();
     if (settled) history.pushState(null, "", address);
     else history.replaceState(null, "", address);
     settled = false;
@@ -96,7 +97,7 @@ page.define("search-page", (root) => {
 
   const words = async () => {
     if (form.elements.mode.value === "dense" || !field.value.trim()) return;
-    const answer = await ask({ mode: "lexical" });
+    const answer = await ask({ words: "1" });
     if (answer?.querySelector(".hit")) put(answer, ["results"]);
   };
 
@@ -116,6 +117,9 @@ page.define("search-page", (root) => {
 
   // What every token counts takes one more pass through the model, so it comes last.
   const shades = async () => {
+    const before = asking;
+    await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted))); // the hits come first
+    if (before !== asking) return;
     const answer = await ask({ shades: "1" });
     for (const one of answer?.querySelectorAll(".hit") || []) {
       const there = part("results").querySelector(`[data-passage="${one.dataset.passage}"] .passage`);
@@ -165,6 +169,7 @@ page.define("search-page", (root) => {
     if (!choice || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     form.elements.where.value = choice.dataset.where;
+    form.querySelector(".limits").open = true;
     remember();
     soon(0);
   });
@@ -173,7 +178,7 @@ page.define("search-page", (root) => {
     const query = new URLSearchParams(location.search);
     for (const name of ["index", "q", "mode", "where", "since", "k", "per_document"]) {
       const control = form.elements[name];
-      control.value = query.get(name) ?? control.dataset.default ?? "";
+      control.value = query.get(name) ?? control.dataset.default ?? control.options?.[0].value ?? "";
     }
     form.elements.weight.value = query.get("weight") ?? root.dataset.weight;
     const without = query.getAll("without");
@@ -238,6 +243,7 @@ page.define("search-page", (root) => {
 
   settings();
   start();
+  root.querySelector(".narrow").open = window.matchMedia("(min-width: 60rem)").matches;
   if (field.value.trim()) {
     resting = setTimeout(settle, rest);
     if (part("results").querySelector(".hit") && form.elements.mode.value !== "lexical") shades();

@@ -6,17 +6,20 @@ It is a plain form with plain links; the script asks as one types, and takes the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from search.records.contents import Facet, FacetValue, PassageText
 from search.records.hits import Verdict
-from search.render.format import fixed, one_line, percentiles_of
+from search.records.shown import shown
+from search.render.format import fixed, one_line, percentiles_of, shortened
 from search.render.hits import verdict_line
-from search.render.page.document import Page, isolated, text
+from search.render.page.document import Page, about, isolated, text
 from search.render.page.hits import Asked, Marked, deepest, listed
 
 USES = ("search.css", "explanation.js", "live.js", "hits.js", "whatif.js", "search.js", "weighing.js")
 _MODES = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
+_SHOWN = 320  # characters of the passage whose like is looked for
 _KEYS = (
     ("/", "to the query"),
     ("j, k or ↓, ↑", "next hit, previous hit"),
@@ -33,15 +36,6 @@ Every score comes with the addends that sum to it: press <kbd>e</kbd> on a hit, 
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Something that narrows hits down: a value of a facet."""
-
-    label: str
-    documents: int
-    where: str
-
-
-@dataclass(frozen=True)
 class Found:
     """What there is to show of an index, and of a query to it.
 
@@ -51,7 +45,7 @@ class Found:
         marked: the hits.
         every_token: whether marks are of all tokens, not of words alone.
         words: of the query that count as words, as they are named; `without` are those of them that are left out.
-        facets: name -> values.
+        facets: by what hits can be narrowed down.
         notes: what has to be known of the index.
         problem: why there are no hits.
     """
@@ -62,7 +56,7 @@ class Found:
     every_token: bool = False
     words: Sequence[str] = ()
     without: Sequence[str] = ()
-    facets: Sequence[tuple[str, Sequence[Choice]]] = ()
+    facets: Sequence[Facet] = ()
     notes: Sequence[str] = ()
     problem: str = ""
 
@@ -88,12 +82,25 @@ def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
     return Page(title, "Search", "", body, USES)
 
 
-def similar(asked: Asked, passage: int, found: Found) -> Page:
+def similar(asked: Asked, like: PassageText, found: Found) -> Page:
     """The passages that are most like one, by meaning."""
-    hits = listed(asked, found.marked, like=passage)
+    place = asked.link(f"/documents/{like.document_id}", passage=like.passage_id)
+    passage = shortened(one_line(shown(like.text, like.hidden)), _SHOWN)
+    facts = (
+        ("Passage", f'<a href="{place}#p{like.passage_id}">{isolated(like.document)}</a>'),
+        ("Under", isolated(like.heading)),
+        ("Text", isolated(passage)),
+    )
+    hits = listed(asked, found.marked, like=like.passage_id)
     body = f"""<div class="found"><hit-list><section class="results" aria-label="Hits">{hits}
 {_notes(found)}</section></hit-list></div>"""
-    return Page("More like this", f"More like p{passage}", "", body, USES)
+    return Page(
+        "More like this",
+        "More like this",
+        about(fact for fact in facts if fact[1] != isolated("")),
+        body,
+        USES,
+    )
 
 
 def _form(asked: Asked, indexes: Sequence[str], found: Found) -> str:
@@ -156,12 +163,8 @@ def _toggles(found: Found) -> str:
 
 
 def _narrowing(asked: Asked, found: Found) -> str:
-    """Facets: each value is a link to the same query with one more condition."""
-    groups = "".join(
-        f"<h2>{isolated(name)}</h2><ul>{''.join(map(_choice(asked), values))}</ul>"
-        for name, values in found.facets
-        if values
-    )
+    """Facets: each value is a link to the same query with one more condition, or without it."""
+    groups = "".join(_group(asked, facet) for facet in found.facets)
     hidden = "" if groups else " hidden"
     return (
         f'<nav aria-label="Narrow down" data-part="facets"{hidden}><details class="narrow">'
@@ -169,17 +172,21 @@ def _narrowing(asked: Asked, found: Found) -> str:
     )
 
 
-def _choice(asked: Asked) -> Callable[[Choice], str]:
-    def drawn(choice: Choice) -> str:
-        less = without_condition(asked.where, choice.where)
-        more = with_condition(asked.where, choice.where) if less is None else less
-        chosen = "" if less is None else ' aria-current="true"'
-        return (
-            f'<li><a href="{replace(asked, where=more, generation=None).link("/")}" data-where="{text(more)}"{chosen}>'
-            f'{isolated(choice.label)}</a> <span class="faint">{choice.documents:,}</span></li>'
-        )
+def _group(asked: Asked, facet: Facet) -> str:
+    values = "".join(_value(asked, value) for value in facet.values)
+    others = f'<li class="faint">and {facet.others:,} more</li>' if facet.others else ""
+    return f"<h2>{isolated(facet.field)}</h2><ul>{values}{others}</ul>"
 
-    return drawn
+
+def _value(asked: Asked, value: FacetValue) -> str:
+    less = without_condition(asked.where, value.where)
+    where = with_condition(asked.where, value.where) if less is None else less
+    chosen = "" if less is None else ' aria-current="true"'
+    address = replace(asked, where=where, generation=None).link("/")
+    return (
+        f'<li><a href="{address}" data-where="{text(where)}"{chosen}>{isolated(value.value)}</a> '
+        f'<span class="faint">{value.documents:,}</span></li>'
+    )
 
 
 def with_condition(where: str, condition: str) -> str:
@@ -205,12 +212,7 @@ def without_condition(where: str, condition: str) -> str | None:
 
 
 def _results(asked: Asked, found: Found) -> str:
-    missed = _missed(asked) if asked.q.strip() and not found.problem else ""
-    return "\n".join(filter(None, (_said(asked, found), *_parts(asked, found), missed, _notes(found))))
-
-
-def _missed(asked: Asked) -> str:
-    return f'<p><a href="{asked.link("/why-not")}">Why is another document not among the hits?</a></p>'
+    return "\n".join(filter(None, (_said(asked, found), *_parts(asked, found), _notes(found))))
 
 
 def _parts(asked: Asked, found: Found) -> Iterator[str]:
