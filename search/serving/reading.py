@@ -2,6 +2,109 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from search.errors import InputError
+from search.index import Index
+from search.records.contents import DocumentText
+from search.records.options import QueryOptions
+from search.render.page import reading as drawn
+from search.render.page.document import Page
+from search.render.page.hits import Asked as Named
+from search.render.page.hits import Marked
+from search.serving.asked import MOST_HITS, Asked, DeskHere, Id, ServedHere
+from search.serving.pages import answered
+from search.serving.paging import in_one_generation
+from search.serving.problems import Problem
 
 router = APIRouter()
+
+
+class OfReading(Asked):
+    """Where a document is opened, and the query whose hits are marked in it."""
+
+    passage: Id | None = None
+
+
+@router.get("/documents/{document}", include_in_schema=False)
+async def read(
+    request: Request,
+    document: Annotated[int, Path(ge=1, le=2**63 - 1)],
+    asked: Annotated[OfReading, Query()],
+    served: ServedHere,
+    desk: DeskHere,
+) -> HTMLResponse:
+    """A whole document, as the index holds it."""
+    name = asked.index or served.first
+
+    def answer() -> tuple[Page, int]:
+        index = served.index(name)
+        if asked.generation not in (None, index.generation):
+            return _changed(index, asked, name), 410
+
+        def opened() -> tuple[DocumentText, list[Marked]]:
+            whole = _document(index, document)
+            return whole, _found(index, asked, whole)
+
+        generation, (whole, found) = in_one_generation(index, None, opened)
+        return drawn.reading(_named(asked, name, generation), whole, asked.passage, found), 200
+
+    page, status = await desk.run(request, answer)
+    return answered(request, page, name, status=status)
+
+
+def _named(asked: OfReading, index: str, generation: int) -> Named:
+    """What is asked, as pages write it."""
+    return Named(
+        index,
+        asked.q,
+        asked.mode,
+        asked.weight,
+        asked.where or "",
+        asked.since or "",
+        asked.k,
+        asked.per_document,
+        tuple(asked.without),
+        generation,
+    )
+
+
+def _document(index: Index, number: int) -> DocumentText:
+    """A document by its number.
+
+    Raises:
+        Problem: there is none.
+    """
+    try:
+        return index.document(number)
+    except InputError as error:
+        raise Problem(404, "document-not-found", str(error)) from None
+
+
+def _found(index: Index, asked: OfReading, document: DocumentText) -> list[Marked]:
+    """The passages of a document that are among the best hits of the index, and the one that was asked for."""
+    if not asked.q.strip():
+        return []
+    chosen: QueryOptions = {**asked.options, "per_document": 0, "group": False, "offset": 0, "rerank": None}
+    hits = [
+        hit for hit in index.query(asked.q, MOST_HITS, **chosen) if hit.document_id == document.document_id
+    ]
+    ids = {one.passage_id for one in document.passages}
+    if asked.passage in ids - {hit.passage_id for hit in hits}:
+        hits.append(index.hit(asked.q, asked.passage, **asked.ranking))
+    marks = index.highlights(asked.q, hits) if hits else []
+    return [Marked(hit, its) for hit, its in zip(hits, marks, strict=True)]
+
+
+def _changed(index: Index, asked: OfReading, name: str) -> Page:
+    """What a link to another generation shows, with the way to its passage if that is still there."""
+    document = None
+    if asked.passage is not None:
+        with suppress(InputError):
+            document = index.passage(asked.passage).document_id
+    return drawn.index_changed(_named(asked, name, index.generation), document, asked.passage)

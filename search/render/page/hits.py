@@ -203,14 +203,14 @@ def passage(one: Marked, end: float) -> str:
         for at in range(mark.start, mark.end):
             added[at] += mark.weight
     read = _as_read(one.hit)
-    runs = groupby(range(shown.start, shown.end), lambda at: (_shade(added[at], end), read[at].heading))
+    runs = groupby(range(shown.start, shown.end), lambda at: (shade_of(added[at], end), read[at].heading))
     body = "".join(_run("".join(read[at].shown for at in run), *how) for how, run in runs).strip()
     before, after = "… " if shown.before else "", " …" if shown.after else ""
     kind = " code" if one.hit.kind in _LINES_STAY else ""
     return f'<p class="passage{kind}" dir="auto">{before}{body}{after}</p>'
 
 
-def _shade(value: float, end: float) -> str:
+def shade_of(value: float, end: float) -> str:
     """The classes of what counts; "" for what hardly does, so that a passage can be read."""
     classes = shade(value, end)
     return "" if classes[1] in "012" else classes

@@ -1,0 +1,292 @@
+"""A whole document on a page, opened at a passage, with the hits of a query in it marked and linked to each other.
+
+What is shown is what the index holds, as it stands in the file: marks of its format are faint, nothing is left out but
+what is very long. Of a long document there is the part around the passage, with links to the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from search.records.contents import DocumentText, PassageText
+from search.records.documents import PLAIN_KINDS
+from search.render.format import counted, escaped_name, fixed
+from search.render.page.document import Page, about, isolated, link, text
+from search.render.page.hits import Asked, Marked, deepest, shade_of
+
+BEFORE, AFTER = 20_000, 40_000  # characters that are shown before and behind the passage
+_LONGEST_MARK = 200  # characters of markup
+_IN_COLUMNS = ("code", "csv", "jsonl", "xlsx", "notebook")
+_LINES = (*PLAIN_KINDS, "html", "csv", "jsonl")  # kinds whose lines a reader finds in the file
+_PAGES = {"pptx": "Slide", "xlsx": "Sheet", "notebook": "Cell"}
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_CHANGED = {
+    "changed": "The file has changed since it was indexed. This is its text as it was then.",
+    "gone": "The file is not where it was when it was indexed. This is its text as it was then.",
+}
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What is being read.
+
+    Attributes:
+        here: the place of the passage that was asked for, or of the first.
+        found: the hits in the document, by passage.
+        first, last: the part that is shown, of all passages.
+    """
+
+    asked: Asked
+    document: DocumentText
+    here: int
+    found: Mapping[int, Marked]
+    first: int
+    last: int
+
+    @property
+    def shown(self) -> Sequence[PassageText]:
+        return self.document.passages[self.first : self.last]
+
+    def to(self, passage: int) -> str:
+        """The address of a passage of the document, for an attribute: within the page, if it is shown there."""
+        if any(one.passage_id == passage for one in self.shown):
+            return f"#p{passage}"
+        return f"{self.asked.link(f'/documents/{self.document.document_id}', passage=passage)}#p{passage}"
+
+
+def reading(
+    asked: Asked, document: DocumentText, passage: int | None = None, found: Sequence[Marked] = ()
+) -> Page:
+    """The page of a document.
+
+    Args:
+        asked: index and query, and the generation that the document is of.
+        passage: where it is opened; None for its beginning.
+        found: its passages that are hits, with what counts in them.
+    """
+    ids = [one.passage_id for one in document.passages]
+    here = ids.index(passage) if passage in ids else 0
+    first, last = _part([len(one.text) for one in document.passages], here)
+    hits = {one.hit.passage_id: one for one in sorted(found, key=lambda one: one.hit.start)}
+    read = _Reading(asked, document, here, hits, first, last)
+    opened = f' data-passage="{passage}"' if passage in ids else ""
+    body = f"""<document-reading{opened}>{_changed(document)}{_steps(read)}{_rest(read, before=True)}
+<div class="reading">{"".join(_passages(read))}</div>
+{_rest(read, before=False)}</document-reading>"""
+    title = document.title or document.document
+    return Page(title, isolated(title), _about(read), body, ("search.css", "reading.css", "reading.js"))
+
+
+def index_changed(asked: Asked, document: int | None, passage: int | None) -> Page:
+    """What a link to another state of the index shows.
+
+    Args:
+        asked: with the generation of now.
+        document: that the passage is of now; None where it is gone.
+    """
+    again = asked.link("/") if asked.q else link("/", index=asked.index)
+    ways = [f'<a href="{again}">{"Ask again" if asked.q else "Search"}</a>']
+    if document is not None:
+        there = f"{asked.link(f'/documents/{document}', passage=passage)}#p{passage}"
+        ways.insert(0, f'<a href="{there}">Open the passage where it stands now</a>')
+    said = "The index has changed since this link was made, and numbers of documents may have been given to others."
+    body = f'<p role="alert">{said}</p><nav class="ways" aria-label="From here">{" ".join(ways)}</nav>'
+    return Page("The index has changed", "The index has changed", "", body)
+
+
+def _part(sizes: Sequence[int], here: int) -> tuple[int, int]:
+    """The first passage that is shown, and the one behind the last."""
+    return _reach(sizes, here, BEFORE, -1), _reach(sizes, here, AFTER, 1) + 1
+
+
+def _reach(sizes: Sequence[int], at: int, most: int, step: int) -> int:
+    """The last passage from a place on, in one direction, up to which there are no more characters than that."""
+    left = most
+    while 0 <= at + step < len(sizes) and sizes[at + step] <= left:
+        at += step
+        left -= sizes[at]
+    return at
+
+
+def _about(read: _Reading) -> str:
+    document = read.document
+    here = document.passages[read.here]
+    path = escaped_name(document.path)
+    place = f"{path}:{here.line_start}" if document.kind in _LINES else _of_page(document, here, path)
+    fields = [(text(name), isolated(_told(value))) for name, value in document.metadata.items()]
+    told = f"<details><summary>Fields</summary>{about(fields)}</details>" if fields else ""
+    copy = (
+        f'<button type="button" class="quiet copy" data-copied="{text(place)}" hidden>Copy its place</button>'
+    )
+    facts = {
+        "Document": isolated(document.document),
+        "Place": f"{isolated(place)} {copy}",
+        "Kind": text(document.kind),
+    }
+    return about(facts.items()) + told
+
+
+def _of_page(document: DocumentText, passage: PassageText, before: str) -> str:
+    name = _PAGES.get(document.kind, "Page").lower()
+    return before if passage.page is None else f"{before} {name} {passage.page}"
+
+
+def _told(value: object) -> str:
+    """A value of metadata on one line."""
+    shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return shown if len(shown) <= _LONGEST_MARK else f"{shown[:_LONGEST_MARK]}…"
+
+
+def _changed(document: DocumentText) -> str:
+    said = _CHANGED.get(document.changed)
+    return f'<p class="warn" role="note">{said}</p>' if said else ""
+
+
+def _steps(read: _Reading) -> str:
+    """All hits in the document, in its order."""
+    if not read.asked.q:
+        return ""
+    query = f"<q>{isolated(read.asked.q)}</q>"
+    if not read.found:
+        return f'<p class="faint">None of the best hits of {query} is in this document.</p>'
+    said = f"{counted(len(read.found), 'hit')} of {query} in this document"
+    links = " ".join(
+        f'<a href="{read.to(id_)}">{_place(read.document, one)}</a>' for id_, one in read.found.items()
+    )
+    return f"""<nav class="ways" aria-label="Hits in this document"><span>{said}:</span> {links}
+<span class="faint keys" hidden>Keys: n next, p previous</span></nav>"""
+
+
+def _place(document: DocumentText, one: Marked) -> str:
+    hit = one.hit
+    page = _PAGES.get(document.kind, "Page").lower()
+    place = (
+        f"{page} {hit.page}"
+        if hit.page
+        else f"line {hit.line_start:,}"
+        if document.kind in _LINES
+        else "passage"
+    )
+    return f"{place}, rank {hit.rank}" if hit.rank else place
+
+
+def _rest(read: _Reading, *, before: bool) -> str:
+    """That a part of the document stands on other pages, with the ways there."""
+    passages, sizes = read.document.passages, [len(one.text) for one in read.document.passages]
+    if (read.first == 0) if before else (read.last == len(passages)):
+        return ""
+    if before:
+        ways = {"The beginning": 0, "Earlier": _reach(sizes, read.first, AFTER, -1)}
+    else:
+        ways = {"Later": _reach(sizes, read.last - 1, BEFORE, 1), "The end": len(passages) - 1}
+    links = " ".join(f'<a href="{read.to(passages[at].passage_id)}">{name}</a>' for name, at in ways.items())
+    said = f"Passages {read.first + 1:,} to {read.last:,} of {len(passages):,} are shown, as the document is long."
+    name = "Before this part" if before else "Behind this part"
+    return f'<nav class="ways" aria-label="{name}"><span class="faint">{said}</span> {links}</nav>'
+
+
+def _passages(read: _Reading) -> Iterator[str]:
+    gaps = {gap.end: gap for gap in read.document.gaps}
+    end, page = deepest(list(read.found.values())), None
+    for passage in read.shown:
+        if passage.page not in (None, page):
+            page = passage.page
+            yield f'<h2 class="page">{_of_page(read.document, passage, "").strip().capitalize()}</h2>'
+        indent = ""
+        if (gap := gaps.get(passage.start)) and gap.blank:
+            indent = re.split(r"[\r\n]", read.document.text[gap.start : gap.end])[-1]
+        yield _passage(read, passage, indent, end)
+
+
+def _passage(read: _Reading, passage: PassageText, indent: str, end: float) -> str:
+    """A passage, with its place among the hits if it is one."""
+    found = read.found.get(passage.passage_id)
+    lines = "".join(_lines(read.document, passage, found, indent, end))
+    kept = f"<pre>{lines}</pre>" if read.document.kind in _IN_COLUMNS else lines
+    is_here = passage is read.document.passages[read.here]
+    kinds = " ".join(["read", *["found"] * bool(found), *["here"] * is_here])
+    step = _step(read, found) if found else ""
+    return f'<div class="{kinds}" id="p{passage.passage_id}" tabindex="-1">{step}{kept}</div>\n'
+
+
+def _step(read: _Reading, one: Marked) -> str:
+    """What a hit is, and the ways to the ones before and behind it."""
+    ids, hit = list(read.found), one.hit
+    at = ids.index(hit.passage_id)
+    said = f"Rank {hit.rank}, score {fixed(hit.score, 3)}" if hit.rank else f"Score {fixed(hit.score, 3)}"
+    ways = [f'<a href="{read.asked.link("/explain", passage=hit.passage_id)}">Why</a>']
+    if at:
+        ways.append(f'<a class="previous" href="{read.to(ids[at - 1])}">Previous hit</a>')
+    if at + 1 < len(ids):
+        ways.append(f'<a class="next" href="{read.to(ids[at + 1])}">Next hit</a>')
+    return f'<p class="step"><span>{said}</span> {" ".join(ways)}</p>'
+
+
+def _lines(
+    document: DocumentText, passage: PassageText, found: Marked | None, indent: str, end: float
+) -> Iterator[str]:
+    """The lines of a passage, each with its number if the file has it, headings as such."""
+    spans = [one.span() for one in _LINE.finditer(passage.text) if one.group()]
+    counts = document.kind in PLAIN_KINDS and passage.line_end - passage.line_start + 1 == len(spans)
+    levels = {} if document.kind in _IN_COLUMNS else _levels(passage)
+    kinds = _kinds_of_characters(passage, found, end)
+    fenced = False
+    for at, (start, stop) in enumerate(spans):
+        line = passage.text[start:stop]
+        fence = document.kind == "markdown" and bool(_FENCE.match(line))
+        plain = "".join(
+            one for one, kind in zip(line, kinds[start:stop], strict=True) if kind != _HIDDEN
+        ).strip()
+        level = None if fenced else levels.get(plain)
+        tag = f"h{level}" if level else "span"
+        known = counts or (at == 0 and document.kind in _LINES)
+        number = f' data-n="{passage.line_start + at}"' if known else ""
+        mono = " mono" if fenced or fence else ""
+        shown = "".join(_runs(line, kinds[start:stop], heading=bool(level)))
+        yield f'<{tag} class="line{mono}"{number} dir="auto">{text(indent) if at == 0 else ""}{shown}</{tag}>'
+        fenced ^= fence
+
+
+_HIDDEN = "hidden"
+
+
+def _kinds_of_characters(passage: PassageText, found: Marked | None, end: float) -> list[str]:
+    """For each character the classes of what it adds, _HIDDEN for markup, "" for any other."""
+    kinds = [""] * len(passage.text)
+    for start, stop in passage.hidden:
+        kinds[start:stop] = [_HIDDEN] * len(kinds[start:stop])
+    if found:
+        added = [0.0] * len(kinds)
+        for mark in found.marks:
+            for at in range(mark.start, min(mark.end, len(added))):
+                added[at] += mark.weight
+        kinds = [shade_of(value, end) or kind for value, kind in zip(added, kinds, strict=True)]
+    return kinds
+
+
+def _runs(line: str, kinds: Sequence[str], *, heading: bool) -> Iterator[str]:
+    """A line of HTML: what counts is marked, markup is faint, and left out of a heading."""
+    at = 0
+    for kind, group in groupby(kinds):
+        run = line[at : (at := at + len(list(group)))]
+        if kind == _HIDDEN:
+            kept = run if len(run) <= _LONGEST_MARK else f"{run[:20]}… ({len(run):,} characters)"
+            yield "" if heading else f'<span class="faint">{_shown(kept)}</span>'
+        else:
+            yield f'<mark class="{kind}">{_shown(run)}</mark>' if kind else _shown(run)
+
+
+def _shown(run: str) -> str:
+    """Characters of a line as they are, its end as one line feed."""
+    return text(run.rstrip("\r\n")) + "\n" * (run.endswith(("\r", "\n")))
+
+
+def _levels(passage: PassageText) -> dict[str, int]:
+    """The level of each heading that may stand in a passage's text; the page has the first."""
+    trail = passage.heading.split(" > ") if passage.heading else []
+    levels = {name: min(6, depth) for depth, name in enumerate(trail, 2)}
+    return levels | {name: min(6, len(trail) + 1) for name in trail[-1:] and trail[-1].split(" \u00b7 ")}
