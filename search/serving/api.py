@@ -33,18 +33,20 @@ router = APIRouter(prefix="/api/v1")
 
 MOST_DOCUMENTS = 50
 
+_FIRST = {"x-example": {"id": 1}}
+
 Record = TypeVar("Record")
 Given = TypeVar("Given", bound=Parameters)
 Work = Callable[[Request, Served, Given], Response]
 
 
 def _asked(
-    path: str, given: type[Given], answered: Any, lines: bool = False
+    path: str, given: type[Given], answered: Any, /, *, lines: bool = False, **example: Any
 ) -> Callable[[Work[Given]], None]:
     """Let a function answer GET with parameters, and POST with the same names as JSON.
 
     Args:
-        given: the parameters.
+        given: the parameters; `example`, some of them.
         answered: what comes back; with `lines` its hits one a line, if that is asked for.
     """
     body = type(
@@ -74,9 +76,9 @@ def _asked(
                 handler,
                 methods=[handler.__name__.upper()],
                 operation_id=f"{work.__name__}_{handler.__name__}",
-                summary=(work.__doc__ or "").partition("\n")[0],
                 description=work.__doc__,
                 responses=models.documented(answered, lines),
+                openapi_extra={"x-example": example},
             )
 
     return register
@@ -128,7 +130,7 @@ def _go_on(asked: parameters.Search | parameters.Similar, offset: int, hits: Hit
     return found == asked.k and offset + asked.k <= last
 
 
-@_asked("/search", parameters.Search, models.Found, lines=True)
+@_asked("/search", parameters.Search, models.Found, lines=True, q="where are the keys?", k=3)
 def search(request: Request, served: Served, asked: parameters.Search) -> Response:
     """The passages that answer a query best, best first.
 
@@ -148,7 +150,7 @@ def search(request: Request, served: Served, asked: parameters.Search) -> Respon
     return _hits(request, served, asked, find)
 
 
-@_asked("/explain", parameters.Explain, models.Explained)
+@_asked("/explain", parameters.Explain, models.Explained, q="where are the keys?", passage=1)
 def explain(request: Request, served: Served, asked: parameters.Explain) -> Response:
     """Why a passage has its score for a query: tokens, both matrices, every addend."""
 
@@ -161,7 +163,7 @@ def explain(request: Request, served: Served, asked: parameters.Explain) -> Resp
     return _found(request, served, asked, find)
 
 
-@_asked("/contrast", parameters.Contrast, models.model_of(Contrast))
+@_asked("/contrast", parameters.Contrast, models.model_of(Contrast), q="where are the keys?", a=1, b=2)
 def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Response:
     """Why one passage stands above another for a query, by word of the query."""
     return _found(
@@ -169,7 +171,7 @@ def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Re
     )
 
 
-@_asked("/why-not", parameters.WhyNot, models.model_of(WhyNot))
+@_asked("/why-not", parameters.WhyNot, models.model_of(WhyNot), q="where are the keys?", document=1)
 def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Response:
     """Where a passage or document stands for a query, and why it is not among the hits."""
     how: dict[str, Any] = {**asked.ranking, "where": asked.where, "since": asked.since}
@@ -181,7 +183,7 @@ def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Respo
     return _found(request, served, asked, find)
 
 
-@_asked("/similar", parameters.Similar, models.Found, lines=True)
+@_asked("/similar", parameters.Similar, models.Found, lines=True, passage=1, k=3)
 def similar(request: Request, served: Served, asked: parameters.Similar) -> Response:
     """The passages that are most like a passage or document, the most like first."""
 
@@ -192,7 +194,12 @@ def similar(request: Request, served: Served, asked: parameters.Similar) -> Resp
     return _hits(request, served, asked, find)
 
 
-@_asked("/similarity", parameters.Similarity, models.model_of(Similarities) | models.model_of(Explanation))
+@_asked(
+    "/similarity",
+    parameters.Similarity,
+    models.model_of(Similarities) | models.model_of(Explanation),
+    text=["a key", "a lock"],
+)
 def similarity(request: Request, served: Served, asked: parameters.Similarity) -> Response:
     """How like each other texts are; or of two, token by token."""
     from search.texts import compare, explain
@@ -211,7 +218,7 @@ def similarity(request: Request, served: Served, asked: parameters.Similarity) -
     return answer(request, compare(asked.text, asked.against or None, model=encoder))
 
 
-@_asked("/inspect", parameters.Inspect, models.Inspected)
+@_asked("/inspect", parameters.Inspect, models.Inspected, text="the key")
 def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Response:
     """A look inside the model of an index while it reads a text: tokens, the embedding layer, hidden states, pooler."""
     from search.bert import inspect
@@ -222,7 +229,7 @@ def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Resp
     )
 
 
-@_asked("/documents", parameters.Named, models.Documents, lines=True)
+@_asked("/documents", parameters.Named, models.Documents, lines=True, name="key")
 def documents(request: Request, served: Served, asked: parameters.Named) -> Response:
     """Documents of an index by a part of their name, at most 50."""
     index, name = served.index(asked.index), asked.index or served.first
@@ -230,6 +237,14 @@ def documents(request: Request, served: Served, asked: parameters.Named) -> Resp
         index, asked.generation, lambda: index.documents_named(asked.name, MOST_DOCUMENTS)
     )
     return answer(request, {"index": name, "generation": generation, "documents": found}, found)
+
+
+@_asked("/facets", parameters.Faceted, models.Facets)
+def facets(request: Request, served: Served, asked: parameters.Faceted) -> Response:
+    """By which fields documents can be told apart: the most frequent values of each, with their filters."""
+    index, name = served.index(asked.index), asked.index or served.first
+    generation, found = in_one_generation(index, asked.generation, lambda: index.facets(asked.where))
+    return answer(request, {"index": name, "generation": generation, "facets": found})
 
 
 @_asked("/status", OfIndex, models.model_of(Status))
@@ -252,7 +267,11 @@ def indexes(request: Request, served: Served, asked: Parameters) -> Response:
     return answer(request, {"indexes": list(map(each, served.indexes)), "notes": served.notes})
 
 
-@router.get("/documents/{id}", responses=models.documented(models.model_of(DocumentText), lines=True))
+@router.get(
+    "/documents/{id}",
+    responses=models.documented(models.model_of(DocumentText), lines=True),
+    openapi_extra={"x-example": {"id": 1}},
+)
 async def document(
     request: Request,
     id: Annotated[parameters.IdInPath, Path(description="`document_id` of a hit, of the same generation.")],
@@ -270,7 +289,11 @@ async def document(
     return await _done(request, desk, find)
 
 
-@router.get("/passages/{id}", responses=models.documented(models.model_of(PassageText)))
+@router.get(
+    "/passages/{id}",
+    responses=models.documented(models.model_of(PassageText)),
+    openapi_extra={"x-example": {"id": 1}},
+)
 async def passage(
     request: Request,
     id: Annotated[parameters.IdInPath, Path(description="`passage_id` of a hit.")],

@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
 import search
-from search.serving import api, laboratory, pages, problems, reading, site, why
+from search.serving import api, laboratory, pages, problems, reading, reference, site, why
 from search.serving.desk import Desk
 from search.serving.guard import Guard
 from search.serving.local import Local
@@ -37,7 +37,7 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
     app.state.served, app.state.desk, app.state.settings = served, Desk(), settings or Settings()
     problems.install(app)
     app.openapi = partial(document_of, app)  # type: ignore[method-assign]
-    for part in (api, pages, site, reading, why, laboratory):
+    for part in (api, pages, site, reading, why, laboratory, reference):
         app.include_router(part.router)
 
     @app.get("/healthz", include_in_schema=False)

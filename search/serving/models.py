@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from search.records.comparisons import Faithfulness
+from search.records.comparisons import Faithfulness, Similarities
+from search.records.contents import Facet
 from search.records.documents import NamedDocument
 from search.records.explanations import Explanation
 from search.records.hits import Hit
@@ -132,6 +133,7 @@ Found = _answer(
     next=(str | None, "What asks for the hits behind these; null where there are none."),
     notes=(list[str], "What is wrong with the index though it answers, each with what helps."),
 )
+Compared = model_of(Similarities) | model_of(Explanation)
 Explained = _answer(
     "Explained",
     "Why a passage has its score for a query.",
@@ -145,6 +147,13 @@ Documents = _answer(
     index=(str, "The name of the index."),
     generation=(int, "Of the index: the ids are of this one."),
     documents=(list[model_of(NamedDocument)], "Sorted by name."),  # type: ignore[misc]
+)
+Facets = _answer(
+    "Facets",
+    "By which fields the documents of an index can be told apart.",
+    index=(str, "The name of the index."),
+    generation=(int, "Of the index: the figures are of this one."),
+    facets=(list[model_of(Facet)], "One for each field."),  # type: ignore[misc]
 )
 ServedIndex = _answer(
     "ServedIndex",

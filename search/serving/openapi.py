@@ -26,6 +26,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         schemas["Problem"] = Problem.model_json_schema(ref_template=_SCHEMAS)
         for operations in made["paths"].values():
             for operation in operations.values():
+                operation["summary"] = operation["description"].partition("\n")[0]
                 operation["responses"] |= _problems()
                 for parameter in operation.get("parameters", ()):
                     parameter["schema"] = _without_null(parameter["schema"])

@@ -29,7 +29,7 @@ MOST_TEXTS = 100  # that are compared with each other
 
 Sentence = Annotated[Text, Field(min_length=1)]
 LayerName = Annotated[
-    Annotated[int, Field(ge=0, le=1_000)] | Literal["middle", "last"],
+    Annotated[int, Field(ge=0, le=1_000)] | Literal["middle", "last"] | None,
     Field(description="Whose token vectors `similarity` compares: a number, 0 for the embedding layer."),
 ]
 
@@ -66,14 +66,14 @@ class Search(Listed, Question):
             description=f"Give each hit its explanation, with all matrices; k is {MOST_EXPLAINED} at most."
         ),
     ] = False
-    layer: LayerName | None = None
+    layer: LayerName = None
 
 
 class Explain(Reranked):
     """A query and a passage of its index."""
 
     passage: Annotated[Id, Field(description="The id of a passage, `passage_id` of a hit.")]
-    layer: LayerName | None = None
+    layer: LayerName = None
     check: Annotated[
         bool,
         Field(description="Cut out the words that count most and encode the rest: does the score fall?"),
@@ -135,7 +135,7 @@ class Similarity(Parameters):
         Field(max_length=MOST_TEXTS, description="Compare with these, not with each other."),
     ] = Field(default_factory=list)
     tokens: Annotated[bool, Field(description="Compare two texts token by token, instead.")] = False
-    layer: LayerName | None = None
+    layer: LayerName = None
 
 
 class Named(OfIndex):
