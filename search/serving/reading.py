@@ -17,12 +17,14 @@ from search.render.page import reading as drawn
 from search.render.page.document import Page
 from search.render.page.hits import Asked as Named
 from search.render.page.hits import Marked
-from search.serving.asked import MOST_HITS, Asked, DeskHere, Id, ServedHere
+from search.serving.asked import Asked, DeskHere, Id, ServedHere
 from search.serving.pages import answered
 from search.serving.paging import in_one_generation
 from search.serving.problems import Problem
 
 router = APIRouter()
+
+_BEST = 30
 
 
 class OfReading(Asked):
@@ -52,7 +54,7 @@ async def read(
             return whole, _found(index, asked, whole)
 
         generation, (whole, found) = in_one_generation(index, None, opened)
-        return drawn.reading(_named(asked, name, generation), whole, asked.passage, found), 200
+        return drawn.reading(_named(asked, name, generation), whole, asked.passage, found, _best(asked)), 200
 
     page, status = await desk.run(request, answer)
     return answered(request, page, name, status=status)
@@ -86,13 +88,18 @@ def _document(index: Index, number: int) -> DocumentText:
         raise Problem(404, "document-not-found", str(error)) from None
 
 
+def _best(asked: OfReading) -> int:
+    """How many of the best passages of the index are hits that are marked."""
+    return max(asked.k, _BEST)
+
+
 def _found(index: Index, asked: OfReading, document: DocumentText) -> list[Marked]:
     """The passages of a document that are among the best hits of the index, and the one that was asked for."""
     if not asked.q.strip():
         return []
     chosen: QueryOptions = {**asked.options, "per_document": 0, "group": False, "offset": 0, "rerank": None}
     hits = [
-        hit for hit in index.query(asked.q, MOST_HITS, **chosen) if hit.document_id == document.document_id
+        hit for hit in index.query(asked.q, _best(asked), **chosen) if hit.document_id == document.document_id
     ]
     ids = {one.passage_id for one in document.passages}
     if asked.passage in ids - {hit.passage_id for hit in hits}:

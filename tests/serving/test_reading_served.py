@@ -34,7 +34,7 @@ def test_a_document_is_opened_at_its_passage_with_its_hits(client: TestClient, b
     assert f'id="p{best["passage"]}"' in page
     assert f'data-passage="{best["passage"]}"' in page
     assert re.search(r"<mark[^>]*>turn</mark>", page)
-    assert "2 hits of" in page
+    assert "2 of the 30 best passages for" in page
     assert '<h2 class="line" data-n="1"' in page
     assert "/static/reading.js?v=" in page
     assert f"generation={best['generation']}" in page

@@ -3,7 +3,7 @@
 
 page.define("document-reading", (root) => {
   const target = (link) => (link && link.hash && link.pathname === location.pathname && root.querySelector(link.hash)) || null;
-  let at = root.querySelector(".here");
+  let at = root.querySelector(".is-here");
 
   const show = (one) => {
     at = one;
@@ -15,8 +15,8 @@ page.define("document-reading", (root) => {
   const go = (step) => {
     const link = at && at.querySelector(step > 0 ? "a.next" : "a.previous");
     if (link) return link.click();
-    if (at && at.matches(".found")) return;
-    const found = [...root.querySelectorAll(".found")];
+    if (at && at.matches(".is-hit")) return;
+    const found = [...root.querySelectorAll(".is-hit")];
     const after = found.findIndex((one) => at && at.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
     const next = after < 0 ? found.length : after;
     const one = found[step > 0 ? next : next - 1];
@@ -31,7 +31,7 @@ page.define("document-reading", (root) => {
     history.replaceState(history.state, "", link.hash);
     show(one);
   });
-  root.addEventListener("focusin", (event) => (at = event.target.closest(".found") || at));
+  root.addEventListener("focusin", (event) => (at = event.target.closest(".is-hit") || at));
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, dialog[open]") || event.target.isContentEditable;
     if (!root.isConnected || typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;

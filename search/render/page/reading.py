@@ -13,7 +13,7 @@ from itertools import groupby
 
 from search.records.contents import DocumentText, PassageText
 from search.records.documents import PLAIN_KINDS
-from search.render.format import counted, escaped_name, fixed
+from search.render.format import escaped_name, fixed
 from search.render.page.document import Page, about, isolated, link, text
 from search.render.page.hits import Asked, Marked, deepest, shade_of
 
@@ -59,14 +59,19 @@ class _Reading:
 
 
 def reading(
-    asked: Asked, document: DocumentText, passage: int | None = None, found: Sequence[Marked] = ()
+    asked: Asked,
+    document: DocumentText,
+    passage: int | None = None,
+    found: Sequence[Marked] = (),
+    best: int = 0,
 ) -> Page:
     """The page of a document.
 
     Args:
         asked: index and query, and the generation that the document is of.
         passage: where it is opened; None for its beginning.
-        found: its passages that are hits, with what counts in them.
+        found: its passages that are among the best of the index, and the one where it is opened, with what counts in
+            them; `best` of them were looked for.
     """
     ids = [one.passage_id for one in document.passages]
     here = ids.index(passage) if passage in ids else 0
@@ -74,7 +79,7 @@ def reading(
     hits = {one.hit.passage_id: one for one in sorted(found, key=lambda one: one.hit.start)}
     read = _Reading(asked, document, here, hits, first, last)
     opened = f' data-passage="{passage}"' if passage in ids else ""
-    body = f"""<document-reading{opened}>{_changed(document)}{_steps(read)}{_rest(read, before=True)}
+    body = f"""<document-reading{opened}>{_changed(document)}{_steps(read, best)}{_rest(read, before=True)}
 <div class="reading">{"".join(_passages(read))}</div>
 {_rest(read, before=False)}</document-reading>"""
     title = document.title or document.document
@@ -146,18 +151,19 @@ def _changed(document: DocumentText) -> str:
     return f'<p class="warn" role="note">{said}</p>' if said else ""
 
 
-def _steps(read: _Reading) -> str:
-    """All hits in the document, in its order."""
+def _steps(read: _Reading, best: int) -> str:
+    """All hits in the document, in its order, and the way back to all of the index."""
     if not read.asked.q:
         return ""
-    query = f"<q>{isolated(read.asked.q)}</q>"
-    if not read.found:
-        return f'<p class="faint">None of the best hits of {query} is in this document.</p>'
-    said = f"{counted(len(read.found), 'hit')} of {query} in this document"
+    ranked = sum(one.hit.rank > 0 for one in read.found.values())
+    said = (
+        f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.asked.q)}</q> in this document"
+    )
+    back = f'<a href="{read.asked.link("/")}">All hits</a>'
     links = " ".join(
         f'<a href="{read.to(id_)}">{_place(read.document, one)}</a>' for id_, one in read.found.items()
     )
-    return f"""<nav class="ways" aria-label="Hits in this document"><span>{said}:</span> {links}
+    return f"""<nav class="ways" aria-label="Hits in this document"><span>{said}</span> {links} {back}
 <span class="faint keys" hidden>Keys: n next, p previous</span></nav>"""
 
 
@@ -208,7 +214,7 @@ def _passage(read: _Reading, passage: PassageText, indent: str, end: float) -> s
     lines = "".join(_lines(read.document, passage, found, indent, end))
     kept = f"<pre>{lines}</pre>" if read.document.kind in _IN_COLUMNS else lines
     is_here = passage is read.document.passages[read.here]
-    kinds = " ".join(["read", *["found"] * bool(found), *["here"] * is_here])
+    kinds = " ".join(["read", *["is-hit"] * bool(found), *["is-here"] * is_here])
     step = _step(read, found) if found else ""
     return f'<div class="{kinds}" id="p{passage.passage_id}" tabindex="-1">{step}{kept}</div>\n'
 
@@ -241,7 +247,8 @@ def _lines(
         plain = "".join(
             one for one, kind in zip(line, kinds[start:stop], strict=True) if kind != _HIDDEN
         ).strip()
-        level = None if fenced else levels.get(plain)
+        marked = document.kind == "markdown" and line.startswith("#") and kinds[start] == _HIDDEN
+        level = None if fenced else _level(line) if marked else levels.get(plain)
         tag = f"h{level}" if level else "span"
         known = counts or (at == 0 and document.kind in _LINES)
         number = f' data-n="{passage.line_start + at}"' if known else ""
@@ -281,8 +288,13 @@ def _runs(line: str, kinds: Sequence[str], *, heading: bool) -> Iterator[str]:
 
 
 def _shown(run: str) -> str:
-    """Characters of a line as they are, its end as one line feed."""
-    return text(run.rstrip("\r\n")) + "\n" * (run.endswith(("\r", "\n")))
+    """Characters of a line as they are, without its end."""
+    return text(run.rstrip("\r\n"))
+
+
+def _level(line: str) -> int:
+    """Of a heading of Markdown."""
+    return min(6, 1 + len(line) - len(line.lstrip("#")))
 
 
 def _levels(passage: PassageText) -> dict[str, int]:
