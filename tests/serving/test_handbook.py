@@ -1,0 +1,68 @@
+"""What the page of the API shows is what a server answers, by the real model."""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from markdown_it import MarkdownIt
+from starlette.testclient import TestClient
+
+from search.encoding import Encoder
+from search.index import Index
+from search.serving.app import application
+from search.serving.problems import CODES
+from search.serving.served import Served
+from search.serving.settings import Settings
+from tests.conftest import skip_or_fail
+from tests.serving.test_hostile import running
+from tests.transcripts import REPOSITORY, Transcript, differences, remade, write
+
+PAGE = REPOSITORY / "corpora" / "handbook" / "64-the-api.md"
+ADDRESS = "127.0.0.1:8765"
+CURSOR = "AAABogSuzmUAAAAFXKSHAtiqAsfq1QjZ"  # any is of one run
+
+
+def blocks() -> list[tuple[int, str]]:
+    fences = [one for one in MarkdownIt().parse(PAGE.read_text(encoding="utf-8")) if one.type == "fence"]
+    return [(one.map[0] + 1, one.content) for one in fences if one.map]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the page shows commands of other systems")
+def test_what_is_asked_is_answered_as_it_is_shown(real: Encoder) -> None:
+    if not shutil.which("curl"):
+        skip_or_fail("curl is not installed")
+    shown = [Transcript(PAGE, at, text.splitlines()) for at, text in blocks() if text.startswith("$ curl")]
+    (python,) = (text for _, text in blocks() if text.startswith("import"))
+    Index.build(PAGE.parent, include=["2[2-5]*.md"], model=real.model, offline=True)
+    with running(application(Served.open(["handbook"], offline=True)), Settings()) as (host, port):
+
+        def ask(line: str) -> list[str]:
+            command = line.removeprefix("$ ").replace(ADDRESS, f"{host}:{port}")
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+            text = done.stdout.replace(str(REPOSITORY), "…").replace(f"{host}:{port}", ADDRESS)
+            text = re.sub(r'(next=|next": ")[\w-]{32}', rf"\1{CURSOR}", text)
+            return [one.rstrip() for one in text.splitlines()]
+
+        remake = [(one, remade(one, ask)) for one in shown]
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(python.replace(ADDRESS, f"{host}:{port}").replace("100", "20"), {})
+    if os.environ.get("SEEWHY_WRITE"):
+        write(PAGE, remake)
+    wrong = {one.place: found for one, lines in remake if (found := differences(one, lines))}
+    assert wrong == {}, "if that is meant: SEEWHY_WRITE=1 pytest tests/serving/test_handbook.py"
+    ranks = [int(line.split()[0]) for line in printed.getvalue().splitlines()]
+    assert len(ranks) > 20
+    assert ranks == list(range(1, len(ranks) + 1))
+
+
+def test_its_tables_are_complete(client: TestClient) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (.+) \|$", text, re.MULTILINE)
+    assert {code: (int(status), said) for code, status, said in rows} == CODES
+    addresses = re.findall(r"^\| `([a-zID/-]+)` \| [^\d|][^|]* \|$", text, re.MULTILINE)
+    paths = client.get("/openapi.json").json()["paths"]
+    assert {f"/api/v1/{address.replace('ID', '{id}')}" for address in addresses} == set(paths)
