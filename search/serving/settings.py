@@ -27,8 +27,8 @@ class Settings:
         token: what a client has to send as bearer; "" for none, which is only for loopback.
         allowed_hosts: names that a request's Host may have, beside those of loopback; with a port, only with that.
         origins: pages of other servers whose scripts may ask, as "https://notes.example"; none by default.
-        longest_query: characters of a query; `most_hits` of one answer; `largest_body` in bytes.
-        longest_target: bytes of path and query string; `most_headers` of a request; `largest_head` in bytes.
+        largest_body: in bytes; `longest_target`, of path and query string; `largest_head`, of a request.
+        most_headers: of a request.
         seconds_to_send: what a client has to send the head of a request, and its body, and to take what it is sent.
         most_connections: that are open at once.
         seconds_to_drain: how long requests may go on when the server is to end.
@@ -42,8 +42,6 @@ class Settings:
     token: str = field(default="", repr=False)
     allowed_hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
-    longest_query: int = 2_000
-    most_hits: int = 100
     largest_body: int = 64 * 1024
     longest_target: int = 32 * 1024  # a query of the longest, as percent-encoded UTF-8
     most_headers: int = 100

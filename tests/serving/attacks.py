@@ -254,7 +254,7 @@ def _paths() -> Iterator[Attack]:
         "/index.db", "/api/v1/index.db", "/%ff%fe", "/%F0%9F%94%91", "/%", "/%zz", "/%00",
     ):  # fmt: skip
         yield Attack("path", path, request(path), (400, 404, 422), absent=("\nset-cookie",))
-    for number in ("-1", "0", "9" * 30, "1e3", "0x1", "1.0", "%00", "nan", "1;2", "'", "1'%20or%20'1'='1"):
+    for number in ("-1", "0", "9" * 30, "1e3", "0x1", "%00", "nan", "1;2", "'", "1'%20or%20'1'='1"):
         for place in ("documents", "api/v1/documents", "api/v1/passages"):
             yield Attack("path", f"/{place}/{number}", request(f"/{place}/{number}"), (400, 404, 422))
 
