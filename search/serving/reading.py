@@ -85,7 +85,7 @@ def _document(index: Index, number: int) -> DocumentText:
     try:
         return index.document(number)
     except InputError as error:
-        raise Problem(404, "document-not-found", str(error)) from None
+        raise Problem(404, "not-found", str(error)) from None
 
 
 def _best(asked: OfReading) -> int:
