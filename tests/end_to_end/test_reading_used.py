@@ -1,0 +1,81 @@
+"""A document in a real browser: opened at its passage, and read from hit to hit, also where it is long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import search
+from search.serving.served import Served
+from tests.end_to_end import test_serve_pages as shared
+from tests.end_to_end.conftest import serving
+from tests.end_to_end.test_serve_pages import By, Keys, until, webdriver
+
+opened = shared.opened
+Opened = Callable[..., webdriver.Chrome]
+QUERY = "turn the key"
+OTHER = "people of the other side say that time is long\n\n"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Served:
+    """An index of one long document, in which three places are about a query."""
+    folder = tmp_path_factory.mktemp("long")
+    hit = "To turn the key, turn the key.\n\n"
+    text = f"# Long\n\n{hit}{OTHER * 60}{hit}{OTHER * 1500}{hit}"
+    (folder / "long.md").write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEWHY_HOME", str(tmp_path_factory.mktemp("home")))
+        return Served([search.Index.build(folder, model=str(tiny_model))])
+
+
+@pytest.fixture(scope="module")
+def site(served: Served) -> Iterator[str]:
+    with serving(served) as address:
+        yield address
+
+
+def found(served: Served) -> tuple[int, list[int]]:
+    """The document, and its passages that are hits, in its order."""
+    index = served.index()
+    (document, *_) = {hit.document_id for hit in index.query(QUERY)}
+    hits = index.query(QUERY, 30, per_document=0, mode="lexical")
+    return document, sorted(hit.passage_id for hit in hits)
+
+
+def at(browser: webdriver.Chrome) -> str:
+    return str(browser.switch_to.active_element.get_attribute("id"))
+
+
+def test_keys_go_from_hit_to_hit_also_to_other_parts(opened: Opened, served: Served) -> None:
+    document, (first, second, third) = found(served)
+    browser = opened(f"/documents/{document}?q={QUERY}&mode=lexical&passage={second}")
+    assert at(browser) == f"p{second}"
+    assert -5 <= browser.execute_script("return document.activeElement.getBoundingClientRect().top") < 450
+    keys = webdriver.ActionChains(browser)
+    keys.send_keys("p").perform()
+    assert at(browser) == f"p{first}"
+    keys.send_keys("p").perform()
+    assert at(browser) == f"p{first}"
+    keys.send_keys("n").perform()
+    assert at(browser) == f"p{second}"
+    assert not browser.find_elements(By.ID, f"p{third}")
+    keys.send_keys("n").perform()
+    until(lambda: at(browser) == f"p{third}")
+    assert "are shown, as the document is long" in browser.find_element(By.TAG_NAME, "main").text
+    keys.send_keys("p").perform()
+    until(lambda: at(browser) == f"p{second}")
+
+
+def test_links_do_the_same_without_scripts(opened: Opened, served: Served) -> None:
+    document, (first, second, third) = found(served)
+    browser = opened(f"/documents/{document}?q={QUERY}&mode=lexical&passage={first}", script=False)
+    for passage in (second, third):
+        at_hit = browser.current_url.partition("#")[2] or f"p{first}"
+        browser.find_element(By.CSS_SELECTOR, f"#{at_hit} a.next").send_keys(Keys.ENTER)
+        until(lambda passage=passage: browser.current_url.endswith(f"#p{passage}"))
+        assert browser.find_elements(By.CSS_SELECTOR, f"#p{passage}.is-hit mark")
+    browser.find_element(By.LINK_TEXT, "The beginning").click()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, f"#p{first} h2, #p{first - 1} h2"))
