@@ -76,6 +76,11 @@ def test_code_keeps_its_indentation_and_pages_are_named() -> None:
     assert "def a():" in shown
     assert "    return 1" in shown
     assert page.body.count("<pre>") == 2
+    assert re.findall(r'data-n="(\d+)"', page.body) == ["1", "2", "3", "4"]
+    assert "is not in the index" not in page.body
+    unknown = made(one, two, kind="html", gaps=(Gap(8, 14, None, False),))
+    assert '</div>\n<span class="line"></span><div' in reading(Asked(), unknown).body
+    assert "is not in the index" in reading(Asked(), unknown).body
     slides = made(
         passage(1, "a", 0, page=1), passage(2, "b", 2, page=1), passage(3, "c", 4, page=2), kind="pptx"
     )

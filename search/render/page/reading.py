@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from search.records.contents import DocumentText, PassageText
+from search.records.contents import DocumentText, Gap, PassageText
 from search.records.documents import PLAIN_KINDS
 from search.render.format import escaped_name, fixed
 from search.render.page.document import Page, about, isolated, link, text
@@ -19,6 +19,7 @@ from search.render.page.hits import Asked, Marked, deepest, shade_of
 
 BEFORE, AFTER = 20_000, 40_000  # characters that are shown before and behind the passage
 _LONGEST_MARK = 200  # characters of markup
+_MOST_EMPTY = 10  # lines
 _IN_COLUMNS = ("code", "csv", "jsonl", "xlsx", "notebook")
 _LINES = (*PLAIN_KINDS, "html", "csv", "jsonl")  # kinds whose lines a reader finds in the file
 _PAGES = {"pptx": "Slide", "xlsx": "Sheet", "notebook": "Cell"}
@@ -30,12 +31,18 @@ _CHANGED = {
 }
 
 
+_NOT_KEPT = (
+    '<p class="faint">What stands between passages is not in the index: blank space, fields, and marks such as a fence '
+    "of code. Nothing else is missing.</p>"
+)
+
+
 @dataclass(frozen=True)
 class _Reading:
     """What is being read.
 
     Attributes:
-        here: the place of the passage that was asked for, or of the first.
+        here: the place of the passage that was asked for, or of the first; `opened`, whether it was.
         found: the hits in the document, by passage.
         first, last: the part that is shown, of all passages.
     """
@@ -43,6 +50,7 @@ class _Reading:
     asked: Asked
     document: DocumentText
     here: int
+    opened: bool
     found: Mapping[int, Marked]
     first: int
     last: int
@@ -77,11 +85,11 @@ def reading(
     here = ids.index(passage) if passage in ids else 0
     first, last = _part([len(one.text) for one in document.passages], here)
     hits = {one.hit.passage_id: one for one in sorted(found, key=lambda one: one.hit.start)}
-    read = _Reading(asked, document, here, hits, first, last)
+    read = _Reading(asked, document, here, passage in ids, hits, first, last)
     opened = f' data-passage="{passage}"' if passage in ids else ""
     body = f"""<document-reading{opened}>{_changed(document)}{_steps(read, best)}{_rest(read, before=True)}
 <div class="reading">{"".join(_passages(read))}</div>
-{_rest(read, before=False)}</document-reading>"""
+{_rest(read, before=False)}{_NOT_KEPT if not all(gap.blank for gap in document.gaps) else ""}</document-reading>"""
     title = document.title or document.document
     return Page(title, isolated(title), _about(read), body, ("search.css", "reading.css", "reading.js"))
 
@@ -159,12 +167,13 @@ def _steps(read: _Reading, best: int) -> str:
     said = (
         f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.asked.q)}</q> in this document"
     )
+    keys = '<span class="faint keys" hidden>Keys: n next, p previous</span>' if read.found else ""
     back = f'<a href="{read.asked.link("/")}">All hits</a>'
     links = " ".join(
         f'<a href="{read.to(id_)}">{_place(read.document, one)}</a>' for id_, one in read.found.items()
     )
     return f"""<nav class="ways" aria-label="Hits in this document"><span>{said}</span> {links} {back}
-<span class="faint keys" hidden>Keys: n next, p previous</span></nav>"""
+{keys}</nav>"""
 
 
 def _place(document: DocumentText, one: Marked) -> str:
@@ -202,10 +211,21 @@ def _passages(read: _Reading) -> Iterator[str]:
         if passage.page not in (None, page):
             page = passage.page
             yield f'<h2 class="page">{_of_page(read.document, passage, "").strip().capitalize()}</h2>'
-        indent = ""
-        if (gap := gaps.get(passage.start)) and gap.blank:
-            indent = re.split(r"[\r\n]", read.document.text[gap.start : gap.end])[-1]
+        gap = gaps.get(passage.start)
+        if gap and gap.start and passage is not read.shown[0]:
+            yield _between(read.document, passage, gap)
+        indent = re.split(r"[\r\n]", read.document.text[gap.start : gap.end])[-1] if gap and gap.blank else ""
         yield _passage(read, passage, indent, end)
+
+
+def _between(document: DocumentText, passage: PassageText, gap: Gap) -> str:
+    """The empty lines before a passage; one where it is not known how many there are."""
+    if gap.breaks is None or document.kind not in PLAIN_KINDS:
+        return '<span class="line"></span>' if gap.breaks is None or gap.breaks > 1 else ""
+    numbers = range(
+        max(passage.line_start - gap.breaks + 1, passage.line_start - _MOST_EMPTY), passage.line_start
+    )
+    return "".join(f'<span class="line" data-n="{number}"></span>' for number in numbers)
 
 
 def _passage(read: _Reading, passage: PassageText, indent: str, end: float) -> str:
@@ -213,7 +233,7 @@ def _passage(read: _Reading, passage: PassageText, indent: str, end: float) -> s
     found = read.found.get(passage.passage_id)
     lines = "".join(_lines(read.document, passage, found, indent, end))
     kept = f"<pre>{lines}</pre>" if read.document.kind in _IN_COLUMNS else lines
-    is_here = passage is read.document.passages[read.here]
+    is_here = read.opened and passage is read.document.passages[read.here]
     kinds = " ".join(["read", *["is-hit"] * bool(found), *["is-here"] * is_here])
     step = _step(read, found) if found else ""
     return f'<div class="{kinds}" id="p{passage.passage_id}" tabindex="-1">{step}{kept}</div>\n'
