@@ -10,6 +10,7 @@ explanation.py  a score and its addends, to be walked through word by word
 sentences.py    which sentence is like which
 attention.py    every head of every layer, to choose from
 search.py  hits.py    of the server: the form, and hits as a list
+reading.py      of the server: a whole document, opened at a passage
 why.py  contrast.py   of the server: why a hit, why above another, why not
 inspection.py  laboratory.py   of the server: a look inside a text; forms for texts of one's own
 *.css  *.js     a custom element each, site.css and live.js for the server alone; the scripts only shade and move, the
