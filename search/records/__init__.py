@@ -3,6 +3,7 @@
 documents.py     Document, Passage and where they stand; Annotation, Annotator, Mention
 tokens.py        Token, TokenVectors, Word, WordMatrices
 hits.py          Hit, Cluster, Surroundings
+contents.py      DocumentText, PassageText, Gap; Facet
 explanations.py  Explanation and what it is made of
 comparisons.py   Contrast, WhyNot, Faithfulness, Similarities
 predictions.py   what models say of texts: Filled, NextSentence, Labelling, Tagged, Answers

@@ -3,13 +3,14 @@
     protocol.py     what others ask an index for: the seam for other engines
     sqlite.py       all of that from index.db and its segments, one read transaction a snapshot
     held.py         what a process holds of an index: open files, one state
-    passages.py     rows of passages, and what models say of them (annotating.py writes it); what a path means
+    passages.py     rows of passages, and what models say of them (annotating.py writes it); what a path means;
+                    documents.py all of one document
     vectors.py      embeddings in index.db; nearest.py the exact nearest of them, which codes.py chooses;
                     token_vectors.py of those who ask for them
     words.py        the words of passages in index.db; terms.py of texts and queries; bm25.py what they are worth
     postings.py     a block of words: one buffer with the postings of passages; composing.py makes and merges them
     segments.py     what is derived of passages, in files: codes and words; sealing.py makes them
-    filters.py      a tree of conditions (conditions.py) -> SQL -> ids
+    filters.py      a tree of conditions (conditions.py) -> SQL -> ids; facets.py what there is to filter by
     calibration.py  what random pairs score, and which passages are near everything
 
     layout.py       where indexes live, and which one a name or folder means
