@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from starlette.responses import Response
+from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 
 from search.index import Index
@@ -22,7 +25,8 @@ from search.serving.app import application
 from search.serving.connection import configured
 from search.serving.served import Served
 from search.serving.settings import Settings
-from tests.serving.attacks import attacks, with_token
+from tests.conftest import REPOSITORY
+from tests.serving.attacks import SEARCH, attacks, with_token
 from tests.serving.hostile import SECRET, Attack, Target, request, wrong_with
 
 TOKEN = "the-token-of-the-hostile-tests"
@@ -86,6 +90,39 @@ def test_nobody_gets_in_without_the_token(served: Served, monkeypatch: pytest.Mo
     settings = Settings(port=0, token=TOKEN)
     with running(application(served, settings), settings) as address:
         assert wrong(Target(*address), with_token(TOKEN)) == []
+
+
+def test_the_handbook_says_what_is_tried() -> None:
+    page = (REPOSITORY / "corpora/handbook/65-the-safety-of-the-server.md").read_text(encoding="utf-8")
+    said = re.findall(r"^\| ([\w-]+) \| (\d+) \| \2 \|$", page, re.MULTILINE)
+    counted = Counter(attack.group for attack in (*attacks(), *with_token(TOKEN)))
+    assert {group: int(number) for group, number in said} == counted
+    assert f"{counted.total()} of {counted.total()} were answered or refused as they should be" in page
+
+
+@pytest.mark.parametrize("by", ["text", "link"])
+def test_no_text_comes_from_disk(client: TestClient, indexed: Path, decoys: dict[str, str], by: str) -> None:
+    (file := indexed / "keys.md").unlink()
+    file.write_text(
+        f"# Keys\n\nThe key is {SECRET}.\n", encoding="utf-8"
+    ) if by == "text" else file.symlink_to(decoys["decoy"])
+    hits = client.get(SEARCH).json()["hits"]
+    assert "changed" in {hit["changed"] for hit in hits}
+    for hit in hits:
+        asked = {"q": "key", "passage": hit["passage_id"], "document": hit["document_id"], "a": 1, "b": 2}
+        for path in (
+            "/",
+            "/explain",
+            "/contrast",
+            "/why-not",
+            "/similar",
+            f"/documents/{hit['document_id']}",
+        ):
+            answer = client.get(path, params=asked, headers={"accept": "text/html"})
+            assert answer.status_code == 200 and SECRET not in answer.text, path
+        for name in ("explain", "similar", "why-not"):
+            answer = client.post(f"/api/v1/{name}", json={"q": "key", "passage": hit["passage_id"]})
+            assert SECRET not in answer.text, name
 
 
 def test_connections_are_counted(served: Served) -> None:
