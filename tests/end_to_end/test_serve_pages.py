@@ -315,6 +315,8 @@ def pages(served: Served) -> list[str]:
     return [
         "/",
         f"/?q={QUERY}&where=not name=page01.md&shades=1&weight=0.5",
+        f"/?q={QUERY}#why={one.passage_id}",
+        f"/?q={QUERY}#contrast={one.passage_id},{other.passage_id}",
         "/?q=key&where=(",
         f"/similar?passage={one.passage_id}",
         f"/documents/{one.document_id}?{asked}",
@@ -341,6 +343,8 @@ def test_every_page_is_accessible_and_fits(
     run = "axe.run(document, {runOnly: arguments[0]}).then(arguments[1])"
     for path in pages(served):
         browser = opened(path, width, scheme)
+        if "#" in path:
+            until(lambda: browser.find_elements(By.CSS_SELECTOR, ".beside .fragment"))
         browser.execute_script(axe)
         found = browser.execute_async_script(run, TAGS)
         assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], path

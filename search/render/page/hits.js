@@ -75,7 +75,9 @@ page.define("hit-list", (root) => {
     const button = page.element("button", "Close", "close");
     button.type = "button";
     button.addEventListener("click", close);
-    beside.replaceChildren(button, content);
+    const bar = page.element("div", undefined, "bar-of");
+    bar.append(content.querySelector("h2") ?? "", button);
+    beside.replaceChildren(bar, content);
     beside.hidden = false;
     beside.scrollTop = 0;
     remember(what);
