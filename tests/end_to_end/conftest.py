@@ -29,8 +29,12 @@ DRIVER = shutil.which("chromedriver")
 
 
 @contextmanager
-def chromium() -> Iterator[webdriver.Chrome]:
-    """A browser that nobody sees."""
+def chromium(watched: bool = True) -> Iterator[webdriver.Chrome]:
+    """A browser that nobody sees.
+
+    Args:
+        watched: keep what it asks for and complains of, which takes time.
+    """
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -43,7 +47,8 @@ def chromium() -> Iterator[webdriver.Chrome]:
         "--no-first-run",
     ):
         options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    if watched:
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     try:
         yield driver
@@ -60,6 +65,7 @@ def serving(served: Served) -> Iterator[str]:
     from search.serving.settings import Settings
 
     listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as `seewhy serve` does
     port = listening.getsockname()[1]
     server = uvicorn.Server(uvicorn.Config(application(served, Settings(port=port)), log_level="warning"))
     thread = threading.Thread(target=server.run, args=([listening],))

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -344,7 +345,7 @@ def test_every_page_is_accessible_and_fits(
     for path in pages(served):
         browser = opened(path, width, scheme)
         if "#" in path:
-            until(lambda: browser.find_elements(By.CSS_SELECTOR, ".beside .fragment"))
+            until(partial(browser.find_elements, By.CSS_SELECTOR, ".beside .fragment"))
         browser.execute_script(axe)
         found = browser.execute_async_script(run, TAGS)
         assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == [], path

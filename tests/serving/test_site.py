@@ -42,3 +42,12 @@ def test_more_like_a_hit(client: TestClient, served: Served) -> None:
     page = client.get("/similar", params={"passage": hit.passage_id})
     assert page.status_code == 200 and 'class="hit"' in page.text
     assert client.get("/similar", params={"passage": 10**6}, headers=PAGE).status_code == 400
+
+
+def test_all_that_the_page_loads_is_light(client: TestClient) -> None:
+    page = client.get("/", params={"q": "turn the key", "shades": 1}).text
+    linked = re.findall(r'"(/static/[^"]+)"', page)
+    assert len(linked) > 5
+    assert (
+        sum(len(client.get(address).content) for address in linked) < 90_000
+    )  # ten hits are some 30,000 more
