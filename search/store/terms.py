@@ -27,6 +27,9 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\
 _HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])|(?<=\d)(?=[A-Z])")
 # From the beginning of a run of letters and digits alone: else a long one takes the square of its length.
 _HUMPED = re.compile(r"(?<![^\W_])(?:[^\W_]*(?:[^\W\d_A-Z]|\d)[A-Z][^\W_]*|[A-Z]{2,}[^\W\d_A-Z][^\W_]*)")
+# In a text without any of these there are no ideographs, and no marks that belong to the letter before.
+_FAR = re.compile(r"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2000-\u20cf\u2100-\u2bff]")
+_LETTERS = re.compile(r"[^\W_]+")
 _MOST_KNOWN = 50_000  # words whose stems are kept
 _NO_FTS5 = (
     "this Python's SQLite was built without FTS5, which seewhy needs to find words. Use a Python from python.org, "
@@ -83,11 +86,12 @@ def words(text: str) -> Iterator[tuple[int, int]]:
             return place + 1
         return 0 if character.isalnum() or unicodedata.category(character)[0] == "M" else -1
 
-    for found, places in groupby(range(len(text)), kind):
-        if found < 0:
-            continue
-        span = list(places)
-        start, end = span[0], span[-1] + 1
+    if _FAR.search(text):
+        runs = (list(places) for found, places in groupby(range(len(text)), kind) if found >= 0)
+        spans: Iterable[tuple[int, int]] = ((run[0], run[-1] + 1) for run in runs)
+    else:
+        spans = (found.span() for found in _LETTERS.finditer(text))
+    for start, end in spans:
         yield start, end
         cuts = [start, *(start + hump.start() for hump in _HUMP.finditer(text[start:end])), end]
         if len(cuts) > 2:
