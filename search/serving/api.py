@@ -60,7 +60,7 @@ def _asked(
             served: ServedHere,
             desk: DeskHere,
         ) -> Response:
-            return await _done(request, desk, lambda: work(request, served, asked))
+            return await _done(request, asked, desk, lambda: work(request, served, asked))
 
         async def post(
             request: Request,
@@ -68,7 +68,7 @@ def _asked(
             served: ServedHere,
             desk: DeskHere,
         ) -> Response:
-            return await _done(request, desk, lambda: work(request, served, asked))
+            return await _done(request, asked, desk, lambda: work(request, served, asked))
 
         for handler in (get, post):
             router.add_api_route(
@@ -84,8 +84,16 @@ def _asked(
     return register
 
 
-async def _done(request: Request, desk: Desk, work: Callable[[], Response]) -> Response:
-    """An answer that is made at the desk, with how long that took."""
+async def _done(request: Request, asked: Parameters, desk: Desk, work: Callable[[], Response]) -> Response:
+    """An answer that is made at the desk, with how long that took.
+
+    Raises:
+        Problem: a parameter that has one value stands in the address twice.
+    """
+    given = request.query_params
+    for name in given if len(given) < len(given.multi_items()) else ():
+        if len(given.getlist(name)) > 1 and not isinstance(getattr(asked, name, None), list):
+            raise Problem(422, "bad-parameter", f"{name} is there twice. Say it once.")
     begun = time.perf_counter()
     response = await desk.run(request, work)
     response.headers["Server-Timing"] = f"total;dur={1000 * (time.perf_counter() - begun):.1f}"
@@ -286,7 +294,7 @@ async def document(
         found = _there(index, asked, lambda: index.document(id))
         return answer(request, found, found.passages)
 
-    return await _done(request, desk, find)
+    return await _done(request, asked, desk, find)
 
 
 @router.get(
@@ -307,7 +315,7 @@ async def passage(
         index = served.index(asked.index)
         return answer(request, _there(index, asked, lambda: index.passage(id)))
 
-    return await _done(request, desk, find)
+    return await _done(request, asked, desk, find)
 
 
 def _there(index: Index, asked: OfIndex, work: Callable[[], Record]) -> Record:
