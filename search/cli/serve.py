@@ -131,7 +131,9 @@ def _listening(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family)
+        # asyncio sends at once only by what says that it is TCP; else the second half of an answer waits 40 ms.
+        return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, listening.detach())
     except OSError as error:
         raise InputError(
             f"cannot listen on {host}, port {port}: {error.strerror or error}. Take a free port with: --port 0"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ import urllib.request
 import webbrowser
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from search import Index
+from search.cli.serve import _listening
 from search.serving.life import watching
 from search.serving.served import Served
 from search.store.layout import find_index
@@ -110,6 +114,26 @@ def test_ctrl_c_ends_it_as_any_command(indexed: Path) -> None:
     server.send_signal(signal.SIGINT)
     _, said = server.communicate(timeout=10)
     assert (server.returncode, said) == (130, "")
+
+
+def test_an_answer_is_sent_at_once() -> None:
+    async def accepted() -> int:
+        found = asyncio.get_running_loop().create_future()
+        with closing(_listening("127.0.0.1", 0)) as listening:
+            server = await asyncio.get_running_loop().create_server(lambda: Seen(found), sock=listening)
+            socket.create_connection(listening.getsockname()).close()
+            sent: socket.socket = await found
+            server.close()
+            return sent.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+    class Seen(asyncio.Protocol):
+        def __init__(self, found: asyncio.Future[socket.socket]) -> None:
+            self._found = found
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            self._found.set_result(transport.get_extra_info("socket"))
+
+    assert asyncio.run(accepted())
 
 
 @pytest.mark.parametrize("asked", [True, False])
