@@ -58,8 +58,10 @@ def occurrences(
         ("text", Shown(passage.text, passage.hidden)),
         ("context", Shown(passage.context, ())),
     )
+    stems = {term.stems for term in terms}
+    alone = stems if all(len(one) == 1 for one in stems) else ()
     for part, source in parts:
-        said = snapshot.words(source.text) if terms else []
+        said = snapshot.words(source.text, alone) if terms else []
         for term, mine in zip(terms, places, strict=True):
             mine += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, said))
     return [tuple(mine) for mine in places]
@@ -68,7 +70,7 @@ def occurrences(
 def _runs(wanted: tuple[str, ...], said: Sequence[Term]) -> list[tuple[int, int]]:
     """The spans of words in a row whose tokens are those that are wanted."""
     spans = []
-    for first in range(len(said)):
+    for first in [at for at, word in enumerate(said) if not word.stems or word.stems[0] == wanted[0]]:
         run: tuple[str, ...] = ()
         last = first
         while last < len(said) and len(run) < len(wanted):

@@ -51,6 +51,9 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
 }
 
 
+_AS_THEY_ARE = {str, int, float, bool, type(None)}
+
+
 def document(value: Any, **more: Any) -> str:
     """One JSON document; of a record with more keys behind its own."""
     return _dump(plain({**plain(value), **more}) if more else plain(value), indent=2)
@@ -90,6 +93,8 @@ def explanation(why: Explanation, hit: Hit | None = None, **more: Any) -> str:
 
 def plain(value: Any) -> Any:
     """A record as names and values, and so what it holds."""
+    if type(value) in _AS_THEY_ARE:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         derived = {name: getattr(value, name) for name in keys(type(value))}
         return {name: plain(item() if callable(item) else item) for name, item in derived.items()}

@@ -201,11 +201,11 @@ class Asked(Question):
         return said
 
 
-def _served(request: Request) -> Served:
+async def _served(request: Request) -> Served:  # FastAPI has a thread for what is not async
     return request.app.state.served
 
 
-def _desk(request: Request) -> Desk:
+async def _desk(request: Request) -> Desk:
     return request.app.state.desk
 
 

@@ -239,8 +239,12 @@ class Snapshot(Protocol):
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         """The words of a query, each once, in order; with `phrases` what stands in double quotes is one term."""
 
-    def words(self, text: str) -> list[Term]:
-        """All words of a text, in order; one that is never looked for has no stems."""
+    def words(self, text: str, among: Collection[tuple[str, ...]] = ()) -> list[Term]:
+        """All words of a text, in order; one that is never looked for has no stems.
+
+        Args:
+            among: words that have none of these stems, each of which is one, may be left out, if any are named.
+        """
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
         """In how many passages each term is."""

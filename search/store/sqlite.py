@@ -238,8 +238,8 @@ class SQLiteSnapshot:
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         return self._store.held.stemmer.terms(query, phrases=phrases)
 
-    def words(self, text: str) -> list[Term]:
-        return self._store.held.stemmer.words(text)
+    def words(self, text: str, among: Collection[tuple[str, ...]] = ()) -> list[Term]:
+        return self._store.held.stemmer.words(text, among)
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
         return self._words.counts(terms, self._texts) if terms else []

@@ -13,9 +13,9 @@ import sqlite3
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from search.errors import SearchError
 
@@ -38,8 +38,7 @@ _NO_FTS5 = (
 _QUOTED = re.compile(r'"([^"]+)"')
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):  # as many are made as a text has words, and this is quickly made
     """A word of a query, or a phrase, as it is looked for.
 
     Attributes:
@@ -93,9 +92,14 @@ def words(text: str) -> Iterator[tuple[int, int]]:
         spans = (found.span() for found in _LETTERS.finditer(text))
     for start, end in spans:
         yield start, end
-        cuts = [start, *(start + hump.start() for hump in _HUMP.finditer(text[start:end])), end]
-        if len(cuts) > 2:
-            yield from ((first, last) for first, last in pairwise(cuts) if last - first > 1)
+        yield from _parts(text, start, end)
+
+
+def _parts(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The spans of the parts of a name; none where it has one."""
+    cuts = [start, *(start + hump.start() for hump in _HUMP.finditer(text[start:end])), end]
+    if len(cuts) > 2:
+        yield from ((first, last) for first, last in pairwise(cuts) if last - first > 1)
 
 
 class Stemmer:
@@ -177,19 +181,43 @@ class Stemmer:
                 terms.setdefault(term.stems, term)
         return list(terms.values())
 
-    def words(self, text: str) -> list[Term]:
-        """All words of a text, in order; one that says nothing to FTS5 has no stems."""
-        return self.at(text, words(text))
+    def words(self, text: str, among: Collection[tuple[str, ...]] = ()) -> list[Term]:
+        """All words of a text, in order; one that says nothing to FTS5 has no stems.
+
+        Args:
+            among: words that have none of these stems, each of which is one, may be left out, if any are named.
+        """
+        spans = self._spans(text, among) if among and not _FAR.search(text) else None
+        return self.at(text, words(text) if spans is None else spans)
+
+    def _spans(self, text: str, among: Collection[tuple[str, ...]]) -> list[tuple[int, int]] | None:
+        """Where words may stand that have one of some stems; None where one has none, as it joins its neighbours."""
+        said = set(_LETTERS.findall(text))
+        known = self._stems_of(said)
+        if not all(known[word] for word in said):
+            return None
+        may_have = {word for word in said if known[word] in among or _HUMP.search(word)}
+        spans = []
+        for run in _LETTERS.finditer(text) if may_have else ():
+            if run[0] in may_have:
+                spans += [run.span(), *_parts(text, *run.span())]
+        return spans
 
     def at(self, text: str, spans: Iterable[tuple[int, int]]) -> list[Term]:
         """What stands at some places of a text, in their order, each as a term."""
         places = list(spans)
+        said = [text[start:end] for start, end in places]
+        known = self._stems_of(said)
+        return [Term(word, *place, known[word]) for word, place in zip(said, places, strict=True)]
+
+    def _stems_of(self, said: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Stems by word, of these words at least."""
         known = self._known
         if len(known) > _MOST_KNOWN:
             known = self._known = {}
-        if new := [word for word in {text[start:end] for start, end in places} if word not in known]:
+        if new := [word for word in set(said) if word not in known]:
             known.update(zip(new, self.stems(new), strict=True))
-        return [Term(text[start:end], start, end, known[text[start:end]]) for start, end in places]
+        return known
 
     def _connection(self) -> sqlite3.Connection:
         found: sqlite3.Connection | None = getattr(self._kept, "connection", None)
