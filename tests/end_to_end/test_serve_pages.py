@@ -386,3 +386,46 @@ def test_what_if_ranks_at_once_as_the_server_does(
     browser.find_element(By.NAME, "q").send_keys(Keys.CONTROL + "a")
     type_in(browser, "door")  # of which it cannot be left out
     until(lambda: "without" not in state(browser) and state(browser)["q"] == ["door"] and shaded(browser))
+
+
+def test_where_the_bound_no_longer_holds_the_server_is_asked(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened(f"/?q={QUERY}&k=5")
+    until(lambda: shaded(browser))
+    browser.execute_script("""
+        const really = window.fetch;
+        window.asked = [];
+        window.fetch = async (address, how) => {
+          const reply = await really(address, how);
+          window.asked.push(String(address));
+          if (!String(address).startsWith("/what-if")) return reply;
+          const known = await reply.json();
+          return new Response(JSON.stringify({...known, whole: false, bound: {...known.bound, cosine: 2, score: 2}}));
+        };""")
+    browser.find_element(By.CSS_SELECTOR, "what-if summary").click()
+    until(lambda: browser.find_element(By.CSS_SELECTOR, "what-if [role=status]").text)
+    said = browser.execute_script("""
+        const slider = document.querySelector("[name=weight]");
+        slider.value = 0.9;
+        slider.dispatchEvent(new Event("input", {bubbles: true}));
+        return document.querySelector("what-if [role=status]").textContent;""")
+    assert "The bound no longer holds" in said
+    until(
+        lambda: any(
+            "/?" in one and "weight=0.9" in one for one in browser.execute_script("return window.asked")
+        )
+    )
+
+
+def test_a_busy_server_is_said_and_asked_again(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened()
+    browser.execute_script("""
+        const really = window.fetch;
+        const busy = {status: 503, headers: {"Retry-After": "1"}};
+        window.fetch = async () => {
+          window.fetch = really;
+          return new Response('<p role="alert">too much is asked.</p>', busy);
+        };
+        document.querySelector("[name=mode]").value = "dense";""")
+    type_in(browser, "d")
+    until(lambda: "too much is asked" in browser.find_element(By.CSS_SELECTOR, ".results").text)
+    assert until(lambda: passages(browser))

@@ -80,10 +80,7 @@ page.define("search-page", (root) => {
     try {
       const { status, later, content } = await page.fragment("/?" + query, signal);
       if (signal.aborted) return null;
-      if (status === 503 && later) {
-        setTimeout(() => signal.aborted || soon(0), 1000 * later);
-        return null;
-      }
+      if (status === 503 && later) setTimeout(() => signal.aborted || soon(0), 1000 * later);
       const answer = content.querySelector("search-page");
       if (!answer) tell(content.querySelector("[role=alert]")?.textContent || "The server cannot answer that.");
       return answer;
