@@ -19,6 +19,7 @@ from search.records.explanations import Explanation
 from search.records.hits import Hits
 from search.records.options import SimilarOptions
 from search.records.reports import Status
+from search.records.whatif import Candidates
 from search.render import json
 from search.render.inspection import facts
 from search.serving import models, parameters
@@ -189,6 +190,13 @@ def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Respo
         return index.why_not(asked.q, what, asked.k, per_document=asked.per_document, **how)
 
     return _found(request, served, asked, find)
+
+
+@_asked("/candidates", parameters.Weighed, models.model_of(Candidates), q="where are the keys?", n=10)
+def candidates(request: Request, served: Served, asked: parameters.Weighed) -> Response:
+    """What can be best by another weight or without some words: the parts of scores, and a bound on all others."""
+    how: dict[str, Any] = {**asked.ranking, "where": asked.where, "since": asked.since}
+    return _found(request, served, asked, lambda index: index.candidates(asked.q, asked.n, **how))
 
 
 @_asked("/similar", parameters.Similar, models.Found, lines=True, passage=1, k=3)

@@ -25,6 +25,7 @@ from search.serving.asked import (
 )
 
 MOST_EXPLAINED = 10  # hits of one answer, with their matrices
+MOST_CANDIDATES = 500  # by each part of a score
 MOST_TEXTS = 100  # that are compared with each other
 
 Sentence = Annotated[Text, Field(min_length=1)]
@@ -85,6 +86,14 @@ class Contrast(Ranked):
 
     a: Annotated[Id, Field(description="The id of a passage.")]
     b: Annotated[Id, Field(description="The id of another.")]
+
+
+class Weighed(Filtered, Ranked):
+    """A query whose weight and words are to be changed."""
+
+    n: Annotated[
+        int, Field(ge=1, le=MOST_CANDIDATES, description="How many passages by each part of the score.")
+    ] = 100
 
 
 class OfExample(OfIndex):

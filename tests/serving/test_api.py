@@ -88,6 +88,13 @@ def test_contrast_and_why_not_are_those_of_the_library(client: TestClient, index
     assert got(client, "why-not", q="turn the key", **asked) == said(why)
 
 
+def test_candidates_are_those_of_the_library(client: TestClient, index: Index) -> None:
+    how: dict[str, Any] = {"weight": 0.5, "without": ["key"], "where": "kind=markdown"}
+    assert got(client, "candidates", q="turn the key", n=3, **how) == said(
+        index.candidates("turn the key", 3, **how)
+    )
+
+
 def test_similar_passages_are_those_of_the_library(client: TestClient, index: Index) -> None:
     passage = index.query("turn the key", 1)[0].passage_id
     hits = index.similar(passage, 3, same_document=True)
