@@ -149,6 +149,8 @@ SMALL: dict[str, Made] = {
     "quality": lambda p: [beir(p / "a"), "--offline"],
     "scale": lambda p: [pages(p / "pages"), "--sizes", "150", "--steps", "built", "changed", "exact", "--repeats", "1",
                         "--queries", "3", "--adversarial", "--many", "9"],
+    "serve": lambda p: [Index.build(pages(p / "pages"), index=str(p / "index")).path, "--clients", "1", "2",
+                        "--queries", "4", "--rounds", "1", "--warming", "4", "--no-reference"],
     "stale": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--hits", "5", "--repeats", "1"],
     "training": lambda p: [write_graded(p / "a.tsv"), write_graded(p / "b.tsv", 10, seed=1), "--device", "cpu"],
     "unchanged": lambda p: ["--files", "20", "--repeats", "1", "--wait", "0"],

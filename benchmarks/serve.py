@@ -1,0 +1,275 @@
+"""How quick is the server, and how much of it is the server?
+
+    python benchmarks/serve.py INDEX [--clients 1 8 32] [--queries 300] [--rounds 3] [--k 10] [--seed 0]
+
+Hybrid searches by keep-alive connections from a process of their own, each connection asking again as soon as it is
+answered; against `index.query` in a loop, and against an application of 40 lines on FastAPI, sentence-transformers and
+FAISS with the same vectors, which knows no words. Queries are sentences of the passages, drawn by the seed; no server
+is asked one twice, so nothing comes from a cache, but for the last line, where 50 queries are asked again and again.
+The three take turns, round by round, and only one works at a time. Percentiles are of all rounds; ratios are the median
+of those within a round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+from machine import headline
+from warm_query import sentences
+
+from search import Encoder, Index
+from search.store.sqlite import SQLiteStore
+
+REPEATED = 50
+QUERY, WHOLE = "index.query", "index.query, highlights"
+PLAIN = """
+import json, sys
+import faiss, uvicorn
+from fastapi import FastAPI
+from sentence_transformers import SentenceTransformer
+
+app = FastAPI()
+model = SentenceTransformer(sys.argv[1], device="cpu")
+index = faiss.read_index(sys.argv[2])
+texts = json.load(open(sys.argv[3], encoding="utf-8"))
+
+
+@app.get("/api/v1/search")
+def search(q: str, k: int = 10):
+    scores, ids = index.search(model.encode([q], normalize_embeddings=True), k)
+    return [{"score": float(s), "text": texts[i]} for s, i in zip(scores[0], ids[0])]
+
+
+@app.get("/readyz")
+def ready():
+    return "ok"
+
+
+uvicorn.run(app, port=int(sys.argv[4]), log_level="warning")
+"""
+
+
+@dataclass
+class Asked:
+    """What clients saw: the seconds of each answer, those in all, and how often each status came that is no answer."""
+
+    times: list[float]
+    seconds: float
+    refused: dict[str, int]
+
+    @property
+    def per_second(self) -> float:
+        return len(self.times) / self.seconds
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("index", type=Path)
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
+    parser.add_argument("--queries", type=int, default=300, help="of each step of a round")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--warming", type=int, default=100, help="queries that are asked before")
+    parser.add_argument("--k", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-reference", action="store_true", help="only seewhy")
+    args = parser.parse_args()
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    print(headline("fastapi", "uvicorn", "openvino", "faiss-cpu", "torch", "sentence-transformers"))
+    index = Index.open(args.index, offline=True)
+    asked = args.warming + ((len(args.clients) + 1) * args.rounds + 1) * args.queries
+    drawn = iter(sentences(index, asked, args.seed))
+    warming = take(drawn, args.warming)
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    print(f"{index.status().passages} passages, queries such as '{warming[0]}'; load before {load:.1f}\n")
+    with tempfile.TemporaryDirectory() as place, seewhy(args.index) as ours:
+        servers = {"seewhy serve": ours}
+        if args.no_reference:
+            run(index, servers, drawn, warming, args)
+        else:
+            with plain(index, Path(place)) as theirs:
+                run(index, servers | {"FastAPI + ST + FAISS": theirs}, drawn, warming, args)
+
+
+def run(
+    index: Index, servers: dict[str, str], drawn: Iterator[str], warming: list[str], args: argparse.Namespace
+) -> None:
+    for address in servers.values():
+        ask(address, warming, 8, args.k)
+    loop(index, warming, args.k)
+    found: dict[tuple[str, int], list[Asked]] = {}
+    for _ in range(args.rounds):
+        for clients in args.clients:
+            queries = take(drawn, args.queries)
+            if clients == 1:
+                found.setdefault((QUERY, 1), []).append(loop(index, queries, args.k))
+                found.setdefault((WHOLE, 1), []).append(loop(index, take(drawn, args.queries), args.k, True))
+            for name, address in servers.items():
+                found.setdefault((name, clients), []).append(ask(address, queries, clients, args.k))
+    repeated = min(REPEATED, args.queries)
+    again = take(drawn, repeated) * (args.queries // repeated)
+    found["seewhy, asked again", max(args.clients)] = [
+        ask(servers["seewhy serve"], again, max(args.clients), args.k)
+    ]
+    print(f"{'':24}{'clients':>8}{'answers/s':>11}{'p50 ms':>9}{'p95':>9}{'p99':>9}   no answer")
+    for (name, clients), rounds in sorted(found.items(), key=lambda one: one[0][1]):
+        times = np.array([seconds for one in rounds for seconds in one.times]) * 1e3
+        p50, p95, p99 = np.percentile(times, [50, 95, 99])
+        speed = statistics.median(one.per_second for one in rounds)
+        refused = sum((Counter(one.refused) for one in rounds), Counter())
+        said = ", ".join(f"{count} x {status}" for status, count in refused.items()) or "0"
+        print(f"{name:24}{clients:>8}{speed:>11.1f}{p50:>9.1f}{p95:>9.1f}{p99:>9.1f}   {said}")
+    print()
+    if 1 in args.clients:
+        for name in (QUERY, WHOLE):
+            pairs = zip(found["seewhy serve", 1], found[name, 1], strict=True)
+            ratio = statistics.median(ours.median / theirs.median for ours, theirs in pairs)
+            print(f"1 client: p50 {ratio:.2f} times that of {name}")
+    for clients in args.clients if len(servers) > 1 else ():
+        pairs = zip(found["seewhy serve", clients], found["FastAPI + ST + FAISS", clients], strict=True)
+        ratio = statistics.median(ours.per_second / theirs.per_second for ours, theirs in pairs)
+        print(f"{clients} clients: {ratio:.2f} times the answers a second of FastAPI + ST + FAISS")
+
+
+def take(drawn: Iterator[str], n: int) -> list[str]:
+    return list(itertools.islice(drawn, n))
+
+
+def loop(index: Index, queries: Sequence[str], k: int, whole: bool = False) -> Asked:
+    """Ask the library, one query after the other; with `whole` all that an answer of the server holds."""
+    times, began = [], time.perf_counter()
+    for query in queries:
+        started = time.perf_counter()
+        hits = index.query(query, k)
+        if whole:
+            index.highlights(query, hits)
+        times.append(time.perf_counter() - started)
+    return Asked(times, time.perf_counter() - began, {})
+
+
+def ask(address: str, queries: Sequence[str], clients: int, k: int) -> Asked:
+    """Ask a server, from another process."""
+    command = [sys.executable, __file__, "--as-client", address, str(clients), str(k)]
+    done = subprocess.run(command, input=json.dumps(queries), capture_output=True, text=True, check=True)
+    return Asked(**json.loads(done.stdout))
+
+
+def as_client(address: str, clients: int, k: int, queries: list[str]) -> Asked:
+    """Ask a server by so many connections at once, each of which asks again as soon as it is answered."""
+    times: list[float] = []
+    refused: Counter[str] = Counter()
+    waiting = iter(queries)
+    together = threading.Barrier(clients + 1)
+
+    def one() -> None:
+        connection = http.client.HTTPConnection(address, timeout=60)
+        connection.connect()
+        together.wait()
+        for query in waiting:
+            started = time.perf_counter()
+            connection.request("GET", f"/api/v1/search?{urlencode({'q': query, 'k': k})}")
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status == 200:
+                times.append(time.perf_counter() - started)
+            else:
+                refused[str(answer.status)] += 1
+
+    threads = [threading.Thread(target=one) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    together.wait()
+    began = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    return Asked(times, time.perf_counter() - began, dict(refused))
+
+
+@contextmanager
+def seewhy(index: Path) -> Iterator[str]:
+    """The address of a server."""
+    command = [sys.executable, "-m", "search", "serve", "--index", str(index), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr
+        address = server.stderr.readline().split("http://")[1].split("/")[0]
+        try:
+            yield address
+        finally:
+            server.terminate()
+
+
+@contextmanager
+def plain(index: Index, place: Path) -> Iterator[str]:
+    """The address of the plain application, with the same vectors."""
+    import faiss
+
+    with SQLiteStore(index.path).reading() as snapshot:
+        vectors = np.concatenate([block for _, block in snapshot.embedding_blocks()])
+        stored = snapshot.stored(snapshot.ids().tolist())
+    flat = faiss.IndexFlatIP(vectors.shape[1])
+    flat.add(vectors)
+    faiss.write_index(flat, str(place / "plain.faiss"))
+    (place / "texts.json").write_text(
+        json.dumps([stored[id_].shown for id_ in sorted(stored)]), encoding="utf-8"
+    )
+    (place / "plain.py").write_text(PLAIN, encoding="utf-8")
+    with http_port() as port:
+        model = Encoder(index.fingerprint.model, offline=True).files.folder
+        files = [place / "plain.py", model, place / "plain.faiss", place / "texts.json", port]
+        with subprocess.Popen([sys.executable, *map(str, files)]) as server:
+            address = f"127.0.0.1:{port}"
+            try:
+                until_ready(address, server)
+                yield address
+            finally:
+                server.terminate()
+
+
+def until_ready(address: str, server: subprocess.Popen[bytes]) -> None:
+    while server.poll() is None:
+        try:
+            urllib.request.urlopen(f"http://{address}/readyz").close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise RuntimeError("the plain application did not start")
+
+
+@contextmanager
+def http_port() -> Iterator[int]:
+    """A port that is free."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    yield port
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--as-client"]:
+        found = as_client(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), json.load(sys.stdin))
+        print(json.dumps(vars(found)))
+    else:
+        main()
