@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -21,6 +22,7 @@ from search.render.page import search as drawn
 from search.render.page.document import Page
 from search.serving.asked import Asked, DeskHere, ServedHere
 from search.serving.pages import answered
+from search.serving.paging import in_one_generation
 from search.serving.served import Served
 
 router = APIRouter()
@@ -70,13 +72,11 @@ async def page(
     def answer() -> tuple[Page, int]:
         index = served.index(asked.index)
         try:
-            found, status = _found(index, asked), 200
+            status, (_, found) = 200, in_one_generation(index, None, partial(_found, index, asked))
         except InputError as error:
             left_out = tuple(asked.without)
-            found, status = (
-                drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error)),
-                400,
-            )
+            found = drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error))
+            status = 400
         return drawn.search(asked.named(served), tuple(served.indexes), found), status
 
     shown, status = await desk.run(request, answer)
@@ -85,15 +85,16 @@ async def page(
 
 def _found(index: Index, asked: OnPage) -> drawn.Found:
     """What there is to show of an index, and of a query to it."""
-    generation = index.generation
-    facets = () if asked.words or asked.shades else index.facets()
+    alone = asked.words or asked.shades  # the page has all else already
+    facets = () if alone else index.facets()
     if not asked.q.strip():
-        return drawn.Found(generation, facets=facets, notes=index.notes)
+        return drawn.Found(index.generation, facets=facets, notes=index.notes)
     hits = index.query(asked.q, asked.k, **asked.options)
-    by_words = asked.mode != "dense"
-    known = index.candidates(asked.q, 1, mode=asked.mode, without=asked.without) if by_words else None
+    known = None
+    if not alone and asked.mode != "dense":
+        known = index.candidates(asked.q, 1, mode=asked.mode, without=asked.without)
     return drawn.Found(
-        generation,
+        index.generation,
         known.weight if known and asked.mode == "hybrid" else WEIGHT,
         _marked(index, asked, hits),
         asked.shades,

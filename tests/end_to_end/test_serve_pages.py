@@ -315,7 +315,7 @@ def pages(served: Served) -> list[str]:
     asked = f"q={QUERY}&passage={one.passage_id}"
     return [
         "/",
-        f"/?q={QUERY}&where=not name=page01.md&shades=1&weight=0.5",
+        f"/?q={QUERY}&where=not name=page01.md&weight=0.5",
         f"/?q={QUERY}#why={one.passage_id}",
         f"/?q={QUERY}#contrast={one.passage_id},{other.passage_id}",
         "/?q=key&where=(",

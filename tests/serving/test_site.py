@@ -13,6 +13,9 @@ def test_the_page_has_the_hits_of_the_library_in_their_order(client: TestClient,
     page = client.get("/", params={"q": "turn the key", "mode": "dense", "k": 2}).text
     ids = [int(one) for one in re.findall(r'<li class="hit" data-passage="(\d+)"', page)]
     assert ids == [hit.passage_id for hit in served.index().query("turn the key", 2, mode="dense")]
+    documents = re.findall(r'class="open" href="([^"]+)"', page)
+    assert all(f"generation={served.index().generation}" in one for one in documents)
+    assert client.get(documents[0].replace("&amp;", "&")).status_code == 200
     assert "mode=dense" in re.findall(r'class="why" href="([^"]+)"', page)[0]
 
 

@@ -83,6 +83,7 @@ def listed(asked: Asked, found: Sequence[Marked], like: int | None = None) -> st
     """Hits as an ordered list; the shades of all end at the same addend, so they can be compared.
 
     Args:
+        asked: with the generation that the hits are of, as numbers of documents hold in it alone.
         like: the passage that they are similar to, for hits of no query.
     """
     end = deepest(found)
@@ -133,13 +134,14 @@ def _place(hit: Hit) -> str:
 
 
 def _document(asked: Asked, hit: Hit) -> str:
-    """Where the whole document is read."""
+    """Where the whole document is read, as long as its number is that of the same one."""
     how = replace(asked, where="", since="", k=Asked.k, per_document=Asked.per_document)
     return f"{how.link(f'/documents/{hit.document_id}', passage=hit.passage_id)}#p{hit.passage_id}"
 
 
 def _ways(asked: Asked, hit: Hit, like: int | None, found: Sequence[Marked]) -> str:
-    """Links to what else can be asked of a hit."""
+    """Links to what else can be asked of a hit: of a passage, whose number is never given again."""
+    asked = replace(asked, generation=None)
     unseen = f'<span class="unseen"> of hit {hit.rank}</span>'
     similar = link("/similar", index=asked.index, passage=hit.passage_id)
     ways = [f'<a class="similar" href="{similar}">More like this{unseen}</a>']

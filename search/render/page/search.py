@@ -84,6 +84,7 @@ def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
 
 def similar(asked: Asked, like: PassageText, found: Found) -> Page:
     """The passages that are most like one, by meaning."""
+    asked = replace(asked, generation=found.generation)
     place = asked.link(f"/documents/{like.document_id}", passage=like.passage_id)
     passage = shortened(one_line(shown(like.text, like.hidden)), _SHOWN)
     facts = (
@@ -225,7 +226,7 @@ def _parts(asked: Asked, found: Found) -> Iterator[str]:
     if not asked.q.strip():
         yield _START
     elif found.marked:
-        yield listed(asked, found.marked)
+        yield listed(replace(asked, generation=found.generation), found.marked)
         if percentiles := percentiles_of([one.hit for one in found.marked]):
             yield f'<p class="faint percentiles">{text(percentiles)}</p>'
         yield _legend(found)
