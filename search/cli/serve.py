@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import socket
 import threading
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -110,8 +109,8 @@ def serve(
     if open_:
         beside.append(lambda ends: _open_when_ready(address, served, ends))
     # Hits of another engine are the same to rounding only, so the command would not find them by itself.
-    with found_here() if engine.engine == "auto" else nullcontext(list[socket.socket]()) as nearby:
-        live(configured(application(served, settings), settings), [listening, *nearby], beside)
+    nearby = found_here() if engine.engine == "auto" else None
+    live(configured(application(served, settings), settings), listening, beside, nearby)
 
 
 def _open_when_ready(address: str, served: Served, ends: threading.Event) -> None:

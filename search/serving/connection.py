@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from http import HTTPStatus
 
@@ -21,6 +22,7 @@ _UNREAD = Request({"type": "http", "path": "", "headers": []})  # so a problem o
 
 def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
     """How uvicorn runs an application that is its own guard."""
+    logging.getLogger("uvicorn.error").addFilter(_is_for_the_log)
     return uvicorn.Config(
         app,
         http=type("Bounded", (Connection,), {"settings": settings}),
@@ -32,6 +34,11 @@ def configured(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         log_level="error",  # else every request that cannot be read is a line
         timeout_graceful_shutdown=int(settings.seconds_to_drain),
     )
+
+
+def _is_for_the_log(record: logging.LogRecord) -> bool:
+    """Whether a line is of something that went wrong; who is not answered when the server ends is told so."""
+    return not record.getMessage().startswith("Cancel ")
 
 
 class Connection(H11Protocol):

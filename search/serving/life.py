@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -27,12 +28,18 @@ Say = Callable[[str], None]
 _SECONDS_FOR_THREADS = 1.5  # a watch looks every second whether it is to end
 
 
-def live(config: uvicorn.Config, listening: Sequence[socket.socket], beside: Sequence[Beside] = ()) -> None:
+def live(
+    config: uvicorn.Config,
+    listening: socket.socket,
+    beside: Sequence[Beside] = (),
+    nearby: AbstractContextManager[list[socket.socket]] | None = None,
+) -> None:
     """Serve until SIGTERM or Ctrl-C; then take nothing new, and go on for a while with what has been asked for.
 
     Args:
-        listening: sockets; they are closed at the end.
+        listening: a socket; it is closed at the end.
         beside: each runs in a thread of its own, until the event that it gets is set.
+        nearby: gives further sockets; it is left before the process ends, whatever is still worked at.
 
     Raises:
         SystemExit: SIGTERM came, which is how a server is ended, so its exit code is 0.
@@ -43,7 +50,8 @@ def live(config: uvicorn.Config, listening: Sequence[socket.socket], beside: Seq
         threading.Thread(target=work, args=(ends,)).start()
     usual = signal.signal(signal.SIGTERM, _end)
     try:
-        uvicorn.Server(config).run(list(listening))
+        with nearby or nullcontext(list[socket.socket]()) as further:
+            uvicorn.Server(config).run([listening, *further])
     except (SystemExit, KeyboardInterrupt) as end:
         ends.set()
         if not _come_to_their_end(set(threading.enumerate()) - before):
