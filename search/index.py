@@ -357,7 +357,7 @@ class Index:
         )
         among = self._among(selection_options.pop("where", None), selection_options.pop("since", None))
         question = as_question(text)
-        selection, ranking = Selection.of(k, **selection_options), self._ranking(question, **ranking_options)
+        selection, ranking = Selection.of(k, **selection_options), self.ranking(question, **ranking_options)
         explained = matrix_options.pop("explain", False)
         require_matrices(explained, matrix_options.get("layer"))
         explainer = self._explainer(question, ranking, **matrix_options) if explained else None
@@ -383,7 +383,7 @@ class Index:
         from search.ranking.whatif import candidates
 
         ranking_options, filter_options = parts_of(options, RankingOptions, FilterOptions)
-        question, ranking = as_question(text), self._ranking(**ranking_options)
+        question, ranking = as_question(text), self.ranking(**ranking_options)
         # Also where the meaning counts nothing by the weight that is asked for: it can by another one.
         compared = replace(ranking, weight=1.0) if ranking.mode == "hybrid" else ranking
         query = self._encoded(question, compared)
@@ -392,7 +392,7 @@ class Index:
     def hit(self, query: Query, passage_id: int, **options: Unpack[RerankOptions]) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
         question = as_question(query)
-        ranking = self._ranking(question, **options)
+        ranking = self.ranking(question, **options)
         encoded_query = self._encoded(question, ranking)
         reranker = self._reranker(encoded_query, ranking)
         return scored(self._store, encoded_query, ranking, passage_id, reranker)
@@ -445,7 +445,7 @@ class Index:
         **options: Unpack[RankingOptions],
     ) -> list[Explanation]:
         """As `explain`, for many hits of one query: they go through the encoder together."""
-        return self._explainer(as_question(query), self._ranking(**options), layer).explain(hits, progress)
+        return self._explainer(as_question(query), self.ranking(**options), layer).explain(hits, progress)
 
     def contrast(
         self,
@@ -464,7 +464,7 @@ class Index:
             InputError: an empty query, an id that is none, a path that is not in the index, or hits of
                 different rankings.
         """
-        return self._explainer(as_question(query), self._ranking(**options)).contrast(a, b)
+        return self._explainer(as_question(query), self.ranking(**options)).contrast(a, b)
 
     def why_not(
         self,
@@ -489,7 +489,7 @@ class Index:
             InputError: an empty query, a folder instead of a file, an id or line that there is not.
         """
         among = self._among(where, since)
-        explainer = self._explainer(as_question(query), self._ranking(**options))
+        explainer = self._explainer(as_question(query), self.ranking(**options))
         return explainer.why_not(what, k, per_document, among)
 
     def documents_named(self, part: str, most: int = 20) -> list[NamedDocument]:
@@ -818,16 +818,7 @@ class Index:
 
         remove_index(self.path)
 
-    def _among(self, where: str | None = None, since: str | None = None) -> Among:
-        """What tells which passages pass a filter."""
-        if where is None and since is None:
-            return lambda snapshot: snapshot.passing(None)
-        from search.ranking.where import both
-
-        parsed = both(where, since)
-        return lambda snapshot: snapshot.passing(parsed)
-
-    def _ranking(self, question: str | Question = "", **options: Unpack[RerankOptions]) -> Ranking:
+    def ranking(self, question: str | Question = "", **options: Unpack[RerankOptions]) -> Ranking:
         """How passages are ranked: as is asked for, else as was chosen for this index (`seewhy eval --tune`).
 
         Args:
@@ -840,6 +831,15 @@ class Index:
             if options.get("rerank") is None and question and isinstance(question, str):
                 options["rerank"] = chosen.get("rerank")
         return Ranking.of(**options)
+
+    def _among(self, where: str | None = None, since: str | None = None) -> Among:
+        """What tells which passages pass a filter."""
+        if where is None and since is None:
+            return lambda snapshot: snapshot.passing(None)
+        from search.ranking.where import both
+
+        parsed = both(where, since)
+        return lambda snapshot: snapshot.passing(parsed)
 
     def _encoded(self, question: str | Question, ranking: Ranking) -> EncodedQuery:
         """A query as it is searched for; no model is looked for where only words count."""

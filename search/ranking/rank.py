@@ -61,7 +61,8 @@ def ranked(
                 whole = len(best) < depth
                 head = selected(best, whole, pool, snapshot.documents, snapshot.copies)
                 depth *= 4
-            groups += head
+            # No more of a document is shown, and it may have thousands of passages to rerank.
+            groups += [group[: wanted.per_document or None] for group in head]
         if reranker:
             best = in_order({item.passage: item for group in groups for item in group}.values())
             stored = _stored(snapshot, best)

@@ -134,9 +134,16 @@ def _hits(
 def _go_on(asked: parameters.Search | parameters.Similar, offset: int, hits: Hits) -> bool:
     """Whether there may be hits behind these, in the same list."""
     found = len({hit.document_id for hit in hits}) if asked.group else len(hits)
-    # A rerank looks at more than its 30 hits where more are wanted: that would be another list.
-    last = RERANKED - asked.k if hits and hits[0].rerank else LAST_HIT
-    return found == asked.k and offset + asked.k <= last
+    following = offset + asked.k
+    is_reranked = bool(hits and hits[0].rerank)
+    ends = _reranked(asked, following) > RERANKED if is_reranked else following > LAST_HIT
+    return found == asked.k and not ends
+
+
+def _reranked(asked: parameters.Listed, offset: int) -> int:
+    """How many passages a rerank looks at so that there are hits behind `offset`; more than 30 are another list."""
+    of_each = (asked.per_document or LAST_HIT) if asked.group else 1
+    return (offset + asked.k) * of_each
 
 
 @_asked("/search", parameters.Search, models.Found, lines=True, q="where are the keys?", k=3)
@@ -153,6 +160,14 @@ def search(request: Request, served: Served, asked: parameters.Search) -> Respon
     matrices: dict[str, Any] = {"explain": asked.explain, "layer": asked.layer}
 
     def find(index: Index, selection: SimilarOptions) -> tuple[Hits, list[dict[str, Any]]]:
+        by = index.ranking(asked.q, **asked.ranking_and_rerank).rerank
+        if by and _reranked(asked, selection["offset"]) > RERANKED:
+            what = "(offset + k) * per_document" if asked.group else "offset + k"
+            raise Problem(
+                422,
+                "bad-parameter",
+                f"with rerank {what} must be {RERANKED} or less: no more passages are looked at again.",
+            )
         hits = index.query(asked.q, asked.k, **{**asked.options, **selection, **matrices})
         return hits, json.hits(hits, None, index.highlights(asked.q, hits))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from search.index import Index
-from search.serving.asked import Parameters
+from search.serving.asked import LAST_HIT, Parameters
 from search.serving.problems import Problem
 
 Found = TypeVar("Found")
@@ -43,7 +43,8 @@ def place_of(given: str, asked: Parameters, index: str) -> tuple[int, int]:
         place = _PLACE.unpack(urlsafe_b64decode(given.encode("ascii"))[: _PLACE.size])
     except (Error, ValueError, struct.error):
         place = (0, 0)
-    if given != cursor(asked, index, *place):
+    # A cursor is no secret: whoever reads this can make one.
+    if given != cursor(asked, index, *place) or place[1] > LAST_HIT:
         raise Problem(
             400,
             "bad-cursor",

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from search import Hit, Index, InputError
+from search.ranking.rerank import LateInteraction
 from tests.conftest import LONG
 
 MODES = ["hybrid", "dense", "lexical"]
@@ -116,8 +117,17 @@ def test_a_rerank_keeps_to_the_selection(crowded: Index) -> None:
     assert len(grouped) <= 4
 
 
-def test_a_rerank_by_documents_finds_as_many_as_there_are(tmp_path: Path, tiny_model: Path) -> None:
-    """Forty documents, of which the first has more passages than the pool."""
+def test_a_rerank_by_documents_finds_as_many_as_there_are(
+    tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty documents, of which the first has more passages than the pool; they are not all looked at for that."""
+    looked: list[int] = []
+    rerank = LateInteraction.rerank
+    monkeypatch.setattr(
+        LateInteraction,
+        "rerank",
+        lambda self, best, *others: looked.append(len(best)) or rerank(self, best, *others),
+    )
     for number in range(40):
         sections = [
             f"# Part {i}\n\nThe word number {i} of file {number}{LONG}."
@@ -129,3 +139,4 @@ def test_a_rerank_by_documents_finds_as_many_as_there_are(tmp_path: Path, tiny_m
     for k in (5, 25, 40):
         found = index.query("the word number 0 of file 0", k=k, group=True, per_document=1, rerank="late")
         assert len({hit.document for hit in found}) == len(found) == k
+        assert looked[-1] <= max(30, k) + k

@@ -8,7 +8,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from search.index import Index
+from search.serving.asked import LAST_HIT
+from search.serving.paging import cursor
+from search.serving.parameters import Search
 from search.serving.served import Served
+from search.store.choices import put_choice
 from tests.conftest import Run
 
 SEARCH = "/api/v1/search"
@@ -45,6 +49,7 @@ def parts(client: TestClient, path: str, **asked: Any) -> list[list[dict[str, An
         ({"k": 5, "group": True}, 100),
         ({"k": 5, "offset": 3, "where": "kind=text"}, 100),
         ({"k": 7, "rerank": "late"}, 28),
+        ({"k": 3, "rerank": "late", "group": True, "per_document": 2}, 15),
     ],
 )
 def test_the_parts_of_a_list_are_the_list(
@@ -55,6 +60,26 @@ def test_the_parts_of_a_list_are_the_list(
     assert [hit for part in found for hit in part] == whole
     assert [hit["rank"] for hit in whole] == list(range(whole[0]["rank"], whole[0]["rank"] + len(whole)))
     assert len(whole) == most or len(found[-1]) < asked["k"]
+
+
+def test_a_cursor_that_is_made_up_leads_no_further_than_an_offset(client: TestClient) -> None:
+    for rerank, offset, code in (
+        (None, LAST_HIT, None),
+        (None, LAST_HIT + 1, "bad-cursor"),
+        ("late", 21, "bad-parameter"),
+    ):
+        asked = Search(q="turn the key", rerank=rerank)
+        generation = client.get(SEARCH, params={"q": "a"}).json()["generation"]
+        made = cursor(asked, "notes", generation, offset)
+        said = {"q": asked.q, "next": made, **({"rerank": rerank} if rerank else {})}
+        assert client.get(SEARCH, params=said).json().get("code") == code
+
+
+def test_an_index_that_was_tuned_to_rerank_is_bounded_too(client: TestClient, index: Index) -> None:
+    put_choice(index.path, {"weight": 0.5, "rerank": "late"})
+    asked = {"q": "turn the key", "offset": 21}
+    assert client.get(SEARCH, params=asked).json()["code"] == "bad-parameter"
+    assert client.get(SEARCH, params={**asked, "weight": 0.5}).status_code == 200
 
 
 def test_so_are_those_of_a_post_and_of_what_is_similar(many: Path, client: TestClient) -> None:
