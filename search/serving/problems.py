@@ -139,8 +139,16 @@ def as_response(request: Request, problem: Problem) -> Response:
             "detail": problem.detail,
         }
         return Response(json.compact(content), problem.status, headers, MEDIA_TYPE)
-    page = Page(title, title, "", f'<p role="alert">{text(problem.detail)}</p>')
+    page = Page(title, title, "", f'<p role="alert">{text(problem.detail)}</p>{_way_on(request, problem)}')
     return shown(request, page, status=problem.status, headers=headers)
+
+
+def _way_on(request: Request, problem: Problem) -> str:
+    """From an address of another state of an index to the same one of now, without what has no meaning in that."""
+    if problem.code != "generation-gone":
+        return ""
+    query = request.url.remove_query_params(["generation", "document"]).query
+    return f'<p><a href="{text(request.scope["path"])}?{text(query)}">Ask the index as it is now</a></p>'
 
 
 # What Starlette and FastAPI say in a word or two.

@@ -20,7 +20,7 @@ from search.render import json
 from search.render.page import hits as draw
 from search.render.page import search as drawn
 from search.render.page.document import Page
-from search.serving.asked import Asked, DeskHere, ServedHere
+from search.serving.asked import Asked, DeskHere, Id, ServedHere
 from search.serving.pages import answered
 from search.serving.paging import in_one_generation
 from search.serving.served import Served
@@ -63,6 +63,12 @@ class OnPage(Asked):
         )
 
 
+class OfExample(Asked):
+    """The passage whose like is looked for."""
+
+    passage: Id
+
+
 @router.get("/", include_in_schema=False)
 async def page(
     request: Request, asked: Annotated[OnPage, Query()], served: ServedHere, desk: DeskHere
@@ -90,6 +96,7 @@ def _found(index: Index, asked: OnPage) -> drawn.Found:
     if not asked.q.strip():
         return drawn.Found(index.generation, facets=facets, notes=index.notes)
     hits = index.query(asked.q, asked.k, **asked.options)
+    notes = index.notes  # of this query: another would leave its own
     known = None
     if not alone and asked.mode != "dense":
         known = index.candidates(asked.q, 1, mode=asked.mode, without=asked.without)
@@ -101,7 +108,7 @@ def _found(index: Index, asked: OnPage) -> drawn.Found:
         known.terms if known else (),
         known.without if known else (),
         facets,
-        index.notes,
+        notes,
     )
 
 
@@ -129,18 +136,19 @@ async def what_if(
 
 @router.get("/similar", include_in_schema=False)
 async def similar(
-    request: Request,
-    passage: Annotated[int, Query(ge=1, description="Whose like is looked for.")],
-    served: ServedHere,
-    desk: DeskHere,
-    index: str | None = None,
+    request: Request, asked: Annotated[OfExample, Query()], served: ServedHere, desk: DeskHere
 ) -> HTMLResponse:
     """The passages that are most like one."""
+    name = asked.index or served.first
 
     def answer() -> Page:
-        opened = served.index(index)
-        hits = [draw.Marked(hit) for hit in opened.similar(passage)]
-        found = drawn.Found(opened.generation, marked=hits, notes=opened.notes)
-        return drawn.similar(draw.Asked(index or served.first), opened.passage(passage), found)
+        index = served.index(name)
 
-    return answered(request, await desk.run(request, answer), index or served.first)
+        def found() -> Page:
+            hits = [draw.Marked(hit) for hit in index.similar(asked.passage)]
+            listed = drawn.Found(index.generation, marked=hits, notes=index.notes)
+            return drawn.similar(draw.Asked(name), index.passage(asked.passage), listed)
+
+        return in_one_generation(index, asked.generation, found)[1]
+
+    return answered(request, await desk.run(request, answer), name)

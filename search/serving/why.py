@@ -50,7 +50,7 @@ def _address(asked: Asked, index: str) -> dict[str, Any]:
     """Index, query and ranking, as addresses have them."""
     mode, phrases = "" if asked.mode == "hybrid" else asked.mode, int(asked.phrases) or None
     said = {"index": index, "q": asked.q, "mode": mode, "weight": asked.weight, "phrases": phrases}
-    return {**said, "rerank": asked.rerank, "without": asked.without}
+    return {**said, "rerank": asked.rerank, "without": asked.without, "generation": asked.generation}
 
 
 @router.get("/explain", include_in_schema=False)
@@ -62,11 +62,15 @@ async def explain(
 
     def answer() -> Page:
         index = served.index(name)
-        hit = index.hit(asked.q, asked.passage, **asked.ranking_and_rerank)
-        explained = index.explain(asked.q, hit, layer=asked.layer)
-        checked = index.faithfulness(explained) if asked.check else None
-        address = _address(asked, name)
-        return why(explained, hit, address, by=asked.by, tables=asked.tables, checked=checked)
+
+        def explained() -> Page:
+            hit = index.hit(asked.q, asked.passage, **asked.ranking_and_rerank)
+            found = index.explain(asked.q, hit, layer=asked.layer)
+            checked = index.faithfulness(found) if asked.check else None
+            address = _address(asked, name)
+            return why(found, hit, address, by=asked.by, tables=asked.tables, checked=checked)
+
+        return in_one_generation(index, asked.generation, explained)[1]
 
     return answered(request, await desk.run(request, answer), name)
 
@@ -79,7 +83,10 @@ async def contrast(
     name = asked.index or served.first
 
     def answer() -> Page:
-        compared = served.index(name).contrast(asked.q, asked.a, asked.b, **asked.ranking)
+        index = served.index(name)
+        _, compared = in_one_generation(
+            index, asked.generation, lambda: index.contrast(asked.q, asked.a, asked.b, **asked.ranking)
+        )
         return drawn.contrast(compared, _address(asked, name))
 
     return answered(request, await desk.run(request, answer), name)

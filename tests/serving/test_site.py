@@ -1,9 +1,13 @@
 """The search page as an answer: its state is its address, and what is wrong is said where the hits would be."""
 
 import re
+from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
+from search.index import Index
+from search.records.hits import Hits
 from search.serving.served import Served
 
 PAGE = {"accept": "text/html"}
@@ -54,3 +58,16 @@ def test_all_that_the_page_loads_is_light(client: TestClient) -> None:
     assert (
         sum(len(client.get(address).content) for address in linked) < 90_000
     )  # ten hits are some 30,000 more
+
+
+def test_what_a_filter_could_not_know_is_said(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    really = Index.query
+
+    def query(self: Index, *args: Any, **options: Any) -> Hits:
+        hits = really(self, *args, **options)
+        self._store.remark(("what the filter could not know",))
+        return hits
+
+    monkeypatch.setattr(Index, "query", query)
+    page = client.get("/", params={"q": "key", "where": "kind=text"}).text
+    assert "what the filter could not know" in page

@@ -88,3 +88,30 @@ def test_what_cannot_be_answered_is_said(
 ) -> None:
     page = client.get(path, params=params, headers=FRAGMENT)
     assert (page.status_code, said in page.text) == (status, True)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/explain?q=turn+the+key&passage=1",
+        "/contrast?q=turn+the+key&a=1&b=2",
+        "/similar?passage=1",
+        "/why-not?q=turn+the+key",
+    ],
+)
+def test_an_old_link_says_that_the_index_has_changed_and_leads_on(
+    client: TestClient, served: Served, address: str
+) -> None:
+    now = served.index().generation
+    assert client.get(f"{address}&generation={now}").status_code == 200
+    old = client.get(f"{address}&generation={now + 1}&document=1", headers=FRAGMENT)
+    assert old.status_code == 410 and "the index has changed" in old.text
+    (way,) = re.findall(r'<a href="([^"]+)">Ask the index as it is now', old.text)
+    assert "generation" not in way and "document" not in way
+    assert client.get(way.replace("&amp;", "&")).status_code == 200
+
+
+def test_links_of_hits_name_the_generation_that_they_are_of(client: TestClient, served: Served) -> None:
+    page = client.get("/", params={"q": QUERY}).text
+    links = re.findall(r'<a class="(?:why|similar|contrast)" href="([^"]+)"', page)
+    assert len(links) > 3 and all(f"generation={served.index().generation}" in one for one in links)

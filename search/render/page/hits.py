@@ -140,10 +140,9 @@ def _document(asked: Asked, hit: Hit) -> str:
 
 
 def _ways(asked: Asked, hit: Hit, like: int | None, found: Sequence[Marked]) -> str:
-    """Links to what else can be asked of a hit: of a passage, whose number is never given again."""
-    asked = replace(asked, generation=None)
+    """Links to what else can be asked of a hit, as long as the index is the one in which it is a hit."""
     unseen = f'<span class="unseen"> of hit {hit.rank}</span>'
-    similar = link("/similar", index=asked.index, passage=hit.passage_id)
+    similar = link("/similar", index=asked.index, passage=hit.passage_id, generation=asked.generation)
     ways = [f'<a class="similar" href="{similar}">More like this{unseen}</a>']
     if like is None and asked.q:
         ways.insert(

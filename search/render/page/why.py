@@ -51,7 +51,9 @@ def _ways(hit: Hit, asked: Mapping[str, Any]) -> str:
     """Where to go from here."""
     ways = {
         "Read it in its document": link(f"/documents/{hit.document_id}", **asked, passage=hit.passage_id),
-        "More like this": link("/similar", index=asked.get("index"), passage=hit.passage_id),
+        "More like this": link(
+            "/similar", index=asked.get("index"), passage=hit.passage_id, generation=asked.get("generation")
+        ),
         "Why is another document not among the hits?": link("/why-not", **asked),
     }
     listed = "".join(f'<a href="{address}">{name}</a>' for name, address in ways.items())
