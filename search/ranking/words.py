@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -61,10 +61,23 @@ def occurrences(
     stems = {term.stems for term in terms}
     alone = stems if all(len(one) == 1 for one in stems) else ()
     for part, source in parts:
-        said = snapshot.words(source.text, alone) if terms else []
+        runs = _runs_of(stems, snapshot.words(source.text, alone) if terms else [])
         for term, mine in zip(terms, places, strict=True):
-            mine += (Occurrence(part, *source.span(*run)) for run in _runs(term.stems, said))
+            mine += (Occurrence(part, *source.span(*run)) for run in runs[term.stems])
     return [tuple(mine) for mine in places]
+
+
+def _runs_of(
+    stems: Collection[tuple[str, ...]], said: Sequence[Term]
+) -> dict[tuple[str, ...], list[tuple[int, int]]]:
+    """By what is wanted, the spans of words that are that."""
+    if any(len(wanted) > 1 for wanted in stems) or not all(word.stems for word in said):
+        return {wanted: _runs(wanted, said) for wanted in stems}
+    found: dict[tuple[str, ...], list[tuple[int, int]]] = {wanted: [] for wanted in stems}
+    for word in said:
+        if word.stems in found:
+            found[word.stems].append((word.start, word.end))
+    return found
 
 
 def _runs(wanted: tuple[str, ...], said: Sequence[Term]) -> list[tuple[int, int]]:

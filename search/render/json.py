@@ -56,12 +56,12 @@ _AS_THEY_ARE = {str, int, float, bool, type(None)}
 
 def document(value: Any, **more: Any) -> str:
     """One JSON document; of a record with more keys behind its own."""
-    return _dump(plain({**plain(value), **more}) if more else plain(value), indent=2)
+    return _dump({**_opened(value), **more} if more else value, indent=2)
 
 
 def compact(value: Any) -> str:
     """One JSON document on one line, which takes a fraction of the time."""
-    return _dump(plain(value), indent=None)
+    return _dump(value, indent=None)
 
 
 def lines(values: Sequence[Any]) -> str:
@@ -75,14 +75,14 @@ def hits(
     marks: Sequence[Sequence[Highlight]] | None = None,
 ) -> list[dict[str, Any]]:
     """Hits, with what stands around them and what counts in their texts, if that is given, and why, if it is known."""
-    records: list[dict[str, Any]] = [plain(hit) for hit in ranked]
+    records: list[dict[str, Any]] = [_opened(hit) for hit in ranked]
     for record, beside in zip(records, around or (), strict=False):
-        record["surroundings"] = plain(beside)
+        record["surroundings"] = beside
     for record, marked in zip(records, marks or (), strict=False):
         record["highlights"] = [[mark.start, mark.end] for mark in marked]
     for record, hit in zip(records, ranked, strict=True):
         if hit.explanation:
-            record["explanation"] = plain(hit.explanation)
+            record["explanation"] = hit.explanation
     return records
 
 
@@ -95,16 +95,20 @@ def plain(value: Any) -> Any:
     """A record as names and values, and so what it holds."""
     if type(value) in _AS_THEY_ARE:
         return value
-    if is_dataclass(value) and not isinstance(value, type):
-        derived = {name: getattr(value, name) for name in keys(type(value))}
-        return {name: plain(item() if callable(item) else item) for name, item in derived.items()}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        return value.tolist()
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return value
+    opened = _opened(value)
+    return {name: plain(item) for name, item in opened.items()} if isinstance(opened, dict) else opened
+
+
+def _opened(value: Any) -> Any:
+    """A record or mapping as names and values, an array as lists; what these hold is left as it is."""
+    if is_dataclass(value) and not isinstance(value, type):
+        derived = {name: getattr(value, name) for name in keys(type(value))}
+        return {name: item() if callable(item) else item for name, item in derived.items()}
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 @cache
@@ -117,5 +121,13 @@ def keys(record: type) -> tuple[str, ...]:
 
 def _dump(value: Any, indent: int | None) -> str:
     """Readable Unicode; what a terminal would obey, and what could not be written, as JSON escapes it."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    text = json.dumps(value, default=_known, ensure_ascii=False, indent=indent, allow_nan=False)
     return CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def _known(value: Any) -> Any:
+    """What json.dumps cannot write, as what it can."""
+    opened = _opened(value)
+    if opened is value:
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return opened

@@ -107,7 +107,8 @@ class Stemmer:
 
     def __init__(self) -> None:
         self._kept = threading.local()
-        self._known: dict[str, tuple[str, ...]] = {}  # of words
+        # Of words; and of these, those that have no stem, or parts.
+        self._known: tuple[dict[str, tuple[str, ...]], set[str]] = {}, set()
 
     def stems(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The tokens of each text, in order."""
@@ -193,10 +194,11 @@ class Stemmer:
     def _spans(self, text: str, among: Collection[tuple[str, ...]]) -> list[tuple[int, int]] | None:
         """Where words may stand that have one of some stems; None where one has none, as it joins its neighbours."""
         said = set(_LETTERS.findall(text))
-        known = self._stems_of(said)
-        if not all(known[word] for word in said):
+        known, all_odd = self._stems_of(said)
+        odd = said & all_odd
+        if not all(known[word] for word in odd):
             return None
-        may_have = {word for word in said if known[word] in among or _HUMP.search(word)}
+        may_have = {word for word in said if known[word] in among} | odd
         spans = []
         for run in _LETTERS.finditer(text) if may_have else ():
             if run[0] in may_have:
@@ -207,17 +209,19 @@ class Stemmer:
         """What stands at some places of a text, in their order, each as a term."""
         places = list(spans)
         said = [text[start:end] for start, end in places]
-        known = self._stems_of(said)
+        known, _ = self._stems_of(said)
         return [Term(word, *place, known[word]) for word, place in zip(said, places, strict=True)]
 
-    def _stems_of(self, said: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Stems by word, of these words at least."""
-        known = self._known
-        if len(known) > _MOST_KNOWN:
-            known = self._known = {}
-        if new := [word for word in set(said) if word not in known]:
-            known.update(zip(new, self.stems(new), strict=True))
-        return known
+    def _stems_of(self, said: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+        """Stems by word, of these words at least; and which words have no stem, or parts."""
+        if len(self._known[0]) > _MOST_KNOWN:
+            self._known = {}, set()
+        known, odd = self._known
+        if new := set(said).difference(known):
+            stems = dict(zip(new, self.stems(new), strict=True))
+            odd |= {word for word, has in stems.items() if not has or _HUMP.search(word)}
+            known |= stems
+        return known, odd
 
     def _connection(self) -> sqlite3.Connection:
         found: sqlite3.Connection | None = getattr(self._kept, "connection", None)
