@@ -20,7 +20,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -32,6 +31,7 @@ from search.bert.tokenizing import tokenized
 from search.encoding.engine import padded
 from search.encoding.loading import load_transformer, require_whole, token_limit
 from search.encoding.models import DEFAULT_MODEL, ModelFiles, find_model
+from search.encoding.sharing import kept_loaded
 from search.encoding.tokenizer import Encoded, load_tokenizer
 from search.encoding.torch_engine import usable_device
 from search.errors import InputError, ModelError, quoted
@@ -115,9 +115,9 @@ class Checkpoint:
         return found
 
 
-@lru_cache(maxsize=1)
+@kept_loaded
 def load_checkpoint(name: str = DEFAULT_MODEL, offline: bool = False) -> Checkpoint:
-    """The checkpoint of a model; that of the last call is kept.
+    """The checkpoint of a model; the last three are kept.
 
     Raises:
         ModelError: it cannot be found or loaded, weights are missing, or it belongs to no known family.
@@ -312,9 +312,9 @@ class Head:
             yield {name: of[row, : len(one.ids)] if by_token else of[row] for name, of in logits.items()}
 
 
-@lru_cache(maxsize=1)
+@kept_loaded
 def load_head(task: Task, name: str, offline: bool = False, device: str | None = None) -> Head:
-    """The checkpoint of a name or a folder, with its head; that of the last call is kept.
+    """The checkpoint of a name or a folder, with its head; the last three are kept.
 
     Args:
         device: "cpu", "cuda", ...; None takes a GPU where there is one.

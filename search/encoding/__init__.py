@@ -2,6 +2,7 @@
 
 models.py       a name, also on the hub, or a folder -> the files of a model and their hashes
 loading.py      those files -> a model in PyTorch, by sentence-transformers or transformers
+sharing.py      models that threads share, each loaded once
 description.py  what sentence-transformers says of an encoder: pooling, prompts, limits
 cache.py        models that are converted for OpenVINO, with their descriptions
 tokenizer.py    text -> WordPiece tokens with character offsets

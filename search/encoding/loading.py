@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from search.encoding.models import ModelFiles, optional_json
+from search.encoding.sharing import alone
 from search.errors import ModelError, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+@alone
 def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTransformer:
     """An encoder with all its modules, on the CPU; what follows the transformer computes in float32.
 
@@ -65,6 +67,7 @@ def load_encoder(files: ModelFiles, precision: str = "float32") -> SentenceTrans
     return model.eval()
 
 
+@alone
 def load_transformer(
     files: ModelFiles, task: str = "AutoModel", **options: Any
 ) -> tuple[Any, tuple[str, ...]]:

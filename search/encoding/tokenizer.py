@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from search.encoding.sharing import alone
 from search.errors import InputError, ModelError, TextTooLong
 from search.records.shown import Shown
 from search.records.tokens import Part, Token
@@ -57,6 +58,7 @@ def load_tokenizer(folder: Path, name: str, lowercase: bool = False) -> tokenize
     return tokenizer
 
 
+@alone
 def _converted(folder: Path) -> tokenizers.Tokenizer:
     """A tokenizer.json made by transformers from an older model's vocabulary files."""
     from transformers import AutoTokenizer

@@ -19,7 +19,6 @@ from finitely many points, so the sums miss the cosine by a little: the complete
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ import numpy as np
 from search.encoding import Encoder
 from search.encoding.description import KnownModel
 from search.encoding.pooling import pooled_layers
+from search.encoding.sharing import kept_loaded
 from search.encoding.tokenizer import Role, encode_ids, with_context
 from search.errors import ModelError
 from search.records.reports import Progress
@@ -225,9 +225,9 @@ class Differentiable:
         return self._torch.from_numpy(array.astype(np.float32)).to(self._engine.device)
 
 
-@lru_cache(maxsize=1)
+@kept_loaded
 def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
-    """The same model in PyTorch, which is loaded beside another engine; the last one is kept."""
+    """The same model in PyTorch, which is loaded beside another engine; the last three are kept."""
     from search.encoding.torch_engine import TorchEngine
 
     engine = encoder.engine
@@ -240,9 +240,9 @@ def differentiable(encoder: Encoder, offline: bool = False) -> Differentiable:
     return Differentiable(encoder, TorchEngine(known))
 
 
-@lru_cache(maxsize=1)
+@kept_loaded
 def attribution(encoder: Encoder, query: TokenVectors, role: Role | None, offline: bool) -> Attribution:
-    """Of one query, kept for its next hit: a query's own addends are the same for all."""
+    """Of a query, kept for its next hit: a query's own addends are the same for all."""
     return Attribution(differentiable(encoder, offline), query, role)
 
 

@@ -18,7 +18,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from search.encoding.encoder import Encoder
 from search.encoding.models import from_hub
+from search.encoding.sharing import alone, kept_loaded
 from search.encoding.tokenizer import with_context
 from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order
@@ -195,6 +196,7 @@ class CrossEncoder:
             )
 
     @cached_property
+    @alone
     def _model(self) -> Any:
         from sentence_transformers import CrossEncoder as Loaded
 
@@ -239,7 +241,7 @@ class Judge:
         )
 
 
-@lru_cache(maxsize=1)
+@kept_loaded
 def cross_encoder(name: str, offline: bool) -> CrossEncoder:
-    """The cross-encoder of a name; the last one is kept."""
+    """The cross-encoder of a name; the last three are kept."""
     return CrossEncoder(name, offline)
