@@ -58,7 +58,7 @@ def in_one_generation(index: Index, wanted: int | None, work: Callable[[], Found
     """What is found in one generation of an index, and its number; asked anew where the index changes meanwhile.
 
     Raises:
-        Problem: another generation is wanted.
+        Problem: another generation is wanted, or there was none that lasted.
     """
     generation = index.generation
     for _ in range(_TRIES):
@@ -72,5 +72,7 @@ def in_one_generation(index: Index, wanted: int | None, work: Callable[[], Found
         found, before = work(), generation
         generation = index.generation
         if generation == before:
-            break
-    return before, found
+            return generation, found
+    raise Problem(
+        503, "busy", "the index is being written to. Ask again in a moment.", (("Retry-After", "1"),)
+    )

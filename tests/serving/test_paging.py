@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from starlette.testclient import TestClient
 
 from search.index import Index
 from search.serving.asked import LAST_HIT
-from search.serving.paging import cursor
+from search.serving.paging import cursor, in_one_generation
 from search.serving.parameters import Search
+from search.serving.problems import Problem
 from search.serving.served import Served
 from search.store.choices import put_choice
 from tests.conftest import Run
@@ -111,6 +113,23 @@ def test_a_part_is_of_its_query_and_of_its_state_of_the_index(
     run("index", many)
     gone = client.get(SEARCH, params={**asked, "next": following})
     assert (gone.status_code, gone.json()["code"]) == (410, "generation-gone")
+
+
+def test_what_is_of_two_states_of_an_index_is_no_answer() -> None:
+    generations = iter((1, 2, 2, 2))
+    changing = SimpleNamespace(generation=1)
+
+    def work() -> int:
+        changing.generation = next(generations, changing.generation + 1)
+        return changing.generation
+
+    assert in_one_generation(changing, None, work) == (1, 1)  # type: ignore[arg-type]
+    assert in_one_generation(changing, None, work) == (2, 2)  # type: ignore[arg-type]
+    list(generations)
+    with pytest.raises(Problem) as raised:
+        in_one_generation(changing, None, work)  # type: ignore[arg-type]
+    assert (raised.value.status, raised.value.code) == (503, "busy")
+    assert dict(raised.value.headers) == {"Retry-After": "1"}
 
 
 def test_an_answer_that_is_as_it_was_is_not_sent_again(
