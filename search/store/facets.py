@@ -11,7 +11,7 @@ import json
 import sqlite3
 import threading
 import unicodedata
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -45,18 +45,37 @@ class Facets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._state: Hashable = None
-        self._kept: dict[Where | None, tuple[Facet, ...]] = {}
+        self._kept: OrderedDict[Where | None, _Kept] = OrderedDict()
 
     def of(
         self, state: Hashable, where: Where | None, found: Callable[[], tuple[Facet, ...]]
     ) -> tuple[Facet, ...]:
-        """What is kept for a state of the index and a filter; else what is found, which is kept."""
+        """What is kept for a state of the index and a filter; else what is found, which is kept.
+
+        Threads that ask for the same wait for the one that finds it, and for no other. Those of all documents are
+        kept whatever filters come; of these the last ones.
+        """
         with self._lock:
-            if state != self._state or len(self._kept) == _KEPT:
-                self._state, self._kept = state, {}
-            if where not in self._kept:
-                self._kept[where] = found()
-            return self._kept[where]
+            if state != self._state:
+                self._state, self._kept = state, OrderedDict()
+            kept = self._kept.setdefault(where, _Kept())
+            self._kept.move_to_end(where)
+            if None in self._kept:
+                self._kept.move_to_end(None)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        with kept.lock:
+            if kept.facets is None:
+                kept.facets = found()
+            return kept.facets
+
+
+@dataclass
+class _Kept:
+    """The facets of one filter; None until a thread that holds the lock has found them."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    facets: tuple[Facet, ...] | None = None
 
 
 def facets_of(connection: sqlite3.Connection, among: Ids | None) -> tuple[Facet, ...]:
