@@ -235,12 +235,12 @@ class Index:
 
     def watch(
         self, stop: threading.Event | None = None, folder: Named | None = None
-    ) -> Iterator[Report | SearchError]:
+    ) -> Iterator[Report | SearchError | OSError]:
         """Keep the index up to date with its folder, as files change.
 
         Yields:
             A report of every update that changed something; an error where an update could not be made
-            (another process is writing, say), after which the watch goes on.
+            (another process is writing, or the disk is full, say), after which the watch goes on.
 
         Args:
             stop: set it from another thread to end the watch.
@@ -253,7 +253,7 @@ class Index:
         for _ in changes(confirmed(self.path, held, named), self.path, stop):
             try:
                 report = self.update(folder=named)
-            except SearchError as error:
+            except (SearchError, OSError) as error:
                 yield error
             else:
                 if not report.nothing_changed:

@@ -170,7 +170,7 @@ def watch_on(built: Index, output: Output) -> None:
     try:
         for outcome in built.watch():
             now = time.strftime("%H:%M:%S")
-            if isinstance(outcome, SearchError):
+            if isinstance(outcome, Exception):
                 note(f"{now}  {outcome}")
             elif output.as_json:
                 echo(json.lines([outcome]))

@@ -103,9 +103,10 @@ def serve(
     if token != network.token:
         note(f"the token of this run: {token}", False)
     note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C ends it)", quiet)
-    beside: list[Beside] = [served.warm]
+    say = partial(note, quiet=quiet)
+    beside: list[Beside] = [partial(served.warm, say=say)]
     if watch:
-        beside += watching(served, partial(note, quiet=quiet), **vars(engine))
+        beside += watching(served, say, **vars(engine))
     if open_:
         beside.append(lambda ends: _open_when_ready(address, served, ends))
     # Hits of another engine are the same to rounding only, so the command would not find them by itself.

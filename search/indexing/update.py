@@ -142,26 +142,39 @@ def changes(folders: Folders, index: Path, stop: threading.Event | None = None) 
     """
     from watchfiles import DefaultFilter, watch
 
-    watched = watch(
-        *filter(Path.is_dir, folders.paths),
-        watch_filter=DefaultFilter(ignore_paths=[index]),
-        debounce=_TOGETHER_MS,
-        rust_timeout=_LOOK_UP_MS,
-        yield_on_timeout=True,
-        stop_event=stop,
-        ignore_permission_denied=True,
-    )
     looked = -_LOOK_ANYWAY_SECONDS
     try:
-        for changed in watched:
-            if changed or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:
-                yield
-                looked = time.monotonic()
+        while not (stop and stop.is_set()):  # a folder that is put in the place of another is watched anew
+            seen = [_identity(path) for path in folders.paths]
+            watched = watch(
+                *filter(Path.is_dir, folders.paths),
+                watch_filter=DefaultFilter(ignore_paths=[index]),
+                debounce=_TOGETHER_MS,
+                rust_timeout=_LOOK_UP_MS,
+                yield_on_timeout=True,
+                stop_event=stop,
+                ignore_permission_denied=True,
+            )
+            for changed in watched:
+                if changed or time.monotonic() - looked >= _LOOK_ANYWAY_SECONDS:
+                    yield
+                    looked = time.monotonic()
+                if seen != [_identity(path) for path in folders.paths]:
+                    looked = -_LOOK_ANYWAY_SECONDS
+                    break
     except OSError as error:
         raise SearchError(
             f"{as_text(folders.paths)} cannot be watched ({error}). Run `seewhy index` now and then instead, or allow "
             "more watches (on Linux: sysctl fs.inotify.max_user_watches)."
         ) from error
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one in its place; None where it is gone."""
+    with suppress(OSError):
+        seen = folder.stat()
+        return seen.st_dev, seen.st_ino
+    return None
 
 
 def asked_for(

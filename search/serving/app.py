@@ -47,10 +47,15 @@ def application(served: Served, settings: Settings | None = None) -> ASGIApp:
 
     @app.get("/readyz", include_in_schema=False)
     async def readyz() -> PlainTextResponse:
-        """That the encoder has answered once, so that queries are quick."""
+        """That the encoder has answered once, so that queries are quick. Whoever asks may be anyone."""
         if not served.ready.is_set():
             raise Problem(
                 503, "not-ready", "the model is being loaded. Ask again in a moment.", (("Retry-After", "1"),)
+            )
+        if served.first in served.failed:
+            code = problems.problem_of(served.failed[served.first]).code
+            raise Problem(
+                503, "not-ready", f"the first index cannot be asked ({code}); its log and a query say why."
             )
         return PlainTextResponse("ok\n")
 

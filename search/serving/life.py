@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import uvicorn
 
-from search.errors import IndexNotFound, SearchError
+from search.errors import IndexNotFound
 from search.index import Index
 from search.render.reports import update_line
 from search.serving.served import Served
@@ -26,6 +26,7 @@ Beside = Callable[[threading.Event], None]
 Say = Callable[[str], None]
 
 _SECONDS_FOR_THREADS = 1.5  # a watch looks every second whether it is to end
+_SECONDS_BETWEEN_TRIES = 5.0  # to watch what cannot be watched
 
 
 def live(
@@ -89,11 +90,18 @@ def watching(served: Served, say: Say, **options: Any) -> list[Beside]:
 
 
 def _watch(name: str, place: Path, options: dict[str, Any], say: Say, ends: threading.Event) -> None:
-    try:
-        for outcome in Index.open(place, **options).watch(ends):
-            if isinstance(outcome, IndexNotFound):
-                raise outcome
-            said = str(outcome) if isinstance(outcome, SearchError) else update_line(outcome)
-            say(f"{time.strftime('%H:%M:%S')}  {name}: {said}")
-    except SearchError as error:
-        say(f"note: the index '{name}' is not watched any more: {error}")
+    """Keep an index up to date, also one that is away for a while."""
+    missed = ""
+    while not ends.is_set():
+        began = time.monotonic()
+        try:
+            for outcome in Index.open(place, **options).watch(ends):
+                if isinstance(outcome, IndexNotFound):
+                    raise outcome
+                said = str(outcome) if isinstance(outcome, Exception) else update_line(outcome)
+                say(f"{time.strftime('%H:%M:%S')}  {name}: {said}")
+        except Exception as error:
+            if str(error) != missed or time.monotonic() - began > _SECONDS_BETWEEN_TRIES:
+                say(f"note: the index '{name}' is not watched until this is mended: {error}")
+            missed = str(error)
+            ends.wait(_SECONDS_BETWEEN_TRIES)

@@ -61,7 +61,7 @@ CODES = {
     "dependency-missing": (501, "a package that is needed for that is not installed on the server"),
     "busy": (503, "too many requests wait; `Retry-After` says how long to wait"),
     "ending": (503, "the server is about to end"),
-    "not-ready": (503, "the encoder has not answered yet; of `/readyz`"),
+    "not-ready": (503, "the first index has not answered yet; of `/readyz`"),
     "index-damaged": (503, "the index cannot be trusted"),
     "model-unusable": (503, "the model cannot be found or loaded"),
     "no-memory": (503, "there is not enough memory for that now"),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from search.errors import IndexNotFound, SearchError
+from search.errors import IndexNotFound, SearchError, first_line
 from search.index import Index
 from search.serving.encoding import Encoders
 from search.several import name_of
 from search.store.layout import all_indexes
+
+_SECONDS_BETWEEN_TRIES = 30.0
 
 
 class Served:
@@ -20,7 +21,8 @@ class Served:
     Attributes:
         indexes: name -> index; the first is asked where none is named.
         notes: what was left out, and why.
-        ready: set when `warm` has loaded what the first queries need.
+        ready: set when `warm` has loaded what the first queries need, or tried to.
+        failed: name of an index -> why it could not be asked when that was tried last.
     """
 
     def __init__(self, indexes: Sequence[Index], notes: Sequence[str] = ()) -> None:
@@ -29,6 +31,7 @@ class Served:
         self.indexes = {name_of(index): index for index in indexes}
         self.notes = tuple(notes)
         self.ready = threading.Event()
+        self.failed: dict[str, Exception] = {}
         find = Encoders()
         for index in indexes:
             index.find_encoders_by(find)
@@ -69,15 +72,28 @@ class Served:
             raise IndexNotFound(f"there is no index '{name}' here. Choose one of: {', '.join(self.indexes)}.")
         return found
 
-    def warm(self, ends: threading.Event | None = None) -> None:
-        """Load what the first queries need. What is wrong with an index is said to whoever asks it.
+    def warm(self, ends: threading.Event | None = None, say: Callable[[str], None] = lambda _: None) -> None:
+        """Load what the first queries need; until `ends`, try again now and then what failed.
 
         Args:
             ends: nothing more is loaded once it is set.
+            say: is told what is wrong with an index.
         """
-        for index in self.indexes.values():
+        for name in self.indexes:
             if ends and ends.is_set():
                 return
-            with suppress(SearchError, OSError, MemoryError):
-                index.query("a", k=1)
+            self._try(name)
+            if name in self.failed:
+                say(f"note: the index '{name}' cannot be asked: {first_line(self.failed[name])}")
         self.ready.set()
+        while ends and self.failed and not ends.wait(_SECONDS_BETWEEN_TRIES):
+            for name in list(self.failed):
+                self._try(name)
+
+    def _try(self, name: str) -> None:
+        try:
+            self.indexes[name].query("a", k=1)
+        except Exception as error:
+            self.failed[name] = error
+        else:
+            self.failed.pop(name, None)

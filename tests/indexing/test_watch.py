@@ -1,13 +1,14 @@
 """Keeping an index up to date while files change."""
 
 import queue
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from search import Index, IndexLocked, Report, SearchError
+from search import Index, IndexLocked, InputError, Report, SearchError
 from search.store.files import writer_lock
 from search.store.folders import Folders
 
@@ -15,9 +16,11 @@ LONG = 60  # seconds to wait for what should take less than one
 
 
 @pytest.fixture
-def watched(notes: Path, tiny_model: Path) -> Iterator[tuple[Index, "queue.Queue[Report | SearchError]"]]:
+def watched(
+    notes: Path, tiny_model: Path
+) -> Iterator[tuple[Index, "queue.Queue[Report | SearchError | OSError]"]]:
     index = Index.build(notes, model=str(tiny_model))
-    stop, outcomes = threading.Event(), queue.Queue[Report | SearchError]()
+    stop, outcomes = threading.Event(), queue.Queue[Report | SearchError | OSError]()
     begun = threading.Event()
 
     def watch() -> None:
@@ -38,7 +41,7 @@ def watched(notes: Path, tiny_model: Path) -> Iterator[tuple[Index, "queue.Queue
 
 
 def test_a_saved_file_can_be_found(
-    notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError]"]
+    notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError | OSError]"]
 ) -> None:
     index, outcomes = watched
     (notes / "deep" / "later.txt").write_text("the water is over the door")
@@ -51,7 +54,7 @@ def test_a_saved_file_can_be_found(
 
 
 def test_it_goes_on_after_an_error(
-    notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError]"]
+    notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError | OSError]"]
 ) -> None:
     index, outcomes = watched
     with writer_lock(index.path):
@@ -60,6 +63,23 @@ def test_it_goes_on_after_an_error(
     (notes / "y.txt").write_text("one more word")
     report = outcomes.get(timeout=LONG)
     assert isinstance(report, Report) and report.added == 2
+
+
+def test_a_folder_that_is_put_in_its_place_is_watched(
+    notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError | OSError]"], tmp_path: Path
+) -> None:
+    _, outcomes = watched
+    another = tmp_path / "another"
+    shutil.copytree(notes, another)
+    (another / "new.txt").write_text("one word")
+    notes.rename(tmp_path / "away")
+    assert isinstance(outcomes.get(timeout=LONG), InputError)
+    another.rename(notes)
+    report = outcomes.get(timeout=LONG)
+    assert isinstance(report, Report) and report.added == 1
+    (notes / "newer.txt").write_text("one more word")
+    report = outcomes.get(timeout=20)  # sooner than it looks anyway
+    assert isinstance(report, Report) and report.added == 1
 
 
 def test_what_changes_in_the_index_itself_is_no_change(notes: Path, tiny_model: Path) -> None:

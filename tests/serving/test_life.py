@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,12 +17,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
-from search import Index
+from search import Index, Report
 from search.cli.serve import _listening
 from search.serving.life import watching
 from search.serving.nearby import sockets
@@ -172,10 +172,43 @@ def test_an_index_is_kept_up_to_date_beside(indexed: Path, tmp_path: Path, tiny_
         until(lambda: len(said) > 1)
         assert "notes: 1 file added" in said[1]
         assert served.index().query("the sun over the water", k=1)[0].document == "new.md"
-        shutil.rmtree(find_index(indexed))
-        (indexed / "keys.md").unlink()
-        until(lambda: len(said) > 2)
-        assert "'notes' is not watched any more" in said[2]
+    finally:
+        ends.set()
+        thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_what_cannot_be_watched_is_said_and_watched_again(
+    indexed: Path, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.serving.life._SECONDS_BETWEEN_TRIES", 0.05)
+    update, errors = Index.update, [OSError("the disk is full"), RuntimeError("a bug")]
+
+    def fails(index: Index, **options: Any) -> Report:
+        if errors:
+            raise errors.pop(0)
+        return update(index, **options)
+
+    monkeypatch.setattr(Index, "update", fails)
+    said: list[str] = []
+    ends = threading.Event()
+    (watch,) = watching(served, said.append)
+    thread = threading.Thread(target=watch, args=(ends,))
+    thread.start()
+
+    def changed(name: str, *expected: str) -> None:
+        said.clear()
+        (indexed / name).write_text("The sun is over the water.\n", encoding="utf-8")
+        until(lambda: all(any(words in line for line in said) for words in expected))
+
+    try:
+        until(lambda: any("the disk is full" in line for line in said))
+        changed("first.md", "not watched until this is mended: a bug", "notes: 1 file added")
+        place = find_index(indexed)
+        place.rename(tmp_path / "away")
+        changed("second.md", "not watched until this is mended: there is no index")
+        (tmp_path / "away").rename(place)
+        until(lambda: any("notes: 1 file added" in line for line in said))
     finally:
         ends.set()
         thread.join(10)
