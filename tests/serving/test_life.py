@@ -215,6 +215,35 @@ def test_what_cannot_be_watched_is_said_and_watched_again(
     assert not thread.is_alive()
 
 
+def test_an_index_that_fails_at_first_is_tried_again(
+    client: TestClient, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.serving.served._SECONDS_BETWEEN_TRIES", 0.05)
+    query, broken, said, ends = Index.query, threading.Event(), list[str](), threading.Event()
+    broken.set()
+
+    def fails(index: Index, *args: Any, **options: Any) -> Any:
+        if broken.is_set():
+            raise RuntimeError("what nobody foresaw")
+        return query(index, *args, **options)
+
+    monkeypatch.setattr(Index, "query", fails)
+    thread = threading.Thread(target=served.warm, args=(ends, said.append))
+    thread.start()
+    try:
+        assert served.ready.wait(10)
+        assert said == ["note: the index 'notes' cannot be asked: what nobody foresaw"]
+        asked = client.get("/readyz")
+        assert (asked.status_code, asked.json()["code"]) == (503, "not-ready")
+        assert "cannot be asked (failed)" in asked.json()["detail"]
+        broken.clear()
+        until(lambda: client.get("/readyz").status_code == 200)
+    finally:
+        ends.set()
+        thread.join(10)
+    assert not thread.is_alive()
+
+
 def found(client: TestClient, query: str) -> list[str]:
     answer = client.get("/api/v1/search", params={"q": query, "k": 1})
     assert answer.status_code == 200
