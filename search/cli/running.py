@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from search.ranking.question import Query
     from search.store.folders import Folders
 
-_SECONDS = 1.0  # a query without a server does not take much longer
+# For all servers together, from the first word. A query without a server does not take much longer.
+_SECONDS_TO_BE_TAKEN, _SECONDS = 0.3, 2.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def ask(
         marks: whether what counts in the texts is needed.
         lines: of the files to show around the hits; None for none.
     """
-    from search.serving.nearby import sockets
+    from search.serving.nearby import local_time, sockets
 
     servers = sockets()
     if not servers:
@@ -84,35 +85,53 @@ def ask(
         path = find_index(index)
         asked = {
             "version": __version__,
-            "zone": time.tzname,
+            "zone": local_time(),
             "index": str(path.resolve()),
             "text": text,
             "options": options,
             "marks": marks,
             "lines": lines,
         }
+        began = time.monotonic()
         for server in servers:
             with suppress(OSError, ValueError, KeyError, TypeError):
-                return _answered(path, _reply(server, json.dumps(asked).encode("ascii")))
+                return _answered(path, _reply(server, json.dumps(asked).encode("ascii"), began))
     return None
 
 
-def _reply(server: Path, content: bytes) -> Any:
-    """The content of an answer; OSError or ValueError where there is none."""
+def _reply(server: Path, content: bytes, began: float) -> Any:
+    """The content of an answer; OSError or ValueError where there is none in time.
+
+    A server that lives says at once that it takes the content; one that hangs is not waited for.
+    """
     from search.serving.nearby import connected
 
-    latest = time.monotonic() + _SECONDS
-    with closing(connected(server, _SECONDS)) as connection:
-        head = f"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(content)}\r\n\r\n"
-        connection.sendall(head.encode("ascii") + content)
+    head = (
+        "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\n"
+        f"Content-Length: {len(content)}\r\n\r\n"
+    )
+    with closing(connected(server, _left(began, _SECONDS_TO_BE_TAKEN))) as connection:
+        connection.sendall(head.encode("ascii"))
+        if not connection.recv(1 << 10).startswith(b"HTTP/1.1 100 "):
+            raise ValueError("not taken")
+        connection.settimeout(_left(began, _SECONDS))
+        connection.sendall(content)
         received = bytearray()
         while part := connection.recv(1 << 16):
             received += part
-            connection.settimeout(max(0.001, latest - time.monotonic()))
+            connection.settimeout(_left(began, _SECONDS))
     first, _, body = bytes(received).partition(b"\r\n\r\n")
     if not first.startswith(b"HTTP/1.1 200 "):
         raise ValueError("not answered")
     return json.loads(body)
+
+
+def _left(began: float, seconds: float) -> float:
+    """What is left of a time; TimeoutError where nothing is."""
+    left = began + seconds - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
 
 
 def _answered(path: Path, found: dict[str, Any]) -> Answered:

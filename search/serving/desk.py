@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import TypeVar
@@ -35,18 +36,21 @@ class Desk:
         self._turns = anyio.Semaphore(at_once)
         self._most_waiting = waiting
 
-    async def run(self, request: Request, function: Callable[[], Answer]) -> Answer:
+    async def run(
+        self, request: Request, function: Callable[[], Answer], patience: float = math.inf
+    ) -> Answer:
         """What a function returns, which runs in a worker thread.
 
         Args:
             request: whose work it is.
             function: calls the library; what it raises is raised here.
+            patience: so many seconds it may wait for its turn.
 
         Raises:
-            Problem: too many requests wait already, or the client has hung up while this one waited, or the server
-                ends before it is done.
+            Problem: too many requests wait already, or this one waited too long, or its client has hung up meanwhile,
+                or the server ends before it is done.
         """
-        await self._turn(request)
+        await self._turn(request, patience)
         try:
             return await anyio.to_thread.run_sync(function)
         except anyio.get_cancelled_exc_class():  # uvicorn cancels what is not done in time when it ends
@@ -56,7 +60,7 @@ class Desk:
         finally:
             self._turns.release()
 
-    async def _turn(self, request: Request) -> None:
+    async def _turn(self, request: Request, patience: float) -> None:
         """Wait until there is a thread for a request."""
         try:
             return self._turns.acquire_nowait()
@@ -65,12 +69,13 @@ class Desk:
                 raise _busy() from None
         has_turn = False
         async with anyio.create_task_group() as group:
+            group.cancel_scope.deadline = anyio.current_time() + patience
             group.start_soon(_cancel_when_gone, request, group.cancel_scope)
             await self._turns.acquire()
             has_turn = True
             group.cancel_scope.cancel()
         if not has_turn:
-            raise _busy()  # which nobody will read
+            raise _busy()
 
 
 def _busy() -> Problem:

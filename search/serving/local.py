@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import search
 from search.errors import SearchError
+from search.index import Index
 from search.serving.desk import Desk
+from search.serving.nearby import local_time
 from search.serving.problems import Problem
 from search.serving.served import Served
+
+_PATIENCE = 0.3  # seconds for which a command waits for a turn; it can answer by itself
 
 
 class Local:
@@ -34,37 +37,50 @@ class Local:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
-        asked = await request.body()
         try:
-            answer = Response(await self._desk.run(request, lambda: self._answer(json.loads(asked))))
-        except (Problem, SearchError, MemoryError, LookupError, TypeError, ValueError):
+            query = json.loads(await request.body())
+            index = self._index(query)
+            work = self._desk.run(request, lambda: _answer(index, query), _PATIENCE)
+            answer = Response(await work)
+        except (ClientDisconnect, Problem, SearchError, MemoryError, LookupError, TypeError, ValueError):
             answer = Response(status_code=409)
         await answer(scope, receive, send)
 
-    def _answer(self, asked: Mapping[str, Any]) -> bytes:
-        """The hits of a query, with what counts in their texts and what stands around them.
+    def _index(self, asked: Mapping[str, Any]) -> Index:
+        """The index that is asked.
 
         Raises:
-            LookupError: there is no such index here, it has something to say of itself, what the first query needs is
-                still being loaded, or the command is of another version or in another time zone.
+            LookupError: there is no such index here, it failed, what the first query needs is still being loaded, or
+                the command is of another version or in another time zone.
         """
-        alike = (asked["version"], asked["zone"]) == (search.__version__, list(time.tzname))
-        if not (alike and self._served.ready.is_set()):
+        if (asked["version"], asked["zone"]) != (search.__version__, local_time()):
             raise LookupError
-        index = {str(one.path.resolve()): one for one in self._served.indexes.values()}[asked["index"]]
-        hits = index.query(asked["text"], **asked["options"])
-        found = {
-            "hits": hits,
-            "marks": index.highlights(asked["text"], hits) if asked["marks"] else None,
-            "around": (
-                None
-                if asked["lines"] is None
-                else [index.surroundings(hit, lines=asked["lines"]) for hit in hits]
-            ),
-        }
-        if index.notes:
-            raise LookupError
-        return json.dumps(found, default=_plain).encode("ascii")
+        for name, index in self._served.indexes.items():
+            works = self._served.ready.is_set() and name not in self._served.failed
+            if works and str(index.path.resolve()) == asked["index"]:
+                return index
+        raise LookupError
+
+
+def _answer(index: Index, asked: Mapping[str, Any]) -> bytes:
+    """The hits of a query, with what counts in their texts and what stands around them.
+
+    Raises:
+        LookupError: the index has something to say of itself.
+    """
+    hits = index.query(asked["text"], **asked["options"])
+    found = {
+        "hits": hits,
+        "marks": index.highlights(asked["text"], hits) if asked["marks"] else None,
+        "around": (
+            None
+            if asked["lines"] is None
+            else [index.surroundings(hit, lines=asked["lines"]) for hit in hits]
+        ),
+    }
+    if index.notes:
+        raise LookupError
+    return json.dumps(found, default=_plain).encode("ascii")
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -46,6 +47,15 @@ def connected(place: Path, seconds: float) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+def local_time() -> list[str | int | None]:
+    """What two programs must agree on to mean the same by a time: $TZ, and how far from UTC it is, month by month.
+
+    The names of a zone do not tell it from others: Chicago and Havana have the same.
+    """
+    month = 2_629_746  # seconds
+    return [os.environ.get("TZ"), *(time.localtime(n * month).tm_gmtoff for n in range(816))]
 
 
 @contextmanager

@@ -128,3 +128,18 @@ def test_what_fails_is_raised_and_frees_its_place() -> None:
                 await desk.run(Client().request, lambda: 1 // 0)
 
     run(scenario)
+
+
+def test_who_has_no_patience_is_refused_soon() -> None:
+    async def scenario() -> None:
+        desk, work = Desk(at_once=1), Work()
+        first = asyncio.ensure_future(desk.run(Client().request, work))
+        await work.has_begun(1)
+        with pytest.raises(Problem) as refused:
+            await desk.run(Client().request, work, patience=0.01)
+        assert refused.value.code == "busy"
+        work.end()
+        assert await first == 1
+        assert await desk.run(Client().request, work, patience=0.01) == 2
+
+    run(scenario)

@@ -11,17 +11,17 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import uvicorn
 
 from search import Index
+from search.cli.running import ask
 from search.serving import local, nearby
 from search.serving.app import application
 from search.serving.connection import configured
-from search.serving.nearby import found_here, sockets
+from search.serving.nearby import found_here, local_time, sockets
 from search.serving.served import Served
 from search.serving.settings import Settings
 from tests.conftest import REPOSITORY, Run
@@ -43,14 +43,14 @@ def running(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]
     monkeypatch.chdir(indexed)
     running = Running(Served.open([str(indexed)]))
     running.served.warm()
-    answer = local.Local._answer
+    answer = local._answer
 
-    def counted(self: Any, asked: Any) -> bytes:
-        found = answer(self, asked)
+    def counted(*asked: Any) -> bytes:
+        found = answer(*asked)
         running.answered += 1
         return found
 
-    monkeypatch.setattr(local.Local, "_answer", counted)
+    monkeypatch.setattr(local, "_answer", counted)
     settings = Settings(token="some-token-that-is-long-enough")
     server = uvicorn.Server(configured(application(running.served, settings), settings))
     with found_here() as listening:
@@ -162,8 +162,10 @@ def test_a_server_that_cannot_say_the_same_is_not_listened_to(
         patch.setattr("search.cli.running.__version__", "0.0.9")
         assert run(*QUERY, "--json") == usual
     with monkeypatch.context() as patch:
-        elsewhere = SimpleNamespace(tzname=("EST", "EDT"), monotonic=time.monotonic)
-        patch.setattr("search.cli.running.time", elsewhere)
+        patch.setattr(nearby, "local_time", lambda: ["America/Havana", *local_time()[1:]])
+        assert run(*QUERY, "--json") == usual
+    with monkeypatch.context() as patch:
+        patch.setitem(running.served.failed, "notes", RuntimeError())
         assert run(*QUERY, "--json") == usual
     with monkeypatch.context() as patch:
         patch.setattr(Index, "notes", ("something is wrong",))
@@ -194,6 +196,27 @@ def test_what_lies_about_of_servers_does_no_harm(indexed: Path, run: Run, own_ho
         assert "2-text.socket" in names
         assert run(*QUERY, "--json") == usual  # nobody answers there
     assert {path.name for path in folder.iterdir()} == {"2-text.socket"}
+
+
+def test_servers_that_hang_are_not_waited_for_one_by_one(indexed: Path) -> None:
+    with found_here(), found_here(), found_here():
+        began = time.monotonic()
+        assert ask(str(indexed), "turn the key", {}, marks=False, lines=None) is None
+        assert time.monotonic() - began < 0.9  # three of 0.3 seconds
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="no zones to be set")
+def test_zones_of_the_same_names_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    for zone in ("America/Chicago", "America/Havana"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        seen.append((time.tzname, local_time()[1:]))
+    monkeypatch.undo()
+    time.tzset()
+    if len(set(seen[0][1])) == 1:
+        pytest.skip("no zones are installed")
+    assert seen[0][0] == seen[1][0] and seen[0][1] != seen[1][1]
 
 
 def test_a_folder_that_others_may_look_into_is_not_trusted(
