@@ -7,13 +7,16 @@ token, if one is set. What is refused is never read to its end: the connection i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from search.serving.limits import METHODS, again, body_of, refused, require_form
-from search.serving.problems import Problem, as_response
+from search.serving.problems import Problem, as_response, methods_of
 from search.serving.session import Door
 from search.serving.settings import Settings, address, host_and_port, is_loopback
 
@@ -35,12 +38,11 @@ HEADERS = {
 class Guard:
     """An ASGI application around another, which sees only requests that may be answered."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: FastAPI, settings: Settings) -> None:
         self._app, self._settings = app, settings
         self._door = Door(settings) if settings.token else None
         self._hosts = {host_and_port(name) for name in settings.allowed_hosts}
         self._origins = {origin.lower() for origin in settings.origins}
-        self._methods = (*METHODS, "OPTIONS") if self._origins else METHODS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -59,7 +61,7 @@ class Guard:
             await send(message)
 
         try:
-            require_form(scope, headers, self._settings, self._methods)
+            require_form(scope, headers, self._settings, self._methods(scope))
             self._require_host(scope, headers)
             self._require_origin(scope, headers)
             answer = await self._answer(scope, headers, receive)
@@ -73,6 +75,13 @@ class Guard:
         else:
             seen = {**scope, "method": "GET" if scope["method"] == "HEAD" else scope["method"]}
             await self._app(seen, again(body, receive), guarded)
+
+    def _methods(self, scope: Scope) -> Sequence[str]:
+        """The methods that an address is asked with; where there is none such, those that others are."""
+        if scope["method"] in ("GET", "HEAD"):
+            return METHODS
+        methods = methods_of(self._app, scope) or METHODS
+        return (*methods, "OPTIONS") if self._origins else methods
 
     def _require_host(self, scope: Scope, headers: Headers) -> None:
         """That it was sent to this server under a name that is known to be its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import anyio
 from starlette.datastructures import Headers
@@ -30,14 +31,19 @@ def refused(status: int, code: str, detail: str, **headers: str) -> Problem:
     return Problem(status, code, detail, tuple(headers.items()))
 
 
-def require_form(scope: Scope, headers: Headers, most: Settings, methods: tuple[str, ...]) -> None:
+def require_form(scope: Scope, headers: Headers, most: Settings, methods: Sequence[str]) -> None:
     """That a request has a form that is known here, and is not too large.
+
+    Args:
+        methods: with which the address is asked.
 
     Raises:
         Problem: 400, 404, 405, 414, 431 or 505.
     """
     if scope["method"] not in methods:
-        raise refused(405, "method-not-allowed", "use GET or POST.", Allow=", ".join(methods))
+        raise refused(
+            405, "method-not-allowed", f"use {' or '.join(methods)} here.", Allow=", ".join(methods)
+        )
     if scope["http_version"] not in ("1.0", "1.1", "2"):
         raise refused(505, "bad-request", "use HTTP/1.1.")
     raw = scope.get("raw_path") or scope["path"].encode()

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import Scope
 
 from search.errors import (
     FingerprintMismatch,
@@ -202,17 +203,14 @@ def _name(error: Any) -> str:
     return str(error["loc"][1]) if len(error["loc"]) > 1 else "the body"
 
 
-def _methods(request: Request) -> list[str]:
+def methods_of(app: FastAPI, scope: Scope) -> list[str]:
     """The methods that an address can be asked with."""
     found = [
         method
         for method in ("GET", "POST")
-        if any(
-            route.matches({**request.scope, "method": method})[0] == Match.FULL
-            for route in request.app.routes
-        )
+        if any(route.matches({**scope, "method": method})[0] == Match.FULL for route in app.routes)
     ]
-    return [*found, "HEAD"] if "GET" in found else found
+    return sorted([*found, "HEAD"]) if "GET" in found else found
 
 
 def install(app: FastAPI) -> None:
@@ -221,7 +219,7 @@ def install(app: FastAPI) -> None:
     async def answered(request: Request, error: Exception) -> Response:
         problem = problem_of(error)
         if problem.status == HTTPStatus.METHOD_NOT_ALLOWED:
-            problem.headers = (("Allow", ", ".join(sorted(_methods(request)))),)
+            problem.headers = (("Allow", ", ".join(methods_of(app, request.scope))),)
         return as_response(request, problem)
 
     for kind in (Problem, SearchError, RequestValidationError, HTTPException, Exception):

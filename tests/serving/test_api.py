@@ -207,9 +207,14 @@ def test_bodies_that_are_none_are_refused(client: TestClient, body: bytes, detai
 
 
 def test_other_methods_are_refused_with_those_that_there_are(client: TestClient) -> None:
-    answer = client.post(f"{API}/passages/1", json={})
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
-    assert answer.json()["code"] == "method-not-allowed"
+    for path in ("passages/1", "documents/1"):
+        for method, sent in (("POST", {"json": {}}), ("POST", {"content": "no JSON"}), ("DELETE", {})):
+            answer = client.request(method, f"{API}/{path}", **sent)  # type: ignore[arg-type]
+            assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+            assert answer.json()["code"] == "method-not-allowed"
+    assert client.put(f"{API}/search").headers["allow"] == "GET, HEAD, POST"
+    assert client.post(f"{API}/search", content="no JSON").status_code == 415
+    assert client.post(f"{API}/nothing", json={}).status_code == 404
 
 
 def test_documents_and_passages_are_found_by_id(client: TestClient, index: Index) -> None:

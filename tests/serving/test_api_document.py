@@ -35,14 +35,6 @@ def test_requests_that_are_made_of_the_document_are_answered_as_it_says(served: 
                     "include-name": "GET /api/v1/similarity",
                     "checks": {"negative_data_rejection": {"enabled": False}},
                 },
-                # Other methods, and a POST that is no JSON, are refused before it is looked at where they go to.
-                {
-                    "include-path-regex": "/{id}$",
-                    "checks": {
-                        "unsupported_method": {"enabled": False},
-                        "allow_header_conformance": {"enabled": False},
-                    },
-                },
                 # They have the parameters of others.
                 {
                     "include-path-regex": "/(contrast|why-not|similar|status)$",
