@@ -4,12 +4,41 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from search.serving.app import application
+from search.serving.models import Found
 from search.serving.served import Served
 from search.serving.settings import Settings
 
 schemathesis = pytest.importorskip("schemathesis")
+
+
+def test_the_example_of_an_answer_is_one(served: Served) -> None:
+    document = TestClient(application(served), "http://localhost").get("/openapi.json").json()
+    for method in ("get", "post"):
+        answered = document["paths"]["/api/v1/search"][method]["responses"]["200"]["content"]
+        example = answered["application/json"]["example"]
+        (hit,) = Found.model_validate(example).hits  # type: ignore[attr-defined]
+        assert [hit.text[start:end] for start, end in hit.highlights] == [
+            "Keys",
+            "spare",
+            "keys",
+            "behind",
+            "door",
+        ]
+        assert hit.score == pytest.approx(hit.weight * hit.cosine + (1 - hit.weight) * hit.lexical)
+
+
+@pytest.mark.parametrize(
+    ("token", "needed"), [("", [{}, {"token": []}]), ("a-token-of-sixteen", [{"token": []}])]
+)
+def test_the_document_says_that_a_token_may_be_needed(served: Served, token: str, needed: Any) -> None:
+    asked = TestClient(application(served, Settings(token=token)), "http://localhost")
+    document = asked.get("/openapi.json", headers={"authorization": f"Bearer {token}"}).json()
+    assert document["security"] == needed
+    scheme = document["components"]["securitySchemes"]["token"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
