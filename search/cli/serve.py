@@ -84,7 +84,7 @@ def serve(
     from search.serving.life import live, watching
     from search.serving.nearby import found_here
     from search.serving.served import Served
-    from search.serving.settings import Settings
+    from search.serving.settings import Settings, url_of
 
     token = secrets.token_urlsafe(24) if network.token == "new" else network.token
     settings = Settings(
@@ -98,8 +98,7 @@ def serve(
     for said in served.notes:
         note(f"note: {said}", quiet)
     listening = _listening(settings.host, settings.port)
-    host, port = listening.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    address = url_of(*listening.getsockname()[:2])
     if token != network.token:
         note(f"the token of this run: {token}", False)
     note(f"{', '.join(served.indexes)}: {address}  (Ctrl-C ends it)", quiet)
@@ -131,7 +130,8 @@ def _listening(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((host, port), family=family)
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        listening = socket.create_server((host, port), family=family, dualstack_ipv6=both)
         # asyncio sends at once only by what says that it is TCP; else the second half of an answer waits 40 ms.
         return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, listening.detach())
     except OSError as error:

@@ -85,8 +85,19 @@ def is_loopback(name: str) -> bool:
 
 
 def address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An address that is written as one; None for a name."""
+    """An address that is written as one, one of IPv4 that is mapped into IPv6 as the former; None for a name."""
     try:
-        return ipaddress.ip_address(name)
+        found = ipaddress.ip_address(name)
     except ValueError:
         return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def url_of(host: str, port: int) -> str:
+    """The address of a server on this machine, for a person and a browser.
+
+    What listens on every address has none of its own; "localhost" is one that it answers to.
+    """
+    if getattr(address(host), "is_unspecified", False):
+        host = "localhost"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

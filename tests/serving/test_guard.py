@@ -43,6 +43,33 @@ def test_the_names_of_loopback_are_known(client: TestClient, host: str) -> None:
     assert client.get("/healthz", headers={"host": host}).status_code == 200
 
 
+def test_an_address_of_this_machine_is_known_though_it_came_by_a_socket_for_both_versions(
+    served: Served,
+) -> None:
+    async def status(own: str, host: str) -> int:
+        seen: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request"}
+
+        async def send(message: Any) -> None:
+            seen.append(message)
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/healthz",
+            "raw_path": b"/healthz",
+            "query_string": b"",
+        }
+        scope |= {"headers": [(b"host", host.encode("ascii"))], "server": (own, 8765), "http_version": "1.1"}
+        await application(served, Settings())(scope, receive, send)
+        return int(seen[0]["status"])
+
+    assert anyio.run(status, "::ffff:192.0.2.7", "192.0.2.7:8765") == 200
+    assert anyio.run(status, "::ffff:192.0.2.7", "192.0.2.8:8765") == 421
+
+
 def test_names_that_are_allowed_are_known_with_any_port_or_with_theirs(made: Made) -> None:
     client = made(allowed_hosts=("Notes.Example", "other.example:9000"))
     asked = {
