@@ -6,7 +6,8 @@ app.py        the application, put together; settings.py, what may be chosen
 connection.py how uvicorn runs it: connections that are bounded in number and time
 guard.py      before any routing: who may ask; limits.py, how much; session.py, who knows the token
 life.py       from the first socket to the last answer: what runs beside, how it ends
-served.py     the indexes that can be asked, each open once; encoding.py, the encoder that they share
+served.py     the indexes that can be asked, each open once; encoding.py, the encoder that they share;
+              faceting.py, what documents have in common
 desk.py       every request's work: a bounded queue, worker threads
 local.py      what `seewhy query` asks instead of the API; nearby.py, the sockets by which it finds a server
 problems.py   what went wrong -> RFC 9457, or a page

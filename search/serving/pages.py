@@ -22,9 +22,13 @@ def answered(
     Args:
         index: name of the index that is asked.
     """
-    part = FRAGMENT in request.headers
-    content = fragment(page) if part else document(page, Site(request.scope["path"], index))
+    content = fragment(page) if is_part(request) else document(page, Site(request.scope["path"], index))
     return HTMLResponse(content, status, {**(headers or {}), "Vary": FRAGMENT})
+
+
+def is_part(request: Request) -> bool:
+    """Whether a script asks, for a part of its page."""
+    return FRAGMENT in request.headers
 
 
 @router.get("/static/{name}", include_in_schema=False)

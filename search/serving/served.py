@@ -9,6 +9,7 @@ from pathlib import Path
 from search.errors import IndexNotFound, SearchError, first_line
 from search.index import Index
 from search.serving.encoding import Encoders
+from search.serving.faceting import Faceting
 from search.several import name_of
 from search.store.layout import all_indexes
 
@@ -20,6 +21,7 @@ class Served:
 
     Attributes:
         indexes: name -> index; the first is asked where none is named.
+        faceting: by the same names, what finds facets.
         notes: what was left out, and why.
         ready: set when `warm` has loaded what the first queries need, or tried to.
         failed: name of an index -> why it could not be asked when that was tried last.
@@ -29,6 +31,7 @@ class Served:
         if not indexes:
             raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")
         self.indexes = {name_of(index): index for index in indexes}
+        self.faceting = {name: Faceting(index) for name, index in self.indexes.items()}
         self.notes = tuple(notes)
         self.ready = threading.Event()
         self.failed: dict[str, Exception] = {}

@@ -21,11 +21,14 @@ from search.render.page import hits as draw
 from search.render.page import search as drawn
 from search.render.page.document import Page
 from search.serving.asked import Asked, DeskHere, Id, ServedHere
-from search.serving.pages import answered
+from search.serving.faceting import Faceting
+from search.serving.pages import answered, is_part
 from search.serving.paging import in_one_generation
 from search.serving.served import Served
 
 router = APIRouter()
+
+_A_MOMENT = 0.05  # seconds that a page waits for facets
 
 
 class OnPage(Asked):
@@ -33,6 +36,7 @@ class OnPage(Asked):
 
     words: Annotated[bool, Field(description="Words alone, while one types.")] = False
     shades: Annotated[bool, Field(description="Mark what counts of every token, not of words alone.")] = False
+    facets: Annotated[bool, Field(description="Wait for the facets.")] = False
 
     @property
     def options(self) -> QueryOptions:
@@ -78,7 +82,9 @@ async def page(
     def answer() -> tuple[Page, int]:
         index = served.index(asked.index)
         try:
-            status, (_, found) = 200, in_one_generation(index, None, partial(_found, index, asked))
+            faceting, part = served.faceting[asked.index or served.first], is_part(request)
+            find = partial(_found, index, asked, faceting, part)
+            status, (_, found) = 200, in_one_generation(index, None, find)
         except InputError as error:
             left_out = tuple(asked.without)
             found = drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error))
@@ -89,11 +95,16 @@ async def page(
     return answered(request, shown, asked.index or served.first, status=status)
 
 
-def _found(index: Index, asked: OnPage) -> drawn.Found:
-    """What there is to show of an index, and of a query to it."""
+def _found(index: Index, asked: OnPage, faceting: Faceting, part: bool) -> drawn.Found:
+    """What there is to show of an index, and of a query to it.
+
+    Args:
+        part: a script asks, which can ask for the facets in a request of its own.
+    """
     alone = asked.words or asked.shades  # the page has all else already
-    facets = () if alone else index.facets()
-    if not asked.q.strip():
+    seconds = None if asked.facets else 0 if part else _A_MOMENT
+    facets = () if alone else faceting.facets(seconds)
+    if not asked.q.strip() or (asked.facets and part):
         return drawn.Found(index.generation, facets=facets, notes=index.notes)
     hits = index.query(asked.q, asked.k, **asked.options)
     notes = index.notes  # of this query: another would leave its own

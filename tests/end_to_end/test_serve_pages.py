@@ -18,6 +18,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import search
+from search.records.contents import Facet
+from search.serving.faceting import Faceting
 from search.serving.served import Served
 
 if not os.environ.get("CI"):
@@ -237,6 +239,25 @@ def test_the_address_is_the_state_and_back_goes_back(opened: Callable[..., webdr
     until(lambda: state(again)["where"] == ["name=keys.md"])
     stale = opened("/?q=door&generation=999999").find_element(By.CSS_SELECTOR, ".results").text
     assert "The index has changed since this address was made" in stale
+
+
+def test_facets_that_take_long_come_after_the_hits(
+    opened: Callable[..., webdriver.Chrome], served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = search.Index.facets
+
+    def facets(self: search.Index, where: str | None = None) -> tuple[Facet, ...]:
+        time.sleep(1)
+        return really(self, where)
+
+    monkeypatch.setattr(search.Index, "facets", facets)
+    served.faceting.update({name: Faceting(index) for name, index in served.indexes.items()})
+    browser = opened(f"/?q={QUERY}")
+    assert passages(browser) and browser.find_elements(By.CSS_SELECTOR, ".later")
+    type_in(browser, "/", "door")  # the links that come are of this query
+    (value, *_) = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".narrow a"))
+    assert not browser.find_elements(By.CSS_SELECTOR, ".later")
+    assert parse_qs(urlsplit(value.get_attribute("href")).query)["q"] == ["door"]
 
 
 def test_a_filter_that_cannot_be_read_is_said_and_another_index_is_asked(

@@ -1,12 +1,14 @@
 """The search page as an answer: its state is its address, and what is wrong is said where the hits would be."""
 
 import re
+import threading
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from search.index import Index
+from search.records.contents import Facet
 from search.records.hits import Hits
 from search.serving.served import Served
 
@@ -71,3 +73,26 @@ def test_what_a_filter_could_not_know_is_said(client: TestClient, monkeypatch: p
     monkeypatch.setattr(Index, "query", query)
     page = client.get("/", params={"q": "key", "where": "kind=text"}).text
     assert "what the filter could not know" in page
+
+
+def test_a_page_does_not_wait_for_facets_which_are_found_once(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, really, asked = threading.Event(), Index.facets, []
+
+    def facets(self: Index, *args: Any) -> tuple[Facet, ...]:
+        asked.append(args)
+        assert go_on.wait(20)
+        return really(self, *args)
+
+    monkeypatch.setattr(Index, "facets", facets)
+    first = client.get("/", params={"q": "turn the key"}).text
+    assert 'class="hit"' in first and 'class="narrow"' not in first
+    (link,) = re.findall(r'<a class="later" href="([^"]+)"', first)
+    go_on.set()
+    waited = client.get(link.replace("&amp;", "&")).text
+    assert 'class="hit"' in waited and 'class="narrow"' in waited
+    part = client.get(link.replace("&amp;", "&"), headers={"X-Seewhy-Fragment": "1"}).text
+    assert 'class="narrow"' in part and 'class="hit"' not in part
+    assert 'class="narrow"' in client.get("/", params={"q": "door"}).text
+    assert len(asked) == 1

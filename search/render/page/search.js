@@ -7,6 +7,7 @@ page.define("search-page", (root) => {
   const list = root.querySelector("hit-list");
   const dialog = root.querySelector("dialog");
   const said = root.querySelector(".said");
+  const wide = window.matchMedia("(min-width: 60rem)").matches;
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const pause = 200; // ms without a key, after which meaning is asked for
   const rest = 1200; // ms after which a query was meant: Back returns to it
@@ -54,10 +55,10 @@ page.define("search-page", (root) => {
       const [there, made] = [part(name), content.querySelector(`[data-part="${name}"]`)];
       if (!there || !made) continue;
       const held = there.contains(document.activeElement) && document.activeElement.closest("[data-passage]");
-      const opened = there.querySelector("details")?.open;
+      const opened = there.querySelector("details")?.open ?? wide;
       there.hidden = made.hidden;
       if (there.innerHTML !== made.innerHTML) there.replaceChildren(...made.childNodes);
-      if (opened) there.querySelector("details").open = true;
+      for (const one of there.querySelectorAll("details")) one.open = opened;
       const again = held && there.querySelector(`[data-passage="${held.dataset.passage}"] .open`);
       if (again) again.focus({ preventScroll: true });
     }
@@ -106,10 +107,23 @@ page.define("search-page", (root) => {
     const count = part("results").querySelectorAll(".hit").length;
     said.textContent = field.value.trim() ? `${count || "No"} ${count === 1 ? "hit" : "hits"}` : "";
     start();
+    narrow();
     root.dispatchEvent(new Event("answered"));
     clearTimeout(resting);
     resting = setTimeout(settle, rest);
     if (count && form.elements.mode.value !== "lexical") shades();
+  };
+
+  // What hits can be narrowed down by may take the server seconds, once in each state of an index: no page waits for it.
+  let narrowing = "";
+  const narrow = async () => {
+    if (narrowing || !part("facets").querySelector(".later")) return;
+    narrowing = "/?" + asked();
+    const answer = await page.fragment(part("facets").querySelector(".later").href).catch(() => null);
+    const late = narrowing !== "/?" + asked();
+    narrowing = "";
+    if (late) narrow(); // its links are of another query
+    else if (answer) put(answer.content, ["facets"]);
   };
 
   // What every token counts takes one more pass through the model, so it comes last.
@@ -240,7 +254,8 @@ page.define("search-page", (root) => {
 
   settings();
   start();
-  root.querySelector(".narrow").open = window.matchMedia("(min-width: 60rem)").matches;
+  for (const one of root.querySelectorAll(".narrow")) one.open = wide;
+  narrow();
   if (field.value.trim()) {
     resting = setTimeout(settle, rest);
     if (part("results").querySelector(".hit") && form.elements.mode.value !== "lexical") shades();

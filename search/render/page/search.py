@@ -45,7 +45,7 @@ class Found:
         marked: the hits.
         every_token: whether marks are of all tokens, not of words alone.
         words: of the query that count as words, as they are named; `without` are those of them that are left out.
-        facets: by what hits can be narrowed down.
+        facets: by what hits can be narrowed down; None where that is not known yet.
         notes: what has to be known of the index.
         problem: why there are no hits.
     """
@@ -56,7 +56,7 @@ class Found:
     every_token: bool = False
     words: Sequence[str] = ()
     without: Sequence[str] = ()
-    facets: Sequence[Facet] = ()
+    facets: Sequence[Facet] | None = ()
     notes: Sequence[str] = ()
     problem: str = ""
 
@@ -165,12 +165,13 @@ def _toggles(found: Found) -> str:
 
 def _narrowing(asked: Asked, found: Found) -> str:
     """Facets: each value is a link to the same query with one more condition, or without it."""
-    groups = "".join(_group(asked, facet) for facet in found.facets)
-    hidden = "" if groups else " hidden"
-    return (
-        f'<nav aria-label="Narrow down" data-part="facets"{hidden}><details class="narrow">'
-        f"<summary>Narrow down</summary>{groups}</details></nav>"
-    )
+    if found.facets is None:
+        inner = f'<a class="later" href="{asked.link("/", facets=1)}">Narrow down \u2026</a>'
+    else:
+        groups = "".join(_group(asked, facet) for facet in found.facets)
+        inner = f'<details class="narrow"><summary>Narrow down</summary>{groups}</details>'
+    hidden = " hidden" if found.facets is not None and not found.facets else ""
+    return f'<nav aria-label="Narrow down" data-part="facets"{hidden}>{inner}</nav>'
 
 
 def _group(asked: Asked, facet: Facet) -> str:
