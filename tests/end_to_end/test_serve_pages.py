@@ -298,6 +298,62 @@ def test_what_is_kept_is_kept_here_and_can_be_forgotten(opened: Callable[..., we
     assert focused(browser) is None
 
 
+def test_only_an_editor_that_is_known_is_put_into_links(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened()
+    browser.execute_script("localStorage.setItem('seewhy-editor', '\"javascript:alert(1)//\"')")
+    browser.execute_script("localStorage.setItem('seewhy-queries', '[null, {\"address\": \"javascript:0\"}]')")
+    opened(f"/?q={QUERY}")
+    assert browser.find_elements(By.CSS_SELECTOR, ".editor[hidden]:not([href])")
+    assert not browser.find_elements(By.CSS_SELECTOR, ".editor:not([hidden])")
+    opened()
+    assert not browser.find_element(By.CSS_SELECTOR, ".last").is_displayed()
+
+
+def test_where_nothing_may_be_kept_all_else_works(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened()
+    refused = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    how = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": refused})
+    try:
+        opened(f"/?q={QUERY}")
+        until(lambda: shaded(browser))
+        browser.find_element(By.CSS_SELECTOR, "theme-switch button").click()
+        browser.find_element(By.CSS_SELECTOR, "button.keys").click()
+        browser.find_element(By.NAME, "editor").send_keys("Visual")
+        type_in(browser, Keys.ESCAPE)
+        edit = browser.find_element(By.CSS_SELECTOR, ".editor:not([hidden])")
+        assert edit.get_attribute("href").startswith("vscode://file/")
+        type_in(browser, "j", "e")
+        until(lambda: urlsplit(browser.current_url).fragment.startswith("why="))
+        type_in(browser, "/", "door", Keys.ENTER)
+        until(lambda: state(browser)["q"] == ["door"] and shaded(browser))
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", how)
+
+
+def test_escape_leaves_the_query_as_it_is(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened(f"/?q={QUERY}")
+    until(lambda: shaded(browser))
+    field = browser.find_element(By.NAME, "q")
+    type_in(browser, "j", "e")
+    until(lambda: browser.find_element(By.CSS_SELECTOR, ".beside").is_displayed())
+    type_in(browser, "/", Keys.ESCAPE)
+    assert not browser.find_element(By.CSS_SELECTOR, ".beside").is_displayed()
+    type_in(browser, "/", Keys.ESCAPE)
+    assert field.get_property("value") == QUERY and state(browser)["q"] == [QUERY]
+    assert browser.switch_to.active_element.tag_name == "body"
+    type_in(browser, Keys.ESCAPE)
+    assert browser.switch_to.active_element == field
+
+
+def test_more_like_a_hit_by_its_key(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened(f"/?q={QUERY}")
+    type_in(browser, "j")
+    like = focused(browser)
+    type_in(browser, "s")
+    until(lambda: "/similar" in browser.current_url)
+    assert state(browser)["passage"] == [like]
+
+
 def test_a_place_is_copied(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
     browser = opened(f"/?q={QUERY}")
     browser.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")

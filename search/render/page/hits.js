@@ -1,13 +1,6 @@
 // Move among hits by keyboard, and put an explanation or a contrast beside them. All of it are links, too.
 "use strict";
 
-// What the user chose, kept in this browser.
-page.kept = {
-  get: (name) => JSON.parse(localStorage.getItem("seewhy-" + name)),
-  set: (name, value) => localStorage.setItem("seewhy-" + name, JSON.stringify(value)),
-  forget: (name) => localStorage.removeItem("seewhy-" + name),
-};
-
 // HTML that the server made, as a fragment; an error is shown with what the server says of it.
 page.fragment = async (address, signal) => {
   const headers = { "X-Seewhy-Fragment": "1", Accept: "text/html" };
@@ -21,6 +14,8 @@ page.typing = (event) =>
   event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey ||
   event.target.closest("input:not([type=checkbox], [type=range]), textarea, select, dialog[open]") !== null ||
   event.target.isContentEditable;
+
+const editors = ["vscode://file", "vscodium://file", "file://"]; // before the path of a file
 
 page.define("hit-list", (root) => {
   const beside = root.querySelector(".beside");
@@ -66,6 +61,7 @@ page.define("hit-list", (root) => {
     if (back) link(back, "open").focus();
     return true;
   };
+  root.close = close;
 
   const open = async (address, what) => {
     if (!beside) return void (location.href = address);
@@ -111,7 +107,7 @@ page.define("hit-list", (root) => {
 
   // What only a script can do.
   const dress = () => {
-    const editor = page.kept.get("editor");
+    const editor = editors.find((one) => one === page.kept.get("editor"));
     for (const one of hits()) {
       for (const button of one.querySelectorAll(".copy, .mark")) button.hidden = false;
       const marker = one.querySelector(".mark");

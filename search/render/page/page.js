@@ -1,4 +1,4 @@
-// What every page has: light and dark, custom elements with their data, and a list of partners with bars.
+// What every page has: light and dark, what it keeps, custom elements with their data, and lists of partners with bars.
 "use strict";
 
 const page = (() => {
@@ -66,22 +66,41 @@ const page = (() => {
       }
     );
 
-  return { element, signed, bar, partners, shade, define };
+  // What the user chose, kept in this browser; for as long as the page is there where that refuses, and of a file.
+  const here = new Map();
+  const inBrowser = (name, does, otherwise) => {
+    try {
+      if (location.protocol.startsWith("http")) return does(localStorage, "seewhy-" + name);
+    } catch {}
+    return otherwise();
+  };
+  const kept = {
+    get: (name) =>
+      here.get(name) ?? inBrowser(name, (store, key) => JSON.parse(store.getItem(key)), () => null),
+    set: (name, value) => {
+      here.delete(name);
+      inBrowser(name, (store, key) => store.setItem(key, JSON.stringify(value)), () => here.set(name, value));
+    },
+    forget: (name) => {
+      here.delete(name);
+      inBrowser(name, (store, key) => store.removeItem(key), () => null);
+    },
+  };
+
+  return { element, signed, bar, partners, shade, kept, define };
 })();
 
 page.define("theme-switch", (root) => {
   const whole = document.documentElement;
-  let kept = {};
-  try {
-    if (location.protocol.startsWith("http")) kept = localStorage;
-  } catch {} // a browser may refuse to keep anything
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  if (kept["seewhy-theme"]) whole.dataset.theme = kept["seewhy-theme"];
+  const chosen = page.kept.get("theme");
+  if (["dark", "light"].includes(chosen)) whole.dataset.theme = chosen;
   const button = page.element("button", "Dark or light");
   button.type = "button";
   button.addEventListener("click", () => {
     const now = whole.dataset.theme || (dark.matches ? "dark" : "light");
-    whole.dataset.theme = kept["seewhy-theme"] = now === "dark" ? "light" : "dark";
+    whole.dataset.theme = now === "dark" ? "light" : "dark";
+    page.kept.set("theme", whole.dataset.theme);
   });
   root.append(button);
 });

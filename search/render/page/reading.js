@@ -34,7 +34,7 @@ page.define("document-reading", (root) => {
   root.addEventListener("focusin", (event) => (at = event.target.closest(".is-hit") || at));
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, dialog[open]") || event.target.isContentEditable;
-    const off = localStorage["seewhy-keys"] === "false"; // a setting of the search page
+    const off = page.kept.get("keys") === false; // a setting of the search page
     if (off || !root.isConnected || typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "n") go(1);
     else if (event.key === "p") go(-1);

@@ -40,12 +40,14 @@ page.define("search-page", (root) => {
   };
   const shownQuery = () => new URLSearchParams(location.search).get("q");
 
+  const queries = () => [page.kept.get("queries")].flat().filter((one) => String(one?.address).startsWith("/?"));
+
   const settle = () => {
     clearTimeout(resting);
     settled = true;
     const query = asked();
     if (!query.has("q") || !part("results").querySelector(".hit")) return;
-    const last = (page.kept.get("queries") || []).filter((one) => one.q !== query.get("q"));
+    const last = queries().filter((one) => one.q !== query.get("q"));
     page.kept.set("queries", [{ q: query.get("q"), address: "/?" + query }, ...last].slice(0, 12));
   };
 
@@ -205,11 +207,10 @@ page.define("search-page", (root) => {
   // The last queries, on a page without a query; they are in this browser alone.
   const start = () => {
     const last = root.querySelector(".last");
-    const queries = page.kept.get("queries") || [];
     if (!last) return;
-    last.hidden = !queries.length;
+    last.hidden = !queries().length;
     last.querySelector("ul").replaceChildren(
-      ...queries.map(({ q, address }) => {
+      ...queries().map(({ q, address }) => {
         const [item, way] = [page.element("li"), page.element("a", q)];
         way.href = address;
         item.append(way);
@@ -244,6 +245,10 @@ page.define("search-page", (root) => {
     if (event.target === field && event.key === "ArrowDown" && !event.isComposing) {
       event.preventDefault();
       list.goTo(0);
+    }
+    if (event.target === field && event.key === "Escape" && !event.isComposing) {
+      event.preventDefault(); // by which the field would be emptied
+      if (!list.close()) field.blur();
     }
     if (page.typing(event)) return;
     const does = event.key === "Escape" ? () => field.focus() : page.kept.get("keys") === false ? null : keys[event.key];

@@ -27,7 +27,7 @@ _KEYS = (
     ("e", "explain the score, beside the hit"),
     ("c", "mark for contrast; two that are marked are compared"),
     ("s", "more like this"),
-    ("Esc", "close what is open, then back to the query"),
+    ("Esc", "close what is open, then back to the query, and out of it"),
     ("?", "this list"),
 )
 _START = """<div class="start"><p>Ask in your own words: words are looked for as you type, meaning when you pause.
