@@ -73,6 +73,7 @@ def _named(asked: OfReading, index: str, generation: int) -> Named:
         asked.per_document,
         tuple(asked.without),
         generation,
+        int(asked.phrases),
     )
 
 

@@ -44,6 +44,7 @@ class OnPage(Asked):
         return {
             "mode": "lexical" if self.words else self.mode,
             "weight": None if self.words else self.weight,
+            "phrases": self.phrases,
             "without": self.without,
             "where": self.where,
             "since": self.since,
@@ -64,6 +65,7 @@ class OnPage(Asked):
             self.per_document,
             tuple(self.without),
             self.generation,
+            int(self.phrases),
         )
 
 
@@ -110,7 +112,7 @@ def _found(index: Index, asked: OnPage, faceting: Faceting, part: bool) -> drawn
     notes = index.notes  # of this query: another would leave its own
     known = None
     if not alone and asked.mode != "dense":
-        known = index.candidates(asked.q, 1, mode=asked.mode, without=asked.without)
+        known = index.candidates(asked.q, 1, mode=asked.mode, phrases=asked.phrases, without=asked.without)
     return drawn.Found(
         index.generation,
         known.weight if known and asked.mode == "hybrid" else WEIGHT,

@@ -9,6 +9,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from search.index import Index
 from search.records.comparisons import WhyNot
 from search.render.page import contrast as drawn
 from search.render.page.document import Page
@@ -26,6 +27,7 @@ class OfHit(Asked):
     """A hit, and how its explanation is shown."""
 
     passage: Id
+    like: Annotated[Id | None, Field(description="Why it is like this passage, instead.")] = None
     by: Literal["word", "token"] = "word"
     layer: Annotated[int | None, Field(ge=0, le=1000)] = None
     tables: bool = False
@@ -64,6 +66,8 @@ async def explain(
         index = served.index(name)
 
         def explained() -> Page:
+            if asked.like is not None:
+                return _likeness(index, asked, asked.like, name)
             hit = index.hit(asked.q, asked.passage, **asked.ranking_and_rerank)
             found = index.explain(asked.q, hit, layer=asked.layer)
             checked = index.faithfulness(found) if asked.check else None
@@ -73,6 +77,13 @@ async def explain(
         return in_one_generation(index, asked.generation, explained)[1]
 
     return answered(request, await desk.run(request, answer), name)
+
+
+def _likeness(index: Index, asked: OfHit, like: int, name: str) -> Page:
+    """Why a passage is like another."""
+    found, place = index.explain_similar(like, asked.passage), index.passage(asked.passage)
+    address = {"index": name, "like": like, "generation": asked.generation}
+    return why(found, place, address, by=asked.by, tables=asked.tables)
 
 
 @router.get("/contrast", include_in_schema=False)

@@ -301,7 +301,9 @@ def test_what_is_kept_is_kept_here_and_can_be_forgotten(opened: Callable[..., we
 def test_only_an_editor_that_is_known_is_put_into_links(opened: Callable[..., webdriver.Chrome]) -> None:
     browser = opened()
     browser.execute_script("localStorage.setItem('seewhy-editor', '\"javascript:alert(1)//\"')")
-    browser.execute_script("localStorage.setItem('seewhy-queries', '[null, {\"address\": \"javascript:0\"}]')")
+    browser.execute_script(
+        "localStorage.setItem('seewhy-queries', '[null, {\"address\": \"javascript:0\"}]')"
+    )
     opened(f"/?q={QUERY}")
     assert browser.find_elements(By.CSS_SELECTOR, ".editor[hidden]:not([href])")
     assert not browser.find_elements(By.CSS_SELECTOR, ".editor:not([hidden])")
@@ -311,7 +313,7 @@ def test_only_an_editor_that_is_known_is_put_into_links(opened: Callable[..., we
 
 def test_where_nothing_may_be_kept_all_else_works(opened: Callable[..., webdriver.Chrome]) -> None:
     browser = opened()
-    refused = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    refused = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no'); }})"
     how = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": refused})
     try:
         opened(f"/?q={QUERY}")
@@ -352,6 +354,10 @@ def test_more_like_a_hit_by_its_key(opened: Callable[..., webdriver.Chrome]) -> 
     type_in(browser, "s")
     until(lambda: "/similar" in browser.current_url)
     assert state(browser)["passage"] == [like]
+    type_in(browser, "j", "e")
+    other = focused(browser)
+    until(lambda: urlsplit(browser.current_url).fragment == f"why={other}")
+    assert until(lambda: browser.find_element(By.CSS_SELECTOR, ".beside form.controls"))
 
 
 def test_a_place_is_copied(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
@@ -463,6 +469,31 @@ def test_what_if_ranks_at_once_as_the_server_does(
     browser.find_element(By.NAME, "q").send_keys(Keys.CONTROL + "a")
     type_in(browser, "door")  # of which it cannot be left out
     until(lambda: "without" not in state(browser) and state(browser)["q"] == ["door"] and shaded(browser))
+
+
+def test_what_if_is_off_where_hits_were_looked_at_again(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened(f"/?q={QUERY}&k=5")
+    until(lambda: shaded(browser))
+    browser.execute_script("document.querySelector('.hits').dataset.reranked = ''")
+    browser.find_element(By.CSS_SELECTOR, "what-if summary").click()
+    until(lambda: "the server is asked" in browser.find_element(By.CSS_SELECTOR, "what-if").text)
+    browser.execute_script("""
+        const slider = document.querySelector("[name=weight]");
+        slider.value = 0.9;
+        for (const kind of ["input", "change"]) slider.dispatchEvent(new Event(kind, {bubbles: true}));""")
+    assert not browser.find_elements(By.CSS_SELECTOR, ".weighed")
+    until(lambda: state(browser).get("weight") == ["0.9"])
+    until(lambda: "Ranked by the page itself" in browser.find_element(By.CSS_SELECTOR, "what-if").text)
+
+
+def test_the_address_holds_phrases(opened: Callable[..., webdriver.Chrome]) -> None:
+    browser = opened(f'/?q="{QUERY}"')
+    browser.find_element(By.CSS_SELECTOR, ".limits summary").click()
+    browser.find_element(By.NAME, "phrases").click()
+    until(lambda: state(browser).get("phrases") == ["1"])
+    browser.back()
+    until(lambda: not browser.find_element(By.NAME, "phrases").is_selected())
+    assert "phrases" not in state(browser)
 
 
 def test_where_the_bound_no_longer_holds_the_server_is_asked(opened: Callable[..., webdriver.Chrome]) -> None:

@@ -24,6 +24,11 @@ def read(hit: Hit, *marks: Highlight) -> str:
     return passage(Marked(hit, marks), 1.0).split(">", 1)[1].removesuffix("</p>")
 
 
+def test_hits_that_were_looked_at_again_say_so_to_the_script() -> None:
+    assert "data-reranked" not in listed(Asked("a", "key"), [Marked(HIT)])
+    assert "data-reranked" in listed(Asked("a", "key"), [Marked(replace(HIT, rerank="late", reranked=0.5))])
+
+
 def test_a_passage_is_shown_as_it_is_read() -> None:
     def shown(text: str) -> str:
         return read(hidden(text, r"^## |\*|\[|\]\(a\.md\)|^- |^\|---\|---\|$|\|"))

@@ -96,3 +96,14 @@ def test_a_page_does_not_wait_for_facets_which_are_found_once(
     assert 'class="narrow"' in part and 'class="hit"' not in part
     assert 'class="narrow"' in client.get("/", params={"q": "door"}).text
     assert len(asked) == 1
+
+
+def test_quoted_words_are_a_phrase_if_that_is_asked_for(client: TestClient, served: Served) -> None:
+    asked = {"q": '"turn the key"', "phrases": "1", "mode": "lexical"}
+    page = client.get("/", params=asked).text
+    hits = served.index().query('"turn the key"', mode="lexical", phrases=True)
+    assert re.findall(r'data-passage="(\d+)"', page) == [str(hit.passage_id) for hit in hits]
+    assert hits[0].score != served.index().query('"turn the key"', mode="lexical")[0].score
+    assert 'name="phrases" value="1" checked' in page and '<details class="limits" open>' in page
+    for way in ("open", "why", "contrast"):
+        assert all("phrases=1" in one for one in re.findall(f'class="{way}" href="([^"]+)"', page)), way

@@ -115,3 +115,16 @@ def test_links_of_hits_name_the_generation_that_they_are_of(client: TestClient, 
     page = client.get("/", params={"q": QUERY}).text
     links = re.findall(r'<a class="(?:why|similar|contrast)" href="([^"]+)"', page)
     assert len(links) > 3 and all(f"generation={served.index().generation}" in one for one in links)
+
+
+def test_why_a_passage_is_like_another(client: TestClient, served: Served) -> None:
+    index = served.index()
+    page = client.get("/similar", params={"passage": 1}).text
+    ways = [one.replace("&amp;", "&") for one in re.findall(r'<a class="why" href="([^"]+)"', page)]
+    assert len(ways) == len(index.similar(1))
+    cosine = index.explain_similar(1, index.similar(1)[0]).score
+    for more in ("", "&by=token&tables=1"):
+        why = client.get(ways[0] + more)
+        assert why.status_code == 200 and f"<b>{cosine:.6f}</b>" in why.text
+        assert 'name="like" value="1"' in why.text and 'name="layer"' not in why.text
+    assert client.get("/explain", params={"like": 999, "passage": 1}).status_code == 400

@@ -54,6 +54,7 @@ class Asked:
     per_document: int = HITS_OF_A_DOCUMENT
     without: tuple[str, ...] = ()
     generation: int | None = None
+    phrases: int = 0
 
     def link(self, path: str, **more: str | float | Sequence[str] | None) -> str:
         """An address that asks this, for an attribute."""
@@ -87,9 +88,10 @@ def listed(asked: Asked, found: Sequence[Marked], like: int | None = None) -> st
         like: the passage that they are similar to, for hits of no query.
     """
     end = deepest(found)
+    reranked = " data-reranked" if any(one.hit.rerank for one in found) else ""
     best = max((abs(one.hit.score) for one in found), default=0.0)
     items = "".join(_hit(asked, one, end, best, like, found) for one in found)
-    return f'<ol class="hits">{items}</ol>'
+    return f'<ol class="hits"{reranked}>{items}</ol>'
 
 
 def deepest(found: Sequence[Marked]) -> float:
@@ -144,7 +146,12 @@ def _ways(asked: Asked, hit: Hit, like: int | None, found: Sequence[Marked]) -> 
     unseen = f'<span class="unseen"> of hit {hit.rank}</span>'
     similar = link("/similar", index=asked.index, passage=hit.passage_id, generation=asked.generation)
     ways = [f'<a class="similar" href="{similar}">More like this{unseen}</a>']
-    if like is None and asked.q:
+    if like is not None:
+        alike = link(
+            "/explain", index=asked.index, like=like, passage=hit.passage_id, generation=asked.generation
+        )
+        ways.insert(0, f'<a class="why" href="{alike}">Why{unseen}</a>')
+    elif asked.q:
         ways.insert(
             0, f'<a class="why" href="{asked.link("/explain", passage=hit.passage_id)}">Why{unseen}</a>'
         )

@@ -30,6 +30,7 @@ _KEYS = (
     ("Esc", "close what is open, then back to the query, and out of it"),
     ("?", "this list"),
 )
+_BESIDE = '<section class="beside" aria-label="Beside the hits" tabindex="-1" hidden></section>'
 _START = """<div class="start"><p>Ask in your own words: words are looked for as you type, meaning when you pause.
 Every score comes with the addends that sum to it: press <kbd>e</kbd> on a hit, and <kbd>?</kbd> for all keys.</p>
 <div class="last" hidden><h2>Your last queries</h2><ul></ul></div></div>"""
@@ -74,7 +75,7 @@ def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
 {_narrowing(asked, found)}
 <hit-list><section class="results" data-part="results" aria-label="Hits">
 {_results(asked, found)}</section>
-<section class="beside" aria-label="Beside the hits" tabindex="-1" hidden></section></hit-list>
+{_BESIDE}</hit-list>
 </div>
 <p class="unseen said" role="status"></p>
 {_keys()}
@@ -94,7 +95,8 @@ def similar(asked: Asked, like: PassageText, found: Found) -> Page:
     )
     hits = listed(asked, found.marked, like=like.passage_id)
     body = f"""<div class="found"><hit-list><section class="results" aria-label="Hits">{hits}
-{_notes(found)}</section></hit-list></div>"""
+{_notes(found)}</section>
+{_BESIDE}</hit-list></div>"""
     return Page(
         "More like this",
         "More like this",
@@ -123,7 +125,7 @@ enterkeyhint="search"></label>
 def _limits(asked: Asked) -> str:
     """Which passages may be hits, and how many."""
     default = Asked()
-    names = ("where", "since", "k", "per_document")
+    names = ("where", "since", "k", "per_document", "phrases")
     opened = " open" if any(getattr(asked, name) != getattr(default, name) for name in names) else ""
     return f"""<details class="limits"{opened}><summary>Filter and number</summary><div class="line">
 <label class="wide">Filter <input name="where" value="{text(asked.where)}" placeholder="path:docs/** and kind=pdf"
@@ -133,7 +135,9 @@ autocomplete="off"></label>
 <label>Hits <input type="number" name="k" min="1" max="100" required value="{asked.k}"
 data-default="{default.k}"></label>
 <label>Of one document <input type="number" name="per_document" min="0" max="100" required
-value="{asked.per_document}" data-default="{default.per_document}"></label></div></details>"""
+value="{asked.per_document}" data-default="{default.per_document}"></label>
+<label><input type="checkbox" name="phrases" value="1"{" checked" if asked.phrases else ""}> Quoted words as a
+phrase</label></div></details>"""
 
 
 def _options(names: dict[str, str], chosen: str) -> str:

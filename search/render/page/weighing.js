@@ -18,6 +18,11 @@ page.define("what-if", (root) => {
     known = null;
     cards = new Map([...results.querySelectorAll(".hit")].map((one) => [Number(one.dataset.passage), one]));
     results.classList.remove("weighed");
+    said.textContent = "";
+    if (results.querySelector("[data-reranked]")) {
+      said.textContent = "The best hits were looked at again, one by one. Another weight leaves that out: the server is asked.";
+      return;
+    }
     if (!details.open || !cards.size || elements.mode.value === "dense") return;
     const { signal } = loading;
     const reply = await fetch("/what-if?" + whole.asked(), { signal }).catch(() => null);

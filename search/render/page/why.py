@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from search.records.comparisons import Faithfulness, Removal
+from search.records.contents import PassageText
 from search.records.explanations import Explanation, middle_layer
 from search.records.hits import Hit
 from search.render.page.document import Page, bar, hidden, isolated, link, options, signed, text
@@ -20,7 +21,7 @@ _LAYERS = {0: "the embedding layer"}
 
 def why(
     explained: Explanation,
-    hit: Hit,
+    hit: Hit | PassageText,
     asked: Mapping[str, Any],
     *,
     by: By = "word",
@@ -30,50 +31,60 @@ def why(
     """The page of a hit's explanation.
 
     Args:
-        asked: index, query and ranking, as addresses have them.
+        hit: or the passage, of one that is like another.
+        asked: index, query and ranking, or the other passage as `like`, as addresses have them.
         by: units of the explanation.
         tables: with both matrices as tables.
         checked: what a test of the explanation found; None for none.
     """
-    shown = explanation(explained, units(explained, by), hit, tables=tables)
+    of_query = hit if isinstance(hit, Hit) else None
+    shown = explanation(explained, units(explained, by), of_query, tables=tables)
     here = {**asked, "passage": hit.passage_id}
     chosen = {
         "by": "" if by == "word" else by,
-        "layer": explained.similarity_layer,
+        "layer": explained.similarity_layer if of_query else None,
         "tables": int(tables) or None,
     }
-    form, test = _form(explained, here, by, tables), _test(checked, {**here, **chosen})
+    form = _form(explained, here, by, tables)
+    test = _test(checked, {**here, **chosen}) if of_query else ""
     body = f"<live-part>{form}{test}{shown.body}</live-part>\n{_ways(hit, asked)}"
     return replace(shown, body=body, uses=(*shown.uses, "live.js"))
 
 
-def _ways(hit: Hit, asked: Mapping[str, Any]) -> str:
+def _ways(hit: Hit | PassageText, asked: Mapping[str, Any]) -> str:
     """Where to go from here."""
+    asked = {name: value for name, value in asked.items() if name != "like"}
     ways = {
         "Read it in its document": link(f"/documents/{hit.document_id}", **asked, passage=hit.passage_id),
         "More like this": link(
             "/similar", index=asked.get("index"), passage=hit.passage_id, generation=asked.get("generation")
         ),
-        "Why is another document not among the hits?": link("/why-not", **asked),
     }
+    if isinstance(hit, Hit):
+        ways["Why is another document not among the hits?"] = link("/why-not", **asked)
     listed = "".join(f'<a href="{address}">{name}</a>' for name, address in ways.items())
     return f'<nav class="ways" aria-label="From here">{listed}</nav>'
 
 
 def _form(explained: Explanation, here: Mapping[str, Any], by: By, tables: bool) -> str:
     layer = explained.similarity_layer
-    chosen = choices(explained.n_layers or layer, layer, by, tables)
+    layers = None if "like" in here else explained.n_layers or layer
+    chosen = choices(layers, layer, by, tables)
     return f'<form class="controls" action="/explain">{hidden(**here)}{chosen}<button>Show</button></form>'
 
 
-def choices(layers: int, layer: int, by: By, tables: bool) -> str:
-    """Controls of an explanation: its units, the layer of its cosines, and its tables."""
+def choices(layers: int | None, layer: int, by: By, tables: bool) -> str:
+    """Controls of an explanation: its units, the layer of its cosines unless there is only one, and its tables."""
+    chosen = "" if layers is None else _layers(layers, layer)
+    return f"""<label>Show <select name="by">{options(_UNITS, by)}</select></label>
+{chosen}<label><input type="checkbox" name="tables" value="1"{" checked" if tables else ""}> as tables, too</label>"""
+
+
+def _layers(layers: int, layer: int) -> str:
     names = {str(number): _LAYERS.get(number, f"layer {number}") for number in range(layers + 1)}
     names[str(middle_layer(layers))] += ", the middle"
     names[str(layers)] += ", the last"
-    return f"""<label>Show <select name="by">{options(_UNITS, by)}</select></label>
-<label>Cosines of <select name="layer">{options(names, str(layer))}</select></label>
-<label><input type="checkbox" name="tables" value="1"{" checked" if tables else ""}> as tables, too</label>"""
+    return f'<label>Cosines of <select name="layer">{options(names, str(layer))}</select></label>\n'
 
 
 def _test(checked: Faithfulness | None, here: Mapping[str, Any]) -> str:
