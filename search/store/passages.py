@@ -146,33 +146,46 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
         (json.dumps(list(ids)),),
     )
     found = {}
+    documents: dict[tuple[Any, ...], dict[str, Any]] = {}  # each passage of a document has the same of it
     for row in rows:
         values = iter(row)
         mine = _checked("passages", values)
         content = next(values)
-        document, file = _checked("documents", values), _checked("files", values)
         mine["hidden"] = hidden_of(mine["hidden"], mine["text"])
         if content != content_key(mine["context"], shown(mine["text"], mine["hidden"])):
             raise IndexDamaged(
                 f"the embedding of passage {mine['id']} belongs to another text. Mend it with: seewhy repair"
             )
-        name = name_of(file["path"])
-        if not stays_inside(name):
-            raise IndexDamaged(
-                f"passage {mine['id']} is said to be of '{name}', which is no file of the indexed folder. Mend "
-                "it with: seewhy repair"
-            )
+        of_it = tuple(values)
+        if of_it not in documents:
+            documents[of_it] = _of_document(root, of_it, mine["id"])
         del mine["n_tokens"]
-        found[mine["id"]] = StoredPassage(**mine | {
-            "path": os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
-            "document": name_of(file["path"], document["record"]),
-            "document_id": document["id"],
-            "title": document["title"],
-            "metadata": metadata_of(document["metadata"]),
-            "file": StoredFile(document["kind"], *values),
-            "annotations": annotated.get(mine["id"], {}),
-        })  # fmt: skip
+        metadata = metadata_of(documents[of_it]["metadata"])  # of each its own, as it may be changed
+        annotations = annotated.get(mine["id"], {})
+        found[mine["id"]] = StoredPassage(
+            **mine | documents[of_it] | {"metadata": metadata, "annotations": annotations}
+        )
     return found
+
+
+def _of_document(root: str, row: tuple[Any, ...], passage: int) -> dict[str, Any]:
+    """What passages have of their document and its file, given the columns of these."""
+    values = iter(row)
+    document, file = _checked("documents", values), _checked("files", values)
+    name = name_of(file["path"])
+    if not stays_inside(name):
+        raise IndexDamaged(
+            f"passage {passage} is said to be of '{name}', which is no file of the indexed folder. Mend "
+            "it with: seewhy repair"
+        )
+    return {
+        "path": os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
+        "document": name_of(file["path"], document["record"]),
+        "document_id": document["id"],
+        "title": document["title"],
+        "metadata": document["metadata"],
+        "file": StoredFile(document["kind"], *values),
+    }
 
 
 def from_json(kind: type[_Kind], text: Any) -> _Kind:
