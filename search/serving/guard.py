@@ -94,7 +94,9 @@ class Guard:
         if host in self._hosts or (host[0], None) in self._hosts:
             return
         own, port = scope["server"]
-        is_own = is_loopback(host[0]) or (address(host[0]) is not None and address(host[0]) == address(own))
+        here = address(own)
+        here = getattr(here, "ipv4_mapped", None) or here  # a socket for both versions says it so
+        is_own = is_loopback(host[0]) or (here is not None and address(host[0]) == here)
         if not is_own or host[1] not in (None, port):
             raise refused(
                 421, "unknown-host", f"this server is not known as {said}. If it is: --allowed-host {said}"

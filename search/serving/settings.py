@@ -85,12 +85,11 @@ def is_loopback(name: str) -> bool:
 
 
 def address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An address that is written as one, one of IPv4 that is mapped into IPv6 as the former; None for a name."""
+    """An address that is written as one; None for a name."""
     try:
-        found = ipaddress.ip_address(name)
+        return ipaddress.ip_address(name)
     except ValueError:
         return None
-    return getattr(found, "ipv4_mapped", None) or found
 
 
 def url_of(host: str, port: int) -> str:
