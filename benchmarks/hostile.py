@@ -30,7 +30,7 @@ from machine import headline
 
 from search.index import Index
 from tests.serving.attacks import attacks, with_token
-from tests.serving.hostile import SECRET, Answer, Attack, Target, table, wrong_with
+from tests.serving.hostile import SECRET, Answer, Attack, Target, request, table, wrong_with
 from tests.serving.oddities import odd
 
 TOKEN = "the-token-of-the-benchmark"
@@ -128,6 +128,7 @@ def judged(target: Target, which: list[Attack]) -> list[tuple[Attack, str]]:
 def odd_queries(target: Target, queries: int, seed: int, server: psutil.Process) -> bool:
     """Send odd queries, and print how they were answered; whether each was."""
     random = Random(seed)
+    loading = target.send(request("/inspect?text=key"), LONGEST).seconds
     memory = [server.memory_info().rss]
     failed: list[tuple[bytes, Answer]] = []
     statuses: Counter[int] = Counter()
@@ -145,6 +146,7 @@ def odd_queries(target: Target, queries: int, seed: int, server: psutil.Process)
                     failed.append((sent, answer))
             memory.append(server.memory_info().rss)
     shown = ", ".join(f"{number:,} of {status}" for status, number in sorted(statuses.items()))
+    print(f"The first look inside a model, which loads PyTorch, took {loading:.1f} s.")
     print(f"{queries:,} odd queries (seed {seed}): answers {shown}; the slowest after {slowest:.1f} s;")
     took = ", ".join(f"{held / 2**20:.0f}" for held in memory)
     print(f"{len(failed)} failed; MB of the server before, and after each 1,000: {took}\n")
