@@ -205,7 +205,7 @@ def test_the_keyboard_does_all(opened: Callable[..., webdriver.Chrome]) -> None:
     type_in(browser, Keys.ESCAPE)
     type_in(browser, "/")
     type_in(browser, "jkecs")  # it is a field: these are letters
-    assert state(browser)["q"] == ["jkecs"]
+    until(lambda: state(browser)["q"] == ["jkecs"])
     until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hit"))
     type_in(browser, Keys.ARROW_DOWN)
     first = browser.switch_to.active_element.get_attribute("href")
@@ -258,6 +258,53 @@ def test_facets_that_take_long_come_after_the_hits(
     (value, *_) = until(lambda: browser.find_elements(By.CSS_SELECTOR, ".narrow a"))
     assert not browser.find_elements(By.CSS_SELECTOR, ".later")
     assert parse_qs(urlsplit(value.get_attribute("href")).query)["q"] == ["door"]
+
+
+def test_back_shows_what_stood_there(opened: Callable[..., webdriver.Chrome], served: Served) -> None:
+    browser = opened(f"/?q={QUERY}&without=key")
+    until(lambda: shaded(browser))
+    first = passages(browser)
+    browser.find_element(By.CSS_SELECTOR, ".hit .mark").click()
+    browser.execute_script(
+        "window.asked = []; const really = fetch;"
+        "window.fetch = (address, how) => (asked.push(String(address)), really(address, how));"
+    )
+    field = browser.find_element(By.NAME, "q")
+    field.send_keys(Keys.CONTROL + "a")
+    field.send_keys("door")
+    until(lambda: state(browser)["q"] == ["door"] and shaded(browser))
+    assert not browser.find_elements(By.CSS_SELECTOR, ".mark[aria-pressed=true]")
+    browser.find_element(By.CSS_SELECTOR, ".why").click()
+    until(lambda: browser.find_element(By.CSS_SELECTOR, ".beside").is_displayed())
+    browser.back()
+    until(lambda: passages(browser) == first and field.get_property("value") == QUERY)
+    assert not browser.find_element(By.CSS_SELECTOR, ".beside").is_displayed()
+    assert until(lambda: browser.find_element(By.CSS_SELECTOR, "[value=key]").is_selected())
+    asked = [parse_qs(urlsplit(one).query) for one in browser.execute_script("return asked")]
+    assert next(one["without"] for one in asked if one["q"] == [QUERY]) == ["key"]
+
+
+def test_the_address_has_the_generation_of_the_answer(
+    opened: Callable[..., webdriver.Chrome], served: Served
+) -> None:
+    name, other = list(served.indexes.items())[1]
+    browser = opened("/?q=door")
+    browser.execute_script("document.querySelector('search-page').dataset.generation = '999'")
+    browser.find_element(By.NAME, "index").send_keys(name)
+    until(lambda: len(passages(browser)) == 1 and state(browser).get("generation") == [str(other.generation)])
+
+
+def test_a_passage_that_is_no_hit_is_explained_and_a_server_that_is_gone_is_said(
+    opened: Callable[..., webdriver.Chrome], served: Served
+) -> None:
+    last = served.index().query(QUERY, 100)[-1].passage_id
+    browser = opened(f"/?q={QUERY}&k=1#why={last}")
+    beside = browser.find_element(By.CSS_SELECTOR, ".beside")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, f".beside [name=passage][value='{last}']"))
+    type_in(browser, Keys.ESCAPE)
+    browser.execute_script("window.fetch = async () => { throw new TypeError('gone'); }")
+    type_in(browser, "j", "e")
+    until(lambda: "seewhy serve" in beside.text)
 
 
 def test_a_filter_that_cannot_be_read_is_said_and_another_index_is_asked(
@@ -456,6 +503,7 @@ def test_what_if_ranks_at_once_as_the_server_does(
         assert passages(browser) == [hit.passage_id for hit in hits]
         assert scores == [f"{hit.score:.3f}" for hit in hits]
     assert browser.execute_script(asked) == before  # of the server nothing
+    assert "weight=0.1" in browser.find_element(By.CSS_SELECTOR, ".why").get_attribute("href")
     browser.execute_script(
         "document.querySelector('[name=weight]').dispatchEvent(new Event('change', {bubbles: true}))"
     )

@@ -89,6 +89,12 @@ def test_a_condition_comes_and_goes(where: str) -> None:
     assert without_condition(where, "tags=door") is None
 
 
+def test_a_condition_goes_from_the_middle() -> None:
+    assert without_condition("kind=pdf and tags=door and lang=de", "tags=door") == "kind=pdf and lang=de"
+    assert without_condition('tags="a and tags=door and b"', "tags=door") is None
+    assert without_condition("(kind=pdf and tags=door) or tags=lock", "tags=door") is None
+
+
 def test_facets_write_the_filter_and_take_it_back() -> None:
     values = (FacetValue("pdf", 1200, "kind=pdf"), FacetValue("text", 3, "kind=text"))
     facets = (Facet("kind", 1203, values, 2),)

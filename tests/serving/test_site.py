@@ -107,3 +107,10 @@ def test_quoted_words_are_a_phrase_if_that_is_asked_for(client: TestClient, serv
     assert 'name="phrases" value="1" checked' in page and '<details class="limits" open>' in page
     for way in ("open", "why", "contrast"):
         assert all("phrases=1" in one for one in re.findall(f'class="{way}" href="([^"]+)"', page)), way
+
+
+def test_a_search_leads_to_why_a_document_is_not_among_its_hits(client: TestClient) -> None:
+    for query in ("turn the key", "zzz"):
+        page = client.get("/", params={"q": query, "mode": "lexical"}).text
+        (way,) = re.findall(r'<a href="(/why-not[^"]+)">', page)
+        assert client.get(way.replace("&amp;", "&")).status_code == 200

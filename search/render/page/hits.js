@@ -1,6 +1,8 @@
 // Move among hits by keyboard, and put an explanation or a contrast beside them. All of it are links, too.
 "use strict";
 
+page.away = "The server does not answer. Start it again with: seewhy serve";
+
 // HTML that the server made, as a fragment; an error is shown with what the server says of it.
 page.fragment = async (address, signal) => {
   const headers = { "X-Seewhy-Fragment": "1", Accept: "text/html" };
@@ -46,16 +48,20 @@ page.define("hit-list", (root) => {
   };
 
   // What stands beside is of another query.
-  root.leave = () => {
+  const clear = () => {
     asked++;
     shown = "";
     beside.hidden = true;
     beside.replaceChildren();
   };
+  root.leave = () => {
+    clear();
+    first = null;
+  };
 
   const close = () => {
     if (!beside || beside.hidden) return false;
-    root.leave();
+    clear();
     remember("");
     const back = hit();
     if (back) link(back, "open").focus();
@@ -66,7 +72,7 @@ page.define("hit-list", (root) => {
   const open = async (address, what) => {
     if (!beside) return void (location.href = address);
     const mine = ++asked;
-    const { content } = await page.fragment(address);
+    const { content } = await page.fragment(address).catch(() => ({ content: page.element("div", page.away, "warn") }));
     if (mine !== asked) return;
     const button = page.element("button", "Close", "close");
     button.type = "button";
@@ -80,9 +86,13 @@ page.define("hit-list", (root) => {
     if (narrow.matches) beside.focus();
   };
 
-  const explain = (one) => {
-    const way = link(one, "why");
-    if (way) open(way.href, "why=" + one.dataset.passage);
+  // Also of a passage that is not among the hits.
+  const explain = (passage) => {
+    const way = link(hits().find((one) => link(one, "why")), "why");
+    if (!way) return;
+    const address = new URL(way.href);
+    address.searchParams.set("passage", passage);
+    open(address, "why=" + passage);
   };
 
   const contrast = (a, b) => {
@@ -134,19 +144,22 @@ page.define("hit-list", (root) => {
     current = one.dataset.passage;
     if (target.matches("a.why") && beside) {
       event.preventDefault();
-      explain(one);
+      explain(current);
     } else if (target.matches(".mark")) mark(one);
     else if (target.matches(".copy"))
-      navigator.clipboard.writeText(target.dataset.copied).then(() => {
-        target.firstChild.textContent = "Copied";
-        setTimeout(() => (target.firstChild.textContent = "Copy"), 1500);
-      });
+      navigator.clipboard.writeText(target.dataset.copied).then(
+        () => {
+          target.firstChild.textContent = "Copied";
+          setTimeout(() => (target.firstChild.textContent = "Copy"), 1500);
+        },
+        () => getSelection().selectAllChildren(target.parentElement.querySelector("bdi")) // to be copied by hand
+      );
   });
 
   const keys = {
     j: () => go(1),
     k: () => go(-1),
-    e: () => (shown === "why=" + current ? close() : explain(hit())),
+    e: () => (shown === "why=" + current ? close() : hit() && explain(current)),
     c: () => mark(hit()),
     s: () => hit() && link(hit(), "similar").click(),
   };
@@ -168,7 +181,7 @@ page.define("hit-list", (root) => {
     if (!name || shown === location.hash.slice(1)) return;
     const [a, b] = ids.split(",");
     current = a;
-    if (name === "why") explain(hit());
+    if (name === "why") explain(a);
     else if (b) contrast(a, b);
   };
   root.restore();

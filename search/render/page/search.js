@@ -28,13 +28,11 @@ page.define("search-page", (root) => {
     return query;
   };
 
+  // Another query begins. Of its address only the first is kept, until its answer has come: browsers bound how often.
   const remember = () => {
     const query = asked();
-    if (query.has("q")) query.set("generation", root.dataset.generation);
-    const address = "/?" + query;
     list.leave();
-    if (settled) history.pushState(null, "", address);
-    else history.replaceState(null, "", address);
+    if (settled) history.pushState(null, "", "/?" + query);
     settled = false;
     document.title = query.has("q") ? `${query.get("q")} - seewhy` : "seewhy";
   };
@@ -73,12 +71,10 @@ page.define("search-page", (root) => {
   };
 
   // Asks; whatever was asked before and has not come is dropped. Gives the answer, or null.
-  const ask = async (more) => {
+  const ask = async (query) => {
     asking.abort();
     asking = new AbortController();
     const { signal } = asking;
-    const query = asked();
-    for (const [name, value] of Object.entries(more)) query.set(name, value);
     part("results").setAttribute("aria-busy", "true");
     try {
       const { status, later, content } = await page.fragment("/?" + query, signal);
@@ -88,7 +84,7 @@ page.define("search-page", (root) => {
       if (!answer) tell(content.querySelector("[role=alert]")?.textContent || "The server cannot answer that.");
       return answer;
     } catch (error) {
-      if (!signal.aborted) tell("The server does not answer. Start it again with: seewhy serve");
+      if (!signal.aborted) tell(page.away);
       return null;
     } finally {
       if (!signal.aborted) part("results").setAttribute("aria-busy", "false");
@@ -97,14 +93,21 @@ page.define("search-page", (root) => {
 
   const words = async () => {
     if (form.elements.mode.value === "dense" || !field.value.trim()) return;
-    const answer = await ask({ words: "1" });
+    const query = asked();
+    query.set("words", "1");
+    const answer = await ask(query);
     if (answer?.querySelector(".hit")) put(answer, ["results"]);
   };
 
-  const all = async () => {
-    const answer = await ask({});
-    if (!answer) return;
+  const all = async (address) => {
+    const query = address ?? asked();
+    const answer = await ask(query);
+    if (!answer) return false;
     Object.assign(root.dataset, { generation: answer.dataset.generation, weight: answer.dataset.weight });
+    if (!address) {
+      if (query.has("q")) query.set("generation", answer.dataset.generation);
+      history.replaceState(null, "", "/?" + query + location.hash);
+    }
     put(answer, ["results", "facets", "words"]);
     const count = part("results").querySelectorAll(".hit").length;
     said.textContent = field.value.trim() ? `${count || "No"} ${count === 1 ? "hit" : "hits"}` : "";
@@ -114,6 +117,7 @@ page.define("search-page", (root) => {
     clearTimeout(resting);
     resting = setTimeout(settle, rest);
     if (count && form.elements.mode.value !== "lexical") shades();
+    return true;
   };
 
   // What hits can be narrowed down by may take the server seconds, once in each state of an index: no page waits for it.
@@ -133,7 +137,9 @@ page.define("search-page", (root) => {
     const before = asking;
     await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted))); // the hits come first
     if (before !== asking) return;
-    const answer = await ask({ shades: "1" });
+    const query = asked();
+    query.set("shades", "1");
+    const answer = await ask(query);
     for (const one of answer?.querySelectorAll(".hit") || []) {
       const there = part("results").querySelector(`[data-passage="${one.dataset.passage}"] .passage`);
       if (there) there.replaceWith(one.querySelector(".passage"));
@@ -145,7 +151,7 @@ page.define("search-page", (root) => {
   const soon = (wait) => {
     clearTimeout(paused);
     clearTimeout(resting);
-    paused = setTimeout(all, wait);
+    paused = setTimeout(() => all(), wait);
   };
 
   Object.assign(root, { asked, soon: () => soon(pause) });
@@ -199,9 +205,12 @@ page.define("search-page", (root) => {
     for (const one of form.querySelectorAll("[name=without]")) one.checked = without.includes(one.value);
   };
   window.addEventListener("popstate", async () => {
-    fill();
+    list.leave();
+    clearTimeout(paused);
     settled = true;
-    await all();
+    fill();
+    if (!(await all(new URLSearchParams(location.search)))) return;
+    fill(); // the words of this query are only there now
     list.restore();
   });
 

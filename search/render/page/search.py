@@ -150,7 +150,7 @@ def _options(names: dict[str, str], chosen: str) -> str:
 def _what_if(asked: Asked, found: Found) -> str:
     """The weight, and the words of the query as toggles."""
     weight = found.weight if asked.weight is None else asked.weight
-    opened = " open" if asked.weight is not None or asked.without else ""
+    opened = " open" if asked.weight not in (None, found.weight) or asked.without else ""
     return f"""<what-if><details{opened}><summary>What if …</summary>
 <div class="line"><label class="weight">Meaning counts <output>{weight:.2f}</output>, words the rest
 <input type="range" name="weight" min="0" max="1" step="0.01" value="{weight:g}"></label>
@@ -207,14 +207,16 @@ def with_condition(where: str, condition: str) -> str:
 
 
 def without_condition(where: str, condition: str) -> str | None:
-    """A filter without the condition that it begins or ends with; None where it does neither."""
+    """A filter without a condition that all hits have to meet; None where it has none of that kind."""
     if where == condition:
         return ""
     if where.endswith(f" and {condition}"):
         rest = where.removesuffix(f" and {condition}")
         return rest[1:-1] if rest.startswith("(") and rest.endswith(")") and rest.count("(") == 1 else rest
-    begun = where.startswith(f"{condition} and ") and not re.search(r"\bor\b", where, re.IGNORECASE)
-    return where.removeprefix(f"{condition} and ") if begun else None
+    if re.search(r"\bor\b|\(", where, re.IGNORECASE):
+        return None
+    parts = re.split(r" and (?=(?:[^\"']|\"[^\"]*\"|'[^']*')*$)", where)  # not within quotes
+    return " and ".join(part for part in parts if part != condition) if condition in parts else None
 
 
 def _results(asked: Asked, found: Found) -> str:
@@ -235,6 +237,9 @@ def _parts(asked: Asked, found: Found) -> Iterator[str]:
         if percentiles := percentiles_of([one.hit for one in found.marked]):
             yield f'<p class="faint percentiles">{text(percentiles)}</p>'
         yield _legend(found)
+    if asked.q.strip():
+        missed = replace(asked, generation=found.generation).link("/why-not")
+        yield f'<p class="ways"><a href="{missed}">Why is another document not among the hits?</a></p>'
 
 
 def _said(asked: Asked, found: Found) -> str:

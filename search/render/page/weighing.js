@@ -19,6 +19,8 @@ page.define("what-if", (root) => {
     cards = new Map([...results.querySelectorAll(".hit")].map((one) => [Number(one.dataset.passage), one]));
     results.classList.remove("weighed");
     said.textContent = "";
+    root.querySelector(".weight").hidden = elements.mode.value !== "hybrid";
+    root.hidden = elements.mode.value === "dense";
     if (results.querySelector("[data-reranked]")) {
       said.textContent = "The best hits were looked at again, one by one. Another weight leaves that out: the server is asked.";
       return;
@@ -32,10 +34,11 @@ page.define("what-if", (root) => {
     say(true);
   };
 
-  const say = (exact) => {
+  const say = (exact, missing = 0) => {
     const others = known.whole ? "there are no others" : "no other passage can be among the hits";
+    const more = missing ? ` ${missing} more ${missing === 1 ? "is" : "are"} being fetched \u2026` : "";
     said.textContent = exact
-      ? `Ranked by the page itself, exactly: it knows ${known.pool.length} passages, and ${others}.`
+      ? `Ranked by the page itself, exactly: it knows ${known.pool.length} passages, and ${others}.${more}`
       : "The bound no longer holds: a passage that the page does not know may be among the hits. Asking the server …";
   };
 
@@ -78,8 +81,15 @@ page.define("what-if", (root) => {
       return card;
     });
     results.querySelector(".hits").replaceChildren(...there.filter(Boolean));
+    for (const way of results.querySelectorAll("a.why, a.contrast")) {
+      const address = new URL(way.href);
+      address.searchParams.delete("without");
+      for (const word of how.without) address.searchParams.append("without", word);
+      if (known.mode === "hybrid") address.searchParams.set("weight", how.weight);
+      way.href = address;
+    }
     results.classList.add("weighed"); // what was said of the scores is of other ones
-    say(exact);
+    say(exact, there.filter((card) => !card).length);
     return exact && there.every(Boolean);
   };
 
