@@ -2,6 +2,7 @@
 
     SearchError
     ├── InputError            an argument is wrong: an empty query, k < 1, a folder that is no folder
+    │   ├── IdMissing         no passage or document of the index has that number
     │   ├── FieldMissing      a filter asks what no document of the index has
     │   ├── WordMissing       a word is to be left out that does not count in the query
     │   └── TextTooLong       a text does not fit the model and was not allowed to be cut
@@ -79,6 +80,10 @@ class SearchError(Exception):
 
 class InputError(SearchError, ValueError):
     """An argument that cannot be worked with."""
+
+
+class IdMissing(InputError):
+    """No passage or document of the index has the number that was named."""
 
 
 class FieldMissing(InputError):

@@ -501,7 +501,7 @@ class Index:
         """Where a document is, given its id: a path as `why_not` takes it.
 
         Raises:
-            InputError: there is no such document.
+            IdMissing: there is no such document.
         """
         with self._store.reading() as snapshot:
             return snapshot.root / snapshot.document(document).name
@@ -616,7 +616,7 @@ class Index:
             id_: the `document_id` of a hit, of the same `generation`.
 
         Raises:
-            InputError: there is no document of that number.
+            IdMissing: there is no document of that number.
         """
         from search.ranking.reading import document_text
 
@@ -626,7 +626,7 @@ class Index:
         """A passage as the index holds it.
 
         Raises:
-            InputError: there is no passage of that id.
+            IdMissing: there is no passage of that id.
         """
         from search.ranking.reading import passage_text
 

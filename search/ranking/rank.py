@@ -125,7 +125,7 @@ def scored(
     """One passage of the index as a hit, wherever it ranks; its rank is given as 0.
 
     Raises:
-        InputError: the index has no passage of that id.
+        IdMissing: the index has no passage of that id.
     """
     with store.reading() as snapshot:
         stored = snapshot.passage(passage)

@@ -36,7 +36,6 @@ MOST_DOCUMENTS = 50
 
 _FIRST = {"x-example": {"id": 1}}
 
-Record = TypeVar("Record")
 Given = TypeVar("Given", bound=Parameters)
 Work = Callable[[Request, Served, Given], Response]
 
@@ -314,7 +313,7 @@ async def document(
 
     def find() -> Response:
         index = served.index(asked.index)
-        found = _there(index, asked, lambda: index.document(id))
+        _, found = in_one_generation(index, asked.generation, lambda: index.document(id))
         return answer(request, found, found.passages)
 
     return await _done(request, asked, desk, find)
@@ -336,18 +335,7 @@ async def passage(
 
     def find() -> Response:
         index = served.index(asked.index)
-        return answer(request, _there(index, asked, lambda: index.passage(id)))
+        _, found = in_one_generation(index, asked.generation, lambda: index.passage(id))
+        return answer(request, found)
 
     return await _done(request, asked, desk, find)
-
-
-def _there(index: Index, asked: OfIndex, work: Callable[[], Record]) -> Record:
-    """What an id names.
-
-    Raises:
-        Problem: there is nothing of that id.
-    """
-    try:
-        return in_one_generation(index, asked.generation, work)[1]
-    except InputError as error:
-        raise Problem(404, "not-found", str(error)) from None

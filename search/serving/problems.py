@@ -17,6 +17,7 @@ from starlette.types import Scope
 
 from search.errors import (
     FingerprintMismatch,
+    IdMissing,
     IndexDamaged,
     IndexLocked,
     IndexNotFound,
@@ -77,6 +78,7 @@ _CODES: tuple[tuple[type[SearchError], int, str], ...] = (
     (FingerprintMismatch, 409, "fingerprint-mismatch"),
     (ModelError, 503, "model-unusable"),
     (OptionalDependency, 501, "dependency-missing"),
+    (IdMissing, 404, "not-found"),
     (InputError, 400, "bad-input"),
     (SearchError, 500, "failed"),
 )

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from search.errors import InputError
+from search.errors import IdMissing
 from search.index import Index
 from search.records.contents import DocumentText
 from search.records.options import QueryOptions
@@ -20,7 +20,6 @@ from search.render.page.hits import Marked
 from search.serving.asked import Asked, DeskHere, Id, ServedHere
 from search.serving.pages import answered
 from search.serving.paging import in_one_generation
-from search.serving.problems import Problem
 
 router = APIRouter()
 
@@ -50,7 +49,7 @@ async def read(
             return _changed(index, asked, name), 410
 
         def opened() -> tuple[DocumentText, list[Marked]]:
-            whole = _document(index, document)
+            whole = index.document(document)
             return whole, _found(index, asked, whole)
 
         generation, (whole, found) = in_one_generation(index, None, opened)
@@ -77,18 +76,6 @@ def _named(asked: OfReading, index: str, generation: int) -> Named:
     )
 
 
-def _document(index: Index, number: int) -> DocumentText:
-    """A document by its number.
-
-    Raises:
-        Problem: there is none.
-    """
-    try:
-        return index.document(number)
-    except InputError as error:
-        raise Problem(404, "not-found", str(error)) from None
-
-
 def _best(asked: OfReading) -> int:
     """How many of the best passages of the index are hits that are marked."""
     return max(asked.k, _BEST)
@@ -113,6 +100,6 @@ def _changed(index: Index, asked: OfReading, name: str) -> Page:
     """What a link to another generation shows, with the way to its passage if that is still there."""
     document = None
     if asked.passage is not None:
-        with suppress(InputError):
+        with suppress(IdMissing):
             document = index.passage(asked.passage).document_id
     return drawn.index_changed(_named(asked, name, index.generation), document, asked.passage)

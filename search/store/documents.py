@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from search.errors import InputError
+from search.errors import IdMissing
 from search.store.passages import stored_passages
 from search.store.protocol import StoredDocument
 
@@ -13,12 +13,12 @@ def stored_document(connection: sqlite3.Connection, id_: int) -> StoredDocument:
     """A document by its number, within a transaction.
 
     Raises:
-        InputError: there is none of that number.
+        IdMissing: there is none of that number.
         IndexDamaged: a row of it is damaged.
     """
     rows = connection.execute("SELECT id FROM passages WHERE document = ?", (id_,)).fetchall()
     if not rows:
-        raise InputError(
+        raise IdMissing(
             f"the index has no document {id_}. Documents get new numbers when they change; query again."
         )
     found = stored_passages(connection, [row[0] for row in rows]).values()

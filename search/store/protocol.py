@@ -273,7 +273,7 @@ class Snapshot(Protocol):
     def passage(self, id_: int) -> StoredPassage:
         """
         Raises:
-            InputError: there is no passage of that id.
+            IdMissing: there is no passage of that id.
         """
 
     def documents(self, passages: Sequence[int]) -> dict[int, int]:
@@ -282,7 +282,7 @@ class Snapshot(Protocol):
     def document(self, id_: int) -> StoredDocument:
         """
         Raises:
-            InputError: there is no document of that number.
+            IdMissing: there is no document of that number.
         """
 
     def siblings(self, passages: Sequence[int]) -> dict[int, int]:

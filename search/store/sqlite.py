@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
-from search.errors import IndexDamaged, InputError
+from search.errors import IdMissing, IndexDamaged
 from search.store.bm25 import Matches, Words
 from search.store.calibration import Baseline, trusted_baseline
 from search.store.checksums import content_key
@@ -285,7 +285,7 @@ class SQLiteSnapshot:
     def passage(self, id_: int) -> StoredPassage:
         stored = self.stored([id_])
         if id_ not in stored:
-            raise InputError(
+            raise IdMissing(
                 f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
             )
         return stored[id_]

@@ -73,12 +73,14 @@ def test_a_document_is_of_the_generation_in_which_it_was_chosen(client: TestClie
     ("path", "params", "status", "said"),
     [
         ("/explain", {"q": QUERY}, 422, "passage"),
-        ("/explain", {"q": QUERY, "passage": 999}, 400, "no passage 999"),
+        ("/explain", {"q": QUERY, "passage": 999}, 404, "no passage 999"),
         ("/explain", {"q": QUERY, "passage": 1, "layer": 77}, 400, "77"),
         ("/explain", {"q": "", "passage": 1}, 400, "empty"),
         ("/explain", {"q": QUERY, "passage": 2**70}, 422, "passage"),
+        ("/contrast", {"q": QUERY, "a": 1, "b": 999}, 404, "no passage 999"),
+        ("/similar", {"passage": 999}, 404, "no passage 999"),
         ("/contrast", {"q": QUERY, "a": 1, "b": "x"}, 422, "b"),
-        ("/why-not", {"q": QUERY, "document": 999}, 400, "no document 999"),
+        ("/why-not", {"q": QUERY, "document": 999}, 404, "no document 999"),
         ("/why-not", {"q": QUERY, "document": "../keys.md"}, 422, "document"),
         ("/why-not", {"q": QUERY, "name": "x" * 201}, 422, "name"),
     ],
@@ -127,4 +129,4 @@ def test_why_a_passage_is_like_another(client: TestClient, served: Served) -> No
         why = client.get(ways[0] + more)
         assert why.status_code == 200 and f"<b>{cosine:.6f}</b>" in why.text
         assert 'name="like" value="1"' in why.text and 'name="layer"' not in why.text
-    assert client.get("/explain", params={"like": 999, "passage": 1}).status_code == 400
+    assert client.get("/explain", params={"like": 999, "passage": 1}).status_code == 404
