@@ -13,7 +13,7 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 
@@ -211,6 +211,9 @@ def test_the_keyboard_does_all(opened: Callable[..., webdriver.Chrome]) -> None:
     first = browser.switch_to.active_element.get_attribute("href")
     type_in(browser, Keys.ENTER)
     assert until(lambda: browser.current_url == first)
+    browser.back()
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "search-page"))
+    assert until(lambda: browser.switch_to.active_element.get_attribute("href")) == first
 
 
 def test_the_address_is_the_state_and_back_goes_back(opened: Callable[..., webdriver.Chrome]) -> None:
@@ -292,6 +295,9 @@ def test_the_address_has_the_generation_of_the_answer(
     browser.execute_script("document.querySelector('search-page').dataset.generation = '999'")
     browser.find_element(By.NAME, "index").send_keys(name)
     until(lambda: len(passages(browser)) == 1 and state(browser).get("generation") == [str(other.generation)])
+    bar = browser.find_element(By.CSS_SELECTOR, ".site")
+    assert until(lambda: name in bar.text)
+    assert f"index={quote_plus(name)}" in bar.find_element(By.TAG_NAME, "a").get_attribute("href")
 
 
 def test_a_passage_that_is_no_hit_is_explained_and_a_server_that_is_gone_is_said(

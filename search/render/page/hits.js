@@ -142,6 +142,7 @@ page.define("hit-list", (root) => {
     const target = event.target.closest("a, button");
     if (!one || !target || event.ctrlKey || event.metaKey || event.shiftKey) return;
     current = one.dataset.passage;
+    if (target.matches("a.open")) history.replaceState({ left: current }, ""); // Back returns to it
     if (target.matches("a.why") && beside) {
       event.preventDefault();
       explain(current);
@@ -185,4 +186,6 @@ page.define("hit-list", (root) => {
     else if (b) contrast(a, b);
   };
   root.restore();
+  current = history.state?.left ?? current;
+  if (history.state?.left && hit()) link(hit(), "open").focus();
 });

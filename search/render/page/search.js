@@ -91,6 +91,17 @@ page.define("search-page", (root) => {
     }
   };
 
+  // The bar above the page names the index, and leads to pages of it.
+  const title = ({ value, selectedOptions }) => {
+    const bar = document.querySelector(".site");
+    bar.querySelector("bdi").textContent = selectedOptions[0].text;
+    for (const way of bar.querySelectorAll("a")) {
+      const address = new URL(way.href);
+      address.searchParams.set("index", value);
+      way.href = address;
+    }
+  };
+
   const words = async () => {
     if (form.elements.mode.value === "dense" || !field.value.trim()) return;
     const query = asked();
@@ -109,6 +120,7 @@ page.define("search-page", (root) => {
       history.replaceState(null, "", "/?" + query + location.hash);
     }
     put(answer, ["results", "facets", "words"]);
+    title(form.elements.index);
     const count = part("results").querySelectorAll(".hit").length;
     said.textContent = field.value.trim() ? `${count || "No"} ${count === 1 ? "hit" : "hits"}` : "";
     start();
