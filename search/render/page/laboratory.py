@@ -34,7 +34,8 @@ class Given:
 
 def sentences(given: Given, most: int, answer: Page | None) -> Page:
     """Sentences to be compared with each other, one a line."""
-    fields = f"""{_area("text", "Sentences, one a line", "".join(given.texts), 7)}{_model(given)}
+    typed = "\n".join(given.texts)
+    fields = f"""{_area("text", "Sentences, one a line", typed, 7)}{_model(given)}
 <button>Compare</button>
 <span class="faint">At most {most}, and {LONGEST:,} characters in all.</span>"""
     form = f'<form class="controls" action="/similarity">{fields}</form>'
