@@ -69,6 +69,23 @@ def test_keys_go_from_hit_to_hit_also_to_other_parts(opened: Opened, served: Ser
     until(lambda: at(browser) == f"p{second}")
 
 
+def test_without_a_passage_keys_begin_at_the_first_hit_and_escape_leads_to_all(
+    opened: Opened, served: Served
+) -> None:
+    document, (first, second, _) = found(served)
+    for key in "np":
+        browser = opened(f"/documents/{document}?q={QUERY}&mode=lexical")
+        keys = webdriver.ActionChains(browser)
+        keys.send_keys(key).perform()
+        assert at(browser) == f"p{first}"
+    keys.send_keys("n").perform()
+    assert at(browser) == f"p{second}"
+    keys.send_keys("?").perform()
+    assert "Esc all hits" in browser.switch_to.active_element.text
+    keys.send_keys(Keys.ESCAPE).perform()
+    until(lambda: browser.find_elements(By.TAG_NAME, "search-page"))
+
+
 def test_links_do_the_same_without_scripts(opened: Opened, served: Served) -> None:
     document, (first, second, third) = found(served)
     browser = opened(f"/documents/{document}?q={QUERY}&mode=lexical&passage={first}", script=False)

@@ -18,8 +18,8 @@ page.define("document-reading", (root) => {
     if (at && at.matches(".is-hit")) return;
     const found = [...root.querySelectorAll(".is-hit")];
     const after = found.findIndex((one) => at && at.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-    const next = after < 0 ? found.length : after;
-    const one = found[step > 0 ? next : next - 1];
+    const next = !at ? 0 : after < 0 ? found.length : after; // from nowhere, to the first
+    const one = found[step > 0 || !at ? next : next - 1];
     if (one) show(one);
   };
 
@@ -34,9 +34,11 @@ page.define("document-reading", (root) => {
   root.addEventListener("focusin", (event) => (at = event.target.closest(".is-hit") || at));
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, dialog[open]") || event.target.isContentEditable;
-    const off = page.kept.get("keys") === false; // a setting of the search page
-    if (off || !root.isConnected || typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "n") go(1);
+    if (!root.isConnected || typing || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") return root.querySelector("a.back")?.click();
+    if (page.kept.get("keys") === false) return; // a setting of the search page
+    if (event.key === "?") root.querySelector(".keys")?.focus();
+    else if (event.key === "n") go(1);
     else if (event.key === "p") go(-1);
   });
 

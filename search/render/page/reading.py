@@ -167,8 +167,9 @@ def _steps(read: _Reading, best: int) -> str:
     said = (
         f"{ranked or 'None'} of the {best} best passages for <q>{isolated(read.asked.q)}</q> in this document"
     )
-    keys = '<span class="faint keys" hidden>Keys: n next, p previous</span>' if read.found else ""
-    back = f'<a href="{read.asked.link("/")}">All hits</a>'
+    said_keys = f"Keys: {'n next hit, p previous, ' if read.found else ''}Esc all hits"
+    keys = f'<span class="faint keys" tabindex="-1" hidden>{said_keys}</span>'
+    back = f'<a class="back" href="{read.asked.link("/")}">All hits</a>'
     links = " ".join(
         f'<a href="{read.to(id_)}">{_place(read.document, one)}</a>' for id_, one in read.found.items()
     )
