@@ -31,6 +31,27 @@ def test_another_layer_is_asked_for_in_place(opened: Opened, served: Served) -> 
     assert browser.execute_script("return window.same")
 
 
+def test_what_is_told_of_a_word_leaves_the_words_to_be_seen(opened: Opened, served: Served) -> None:
+    hit = served.index().query(QUERY)[0].passage_id
+    browser = opened(f"/?q={QUERY}#why={hit}")
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, ".beside .unit"))
+    covered = """const detail = document.querySelector(".beside .detail").getBoundingClientRect();
+    return [...document.querySelectorAll(".beside .panel")].flatMap((panel) => [...panel.querySelectorAll(".unit")])
+      .filter((unit) => (unit.focus(), unit.getBoundingClientRect().bottom > document.querySelector(".beside .detail")
+      .getBoundingClientRect().top + 1)).length + (detail.height > 113)"""
+    assert browser.execute_script(covered) == 0
+    assert (
+        not opened(f"/explain?q={QUERY}&passage={hit}", script=False)
+        .find_element(By.CLASS_NAME, "detail")
+        .is_displayed()
+    )
+    narrow = opened(f"/?q={QUERY}", width=320)
+    query, button = (
+        narrow.find_element(By.CSS_SELECTOR, one).rect for one in (".query input", "button.first")
+    )
+    assert query["width"] > 250 and button["y"] > query["y"] + 20
+
+
 def test_a_document_is_found_as_one_types(opened: Opened) -> None:
     browser = opened(f"/why-not?q={QUERY}&k=1")
     field = browser.find_element(By.NAME, "name")
