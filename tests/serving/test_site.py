@@ -2,7 +2,7 @@
 
 import re
 import threading
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.testclient import TestClient
@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from search.index import Index
 from search.records.contents import Facet
 from search.records.hits import Hits
+from search.serving.faceting import Faceting
 from search.serving.served import Served
 
 PAGE = {"accept": "text/html"}
@@ -50,7 +51,7 @@ def test_more_like_a_hit(client: TestClient, served: Served) -> None:
     hit = served.index().query("turn the key")[0]
     page = client.get("/similar", params={"passage": hit.passage_id})
     assert page.status_code == 200 and 'class="hit"' in page.text
-    assert client.get("/similar", params={"passage": 10**6}, headers=PAGE).status_code == 400
+    assert client.get("/similar", params={"passage": 10**6}, headers=PAGE).status_code == 404
 
 
 def test_all_that_the_page_loads_is_light(client: TestClient) -> None:
@@ -114,3 +115,24 @@ def test_a_search_leads_to_why_a_document_is_not_among_its_hits(client: TestClie
         page = client.get("/", params={"q": query, "mode": "lexical"}).text
         (way,) = re.findall(r'<a href="(/why-not[^"]+)">', page)
         assert client.get(way.replace("&amp;", "&")).status_code == 200
+
+
+def test_facets_are_looked_for_in_one_state_at_a_time() -> None:
+    go_on, begun = threading.Event(), []
+
+    class Changing:
+        generation = 1
+
+        def facets(self) -> tuple[Facet, ...]:
+            begun.append(self.generation)
+            assert go_on.wait(20)
+            return (Facet(str(begun[-1]), 1, (), 0),)
+
+    index = Changing()
+    faceting = Faceting(cast(Index, index))
+    assert faceting.facets(0) is None
+    index.generation = 2
+    assert faceting.facets(0) is None and begun == [1]
+    go_on.set()
+    found = faceting.facets()
+    assert found and found[0].field == "2" and begun == [1, 2]
