@@ -82,16 +82,18 @@ async def page(
     """The form, and the hits of what stands in it."""
 
     def answer() -> tuple[Page, int]:
-        index = served.index(asked.index)
+        index, question = served.index(asked.index), asked
         try:
+            if question.weight == index.ranking().weight:  # a form without scripts always sends one
+                question = question.model_copy(update={"weight": None})
             faceting, part = served.faceting[asked.index or served.first], is_part(request)
-            find = partial(_found, index, asked, faceting, part)
+            find = partial(_found, index, question, faceting, part)
             status, (_, found) = 200, in_one_generation(index, None, find)
         except InputError as error:
             left_out = tuple(asked.without)
             found = drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error))
             status = 400
-        return drawn.search(asked.named(served), tuple(served.indexes), found), status
+        return drawn.search(question.named(served), tuple(served.indexes), found), status
 
     shown, status = await desk.run(request, answer)
     return answered(request, shown, asked.index or served.first, status=status)

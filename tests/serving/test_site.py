@@ -12,6 +12,7 @@ from search.records.contents import Facet
 from search.records.hits import Hits
 from search.serving.faceting import Faceting
 from search.serving.served import Served
+from search.store.choices import put_choice
 
 PAGE = {"accept": "text/html"}
 
@@ -108,6 +109,19 @@ def test_quoted_words_are_a_phrase_if_that_is_asked_for(client: TestClient, serv
     assert 'name="phrases" value="1" checked' in page and '<details class="limits" open>' in page
     for way in ("open", "why", "contrast"):
         assert all("phrases=1" in one for one in re.findall(f'class="{way}" href="([^"]+)"', page)), way
+
+
+def test_a_weight_that_a_form_sends_by_itself_is_none_that_was_chosen(
+    client: TestClient, served: Served
+) -> None:
+    """So an index that was tuned to a rerank reranks, and what-if stays closed."""
+    put_choice(served.index().path, {"weight": 0.5, "rerank": "late"})
+    sent = {"q": "turn the key", "mode": "hybrid", "where": "", "since": "", "k": 10, "weight": 0.5}
+    page = client.get("/", params=sent).text
+    assert served.index().query("turn the key")[0].rerank == "late"
+    assert "weight=0.5" not in page  # in no link
+    by_hand = client.get("/", params=sent | {"weight": 0.4}).text
+    assert "weight=0.4" in by_hand
 
 
 def test_a_search_leads_to_why_a_document_is_not_among_its_hits(client: TestClient) -> None:

@@ -180,7 +180,7 @@ def _narrowing(asked: Asked, found: Found) -> str:
 
 def _group(asked: Asked, facet: Facet) -> str:
     values = "".join(_value(asked, value) for value in facet.values)
-    others = f'<li class="faint">and {facet.others:,} more</li>' if facet.others else ""
+    others = f'<li class="faint">and {facet.others:,} more, by the filter</li>' if facet.others else ""
     return f"<h2>{isolated(facet.field)}</h2><ul>{values}{others}</ul>"
 
 
