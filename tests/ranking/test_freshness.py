@@ -130,7 +130,7 @@ def test_no_hit_names_a_wrong_line_without_saying_so(tmp_path: Path, tiny_model:
 
 def edit(drawn: random.Random, path: Path) -> None:
     """Put lines into a file, change or delete one, or delete, rename or swap it."""
-    lines = path.read_text().split("\n")
+    lines = path.read_text(encoding="utf-8").split("\n")
     at = drawn.randrange(len(lines))
     kind = drawn.choice(("insert", "change", "cut", "delete", "rename", "copy"))
     if kind == "delete":
@@ -138,11 +138,13 @@ def edit(drawn: random.Random, path: Path) -> None:
     elif kind == "rename":
         path.rename(path.with_name(f"new-{path.name}"))
     elif kind == "copy":
-        path.write_text(drawn.choice(sorted(path.parent.iterdir())).read_text())
+        path.write_text(
+            drawn.choice(sorted(path.parent.iterdir())).read_text(encoding="utf-8"), encoding="utf-8"
+        )
     else:
         new = {
             "insert": ["new"] * drawn.randint(1, 5) + [lines[at]],
             "change": [f"{lines[at]} not"],
             "cut": [],
         }
-        path.write_text("\n".join([*lines[:at], *new[kind], *lines[at + 1 :]]))
+        path.write_text("\n".join([*lines[:at], *new[kind], *lines[at + 1 :]]), encoding="utf-8")

@@ -108,7 +108,10 @@ def test_what_takes_too_long_is_told_so_and_the_server_ends(slow: subprocess.Pop
 
 
 def test_ctrl_c_ends_it_as_any_command(indexed: Path) -> None:
-    command = [sys.executable, "-m", "search", "serve", "--port", "0"]
+    # A process that was started in the background may have been told to take no notice of Ctrl-C.
+    heeded = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    run = f"{heeded}; from search.__main__ import main; main()"
+    command = [sys.executable, "-c", run, "serve", "--port", "0"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
     assert server.stderr
     address = server.stderr.readline().split()[1]

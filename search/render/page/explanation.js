@@ -66,7 +66,15 @@ page.define("why-explanation", (root, data) => {
       }
     }
     tell(active);
+    reachable();
   };
+
+  // Where there is little room for it, it scrolls, also by keys.
+  const reachable = () => {
+    if (detail.scrollHeight > detail.clientHeight) detail.tabIndex = 0;
+    else detail.removeAttribute("tabindex");
+  };
+  new ResizeObserver(reachable).observe(detail);
 
   const tell = (active) => {
     if (!active) {

@@ -53,7 +53,7 @@ def test_what_is_asked_is_answered_as_it_is_shown(real: Encoder) -> None:
     if os.environ.get("SEEWHY_WRITE"):
         write(PAGE, remake)
     wrong = {one.place: found for one, lines in remake if (found := differences(one, lines))}
-    assert wrong == {}, "if that is meant: SEEWHY_WRITE=1 pytest tests/serving/test_handbook.py"
+    assert wrong == {}, "if that is meant: SEEWHY_WRITE=1 pytest tests/serving/test_api_page.py"
     ranks = [int(line.split()[0]) for line in printed.getvalue().splitlines()]
     assert len(ranks) > 20
     assert ranks == list(range(1, len(ranks) + 1))
