@@ -4,7 +4,8 @@
 
 Hybrid searches by keep-alive connections from a process of their own, each connection asking again as soon as it is
 answered; against `index.query` in a loop, and against an application of 40 lines on FastAPI, sentence-transformers and
-FAISS with the same vectors, which knows no words. Queries are sentences of the passages, drawn by the seed; no server
+FAISS with the same vectors, which knows no words. The server is asked for what the command gives, and for hits alone,
+without where words stand in them. Queries are sentences of the passages, drawn by the seed; no server
 is asked one twice, so nothing comes from a cache, but for the last line, where 50 queries are asked again and again.
 The three take turns, round by round, and only one works at a time. Percentiles are of all rounds; ratios are the median
 of those within a round.
@@ -40,6 +41,7 @@ from search.store.sqlite import SQLiteStore
 
 REPEATED = 50
 QUERY, WHOLE = "index.query", "index.query, highlights"
+SERVED, ALONE = "seewhy serve", "seewhy serve, hits alone"  # the latter without highlights, as the plain one
 PLAIN = """
 import json, sys
 import faiss, uvicorn
@@ -98,13 +100,13 @@ def main() -> None:
     os.environ["HF_HUB_OFFLINE"] = "1"
     print(headline("fastapi", "uvicorn", "openvino", "faiss-cpu", "torch", "sentence-transformers"))
     index = Index.open(args.index, offline=True)
-    asked = args.warming + ((len(args.clients) + 1) * args.rounds + 1) * args.queries
+    asked = args.warming + ((2 * len(args.clients) + 1) * args.rounds + 1) * args.queries
     drawn = iter(sentences(index, asked, args.seed))
     warming = take(drawn, args.warming)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     print(f"{index.status().passages} passages, queries such as '{warming[0]}'; load before {load:.1f}\n")
     with tempfile.TemporaryDirectory() as place, seewhy(args.index) as ours:
-        servers = {"seewhy serve": ours}
+        servers = {SERVED: ours, ALONE: ours}
         if args.no_reference:
             run(index, servers, drawn, warming, args)
         else:
@@ -115,8 +117,8 @@ def main() -> None:
 def run(
     index: Index, servers: dict[str, str], drawn: Iterator[str], warming: list[str], args: argparse.Namespace
 ) -> None:
-    for address in servers.values():
-        ask(address, warming, 8, args.k)
+    for name, address in servers.items():
+        ask(address, warming, 8, args.k, name)
     loop(index, warming, args.k)
     found: dict[tuple[str, int], list[Asked]] = {}
     for _ in range(args.rounds):
@@ -126,30 +128,32 @@ def run(
                 found.setdefault((QUERY, 1), []).append(loop(index, queries, args.k))
                 found.setdefault((WHOLE, 1), []).append(loop(index, take(drawn, args.queries), args.k, True))
             for name, address in servers.items():
-                found.setdefault((name, clients), []).append(ask(address, queries, clients, args.k))
+                new = take(drawn, args.queries) if name == ALONE else queries
+                found.setdefault((name, clients), []).append(ask(address, new, clients, args.k, name))
     repeated = min(REPEATED, args.queries)
     again = take(drawn, repeated) * (args.queries // repeated)
     found["seewhy, asked again", max(args.clients)] = [
-        ask(servers["seewhy serve"], again, max(args.clients), args.k)
+        ask(servers[SERVED], again, max(args.clients), args.k, SERVED)
     ]
-    print(f"{'':24}{'clients':>8}{'answers/s':>11}{'p50 ms':>9}{'p95':>9}{'p99':>9}   no answer")
+    print(f"{'':26}{'clients':>8}{'answers/s':>11}{'p50 ms':>9}{'p95':>9}{'p99':>9}   no answer")
     for (name, clients), rounds in sorted(found.items(), key=lambda one: one[0][1]):
         times = np.array([seconds for one in rounds for seconds in one.times]) * 1e3
         p50, p95, p99 = np.percentile(times, [50, 95, 99])
         speed = statistics.median(one.per_second for one in rounds)
         refused = sum((Counter(one.refused) for one in rounds), Counter())
         said = ", ".join(f"{count} x {status}" for status, count in refused.items()) or "0"
-        print(f"{name:24}{clients:>8}{speed:>11.1f}{p50:>9.1f}{p95:>9.1f}{p99:>9.1f}   {said}")
+        print(f"{name:26}{clients:>8}{speed:>11.1f}{p50:>9.1f}{p95:>9.1f}{p99:>9.1f}   {said}")
     print()
     if 1 in args.clients:
-        for name in (QUERY, WHOLE):
-            pairs = zip(found["seewhy serve", 1], found[name, 1], strict=True)
+        for name, library in ((SERVED, QUERY), (SERVED, WHOLE), (ALONE, QUERY)):
+            pairs = zip(found[name, 1], found[library, 1], strict=True)
             ratio = statistics.median(ours.median / theirs.median for ours, theirs in pairs)
-            print(f"1 client: p50 {ratio:.2f} times that of {name}")
-    for clients in args.clients if len(servers) > 1 else ():
-        pairs = zip(found["seewhy serve", clients], found["FastAPI + ST + FAISS", clients], strict=True)
-        ratio = statistics.median(ours.per_second / theirs.per_second for ours, theirs in pairs)
-        print(f"{clients} clients: {ratio:.2f} times the answers a second of FastAPI + ST + FAISS")
+            print(f"1 client: p50 of {name} {ratio:.2f} times that of {library}")
+    for clients in () if args.no_reference else args.clients:
+        for name in (SERVED, ALONE):
+            pairs = zip(found[name, clients], found["FastAPI + ST + FAISS", clients], strict=True)
+            ratio = statistics.median(ours.per_second / theirs.per_second for ours, theirs in pairs)
+            print(f"{clients} clients: {name} {ratio:.2f} times the answers a second of FastAPI + ST + FAISS")
 
 
 def take(drawn: Iterator[str], n: int) -> list[str]:
@@ -168,19 +172,20 @@ def loop(index: Index, queries: Sequence[str], k: int, whole: bool = False) -> A
     return Asked(times, time.perf_counter() - began, {})
 
 
-def ask(address: str, queries: Sequence[str], clients: int, k: int) -> Asked:
+def ask(address: str, queries: Sequence[str], clients: int, k: int, name: str) -> Asked:
     """Ask a server, from another process."""
-    command = [sys.executable, __file__, "--as-client", address, str(clients), str(k)]
+    command = [sys.executable, __file__, "--as-client", address, str(clients), str(k), name]
     done = subprocess.run(command, input=json.dumps(queries), capture_output=True, text=True, check=True)
     return Asked(**json.loads(done.stdout))
 
 
-def as_client(address: str, clients: int, k: int, queries: list[str]) -> Asked:
+def as_client(address: str, clients: int, k: int, name: str, queries: list[str]) -> Asked:
     """Ask a server by so many connections at once, each of which asks again as soon as it is answered."""
     times: list[float] = []
     refused: Counter[str] = Counter()
     waiting = iter(queries)
     together = threading.Barrier(clients + 1)
+    how = {"k": k} | ({"highlights": "false"} if name == ALONE else {})
 
     def one() -> None:
         connection = http.client.HTTPConnection(address, timeout=60)
@@ -188,7 +193,7 @@ def as_client(address: str, clients: int, k: int, queries: list[str]) -> Asked:
         together.wait()
         for query in waiting:
             started = time.perf_counter()
-            connection.request("GET", f"/api/v1/search?{urlencode({'q': query, 'k': k})}")
+            connection.request("GET", f"/api/v1/search?{urlencode({'q': query, **how})}")
             answer = connection.getresponse()
             answer.read()
             if answer.status == 200:
@@ -269,7 +274,7 @@ def http_port() -> Iterator[int]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--as-client"]:
-        found = as_client(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), json.load(sys.stdin))
+        found = as_client(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], json.load(sys.stdin))
         print(json.dumps(vars(found)))
     else:
         main()

@@ -168,7 +168,7 @@ def search(request: Request, served: Served, asked: parameters.Search) -> Respon
                 f"with rerank {what} must be {RERANKED} or less: no more passages are looked at again.",
             )
         hits = index.query(asked.q, asked.k, **{**asked.options, **selection, **matrices})
-        return hits, json.hits(hits, None, index.highlights(asked.q, hits))
+        return hits, json.hits(hits, None, index.highlights(asked.q, hits) if asked.highlights else None)
 
     return _hits(request, served, asked, find)
 

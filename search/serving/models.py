@@ -121,7 +121,7 @@ FoundHit = _answer(
     "FoundHit",
     "A hit, and what counts in its text.",
     model_of(Hit),
-    highlights=(_model(Spans), "Spans of the text in which words of the query stand."),
+    highlights=(_model(Spans), "Spans of the text in which words of the query stand, if not refused.", ()),
     explanation=(model_of(Explanation), "Why it has its score, where that was asked for.", None),
 )
 Found = _answer(

@@ -68,6 +68,9 @@ class Search(Listed, Question):
         ),
     ] = False
     layer: LayerName = None
+    highlights: Annotated[
+        bool, Field(description="Say where words of the query stand in each hit; false for hits sooner.")
+    ] = True
 
 
 class Explain(Reranked):

@@ -64,6 +64,13 @@ def test_hits_are_those_of_the_library(client: TestClient, index: Index, options
     assert answer["notes"] == list(index.notes)
 
 
+def test_hits_come_without_highlights_if_these_are_refused(client: TestClient) -> None:
+    hits = client.get("/api/v1/search", params={"q": "turn the key"}).json()["hits"]
+    alone = client.get("/api/v1/search", params={"q": "turn the key", "highlights": False}).json()["hits"]
+    assert [{**hit, "highlights": one["highlights"]} for hit, one in zip(alone, hits, strict=True)] == hits
+    assert all("highlights" not in hit for hit in alone)
+
+
 def test_a_hit_is_the_one_of_the_command(client: TestClient, run: Run, indexed: Path) -> None:
     _, printed, _ = run("query", "turn the key", "--index", indexed, "--json")
     assert got(client, "search", q="turn the key")["hits"] == json.loads(printed)
