@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
@@ -333,9 +334,5 @@ async def passage(
 ) -> Response:
     """A passage as the index holds it."""
 
-    def find() -> Response:
-        index = served.index(asked.index)
-        _, found = in_one_generation(index, asked.generation, lambda: index.passage(id))
-        return answer(request, found)
-
-    return await _done(request, asked, desk, find)
+    work = partial(_found, request, served, asked, lambda index: index.passage(id))
+    return await _done(request, asked, desk, work)

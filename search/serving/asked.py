@@ -22,6 +22,7 @@ from search.records.options import (
     SimilarOptions,
 )
 from search.render.format import escape
+from search.render.page.hits import Asked as Named
 from search.serving.desk import Desk
 from search.serving.served import Served
 
@@ -199,6 +200,27 @@ class Asked(Question):
         if said.get("mode", "hybrid") != "hybrid":
             said.pop("weight", None)
         return said
+
+    def named(self, index: str, generation: int | None = None) -> Named:
+        """As pages write it.
+
+        Args:
+            index: the name of the index that is asked.
+            generation: the one that addresses are to be of; None for the one that was asked for.
+        """
+        return Named(
+            index,
+            self.q,
+            self.mode,
+            self.weight,
+            self.where or "",
+            self.since or "",
+            self.k,
+            self.per_document,
+            tuple(self.without),
+            generation or self.generation,
+            int(self.phrases),
+        )
 
 
 async def _served(request: Request) -> Served:  # FastAPI has a thread for what is not async

@@ -15,7 +15,6 @@ from search.records.contents import DocumentText
 from search.records.options import QueryOptions
 from search.render.page import reading as drawn
 from search.render.page.document import Page
-from search.render.page.hits import Asked as Named
 from search.render.page.hits import Marked
 from search.serving.asked import Asked, DeskHere, Id, ServedHere
 from search.serving.pages import answered
@@ -53,27 +52,10 @@ async def read(
             return whole, _found(index, asked, whole)
 
         generation, (whole, found) = in_one_generation(index, None, opened)
-        return drawn.reading(_named(asked, name, generation), whole, asked.passage, found, _best(asked)), 200
+        return drawn.reading(asked.named(name, generation), whole, asked.passage, found, _best(asked)), 200
 
     page, status = await desk.run(request, answer)
     return answered(request, page, name, status=status)
-
-
-def _named(asked: OfReading, index: str, generation: int) -> Named:
-    """What is asked, as pages write it."""
-    return Named(
-        index,
-        asked.q,
-        asked.mode,
-        asked.weight,
-        asked.where or "",
-        asked.since or "",
-        asked.k,
-        asked.per_document,
-        tuple(asked.without),
-        generation,
-        int(asked.phrases),
-    )
 
 
 def _best(asked: OfReading) -> int:
@@ -102,4 +84,4 @@ def _changed(index: Index, asked: OfReading, name: str) -> Page:
     if asked.passage is not None:
         with suppress(IdMissing):
             document = index.passage(asked.passage).document_id
-    return drawn.index_changed(_named(asked, name, index.generation), document, asked.passage)
+    return drawn.index_changed(asked.named(name, index.generation), document, asked.passage)

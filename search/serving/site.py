@@ -24,7 +24,6 @@ from search.serving.asked import Asked, DeskHere, Id, ServedHere
 from search.serving.faceting import Faceting
 from search.serving.pages import answered, is_part
 from search.serving.paging import in_one_generation
-from search.serving.served import Served
 
 router = APIRouter()
 
@@ -52,22 +51,6 @@ class OnPage(Asked):
             "explain": self.shades,
         }
 
-    def named(self, served: Served) -> draw.Asked:
-        """As pages write it."""
-        return draw.Asked(
-            self.index or served.first,
-            self.q,
-            self.mode,
-            self.weight,
-            self.where or "",
-            self.since or "",
-            self.k,
-            self.per_document,
-            tuple(self.without),
-            self.generation,
-            int(self.phrases),
-        )
-
 
 class OfExample(Asked):
     """The passage whose like is looked for."""
@@ -93,7 +76,7 @@ async def page(
             left_out = tuple(asked.without)
             found = drawn.Found(index.generation, words=left_out, without=left_out, problem=str(error))
             status = 400
-        return drawn.search(question.named(served), tuple(served.indexes), found), status
+        return drawn.search(question.named(asked.index or served.first), tuple(served.indexes), found), status
 
     shown, status = await desk.run(request, answer)
     return answered(request, shown, asked.index or served.first, status=status)

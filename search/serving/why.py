@@ -112,7 +112,7 @@ async def why_not(
 
     def answer() -> Page:
         index = served.index(name)
-        chosen = {
+        chosen: dict[str, Any] = {
             "where": asked.where,
             "since": asked.since,
             "k": asked.k,
@@ -125,15 +125,7 @@ async def why_not(
             )
 
         def standing() -> WhyNot:
-            return index.why_not(
-                asked.q,
-                index.location(document),
-                asked.k,
-                where=asked.where,
-                since=asked.since,
-                per_document=asked.per_document,
-                **asked.ranking,
-            )
+            return index.why_not(asked.q, index.location(document), **chosen, **asked.ranking)
 
         return drawn.why_not(in_one_generation(index, asked.generation, standing)[1], address)
 

@@ -9,8 +9,9 @@ from itertools import islice
 
 from search.errors import IndexDamaged
 from search.records.documents import NamedDocument
-from search.store.checksums import COVERED, covered, name_of, require
+from search.store.checksums import covered, name_of
 from search.store.folders import stays_inside
+from search.store.passages import checked
 
 
 def documents_named(connection: sqlite3.Connection, part: str, most: int) -> list[NamedDocument]:
@@ -43,16 +44,13 @@ def _documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, 
     )
     found = {}
     for row in rows:
-        end = len(COVERED["documents"])
-        document = dict(zip(COVERED["documents"], row, strict=False))
-        path = row[end + 2]
-        require("documents", row[:end], row[end])
-        require("files", row[end + 1 : -1], row[-1])
-        if not stays_inside(name_of(path)):
+        values = iter(row)
+        document, file = checked("documents", values), checked("files", values)
+        if not stays_inside(name_of(file["path"])):
             raise IndexDamaged(
-                f"document {document['id']} is said to be '{name_of(path)}', which is no file of the indexed folder. "
-                "Mend it with: seewhy repair"
+                f"document {document['id']} is said to be '{name_of(file['path'])}', which is no file of the indexed "
+                "folder. Mend it with: seewhy repair"
             )
-        name = name_of(path, document["record"])
+        name = name_of(file["path"], document["record"])
         found[document["id"]] = NamedDocument(document["id"], name, document["title"])
     return found

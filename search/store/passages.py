@@ -149,7 +149,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
     documents: dict[tuple[Any, ...], dict[str, Any]] = {}  # each passage of a document has the same of it
     for row in rows:
         values = iter(row)
-        mine = _checked("passages", values)
+        mine = checked("passages", values)
         content = next(values)
         mine["hidden"] = hidden_of(mine["hidden"], mine["text"])
         if content != content_key(mine["context"], shown(mine["text"], mine["hidden"])):
@@ -171,7 +171,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
 def _of_document(root: str, row: tuple[Any, ...], passage: int) -> dict[str, Any]:
     """What passages have of their document and its file, given the columns of these."""
     values = iter(row)
-    document, file = _checked("documents", values), _checked("files", values)
+    document, file = checked("documents", values), checked("files", values)
     name = name_of(file["path"])
     if not stays_inside(name):
         raise IndexDamaged(
@@ -231,7 +231,7 @@ def _can_be_shown(value: Any, levels: int) -> bool:
     return inside is None or (levels > 0 and all(_can_be_shown(item, levels - 1) for item in inside))
 
 
-def _checked(table: str, values: Iterator[Any]) -> dict[str, Any]:
+def checked(table: str, values: Iterator[Any]) -> dict[str, Any]:
     """The next covered columns of a joined row, and the checksum behind them, compared."""
     row = dict(zip(COVERED[table], values, strict=False))
     require(table, list(row.values()), next(values))
