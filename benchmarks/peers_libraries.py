@@ -163,7 +163,7 @@ class Milvus:
     packages = ("pymilvus", "milvus-lite")
 
     def build(self, place: Path, data: Data) -> None:
-        from pymilvus import (  # type: ignore[import-not-found]
+        from pymilvus import (
             DataType,
             Function,
             FunctionType,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import SearchError, quoted
+from search.errors import InputError, SearchError, quoted
 from search.ranking.options import WEIGHT, Ranking, Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
 from search.ranking.rank import Among, others_than, ranked, scored
@@ -26,7 +26,8 @@ from search.records.options import (
 )
 from search.store.database import read_meta
 from search.store.folders import Folders, Named
-from search.store.layout import DATABASE, confirmed, find_index, is_own, place_for
+from search.store.layout import DATABASE, confirmed, place_for
+from search.store.opening import is_trusted, opened
 from search.store.settings import PassageSettings
 from search.store.sqlite import SQLiteStore
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from search.records.predictions import Answers, LabelledIndex, TagReport
     from search.records.reports import Changes, CheckReport, Moved, Progress, RepairReport, Report, Status
     from search.records.whatif import Candidates
+    from search.store.protocol import Store
 
 
 class Index:
@@ -61,28 +63,38 @@ class Index:
     consistent state of the index, so an update by another process is seen by the next query.
 
     Attributes:
-        path: the folder of the index.
+        path: the folder of what the index keeps on this machine.
+        name: what opens it again: its path, or its address on a server.
         report: what `build` changed; None for an index that was opened.
     """
 
     def __init__(
         self,
-        path: Path,
+        store: Store,
         encoder: Encoder | None,
         offline: bool,
         engine: str,
         report: Report | None = None,
     ) -> None:
-        self.path, self.report = path, report
+        self.report = report
         self._offline, self._engine = offline, engine
         self._encoder, self._encoder_of = encoder, Encoder.of
         self._made: Fingerprint | None = None  # what the encoder is right for
-        self._seen: tuple[int, ...] = ()  # index.db, as it was when that was read
+        self._seen: Hashable = None  # the store, as it was when that was read
         self._lock = threading.Lock()
-        self._store = SQLiteStore(path)
+        self._store = store
 
     def __repr__(self) -> str:
-        return f"<Index {self.path.name!r} in {str(self.path.parent)!r}>"
+        where, _, name = self.name.replace("\\", "/").rpartition("/")
+        return f"<Index {name!r} in {where!r}>"
+
+    @property
+    def path(self) -> Path:
+        return self._store.path
+
+    @property
+    def name(self) -> str:
+        return self._store.name
 
     @classmethod
     def build(
@@ -143,7 +155,7 @@ class Index:
             verify=verify,
             progress=progress,
         )
-        return cls(path, encoder, offline, engine, report)
+        return cls(SQLiteStore(path), encoder, offline, engine, report)
 
     @classmethod
     def open(
@@ -166,15 +178,13 @@ class Index:
             IndexNotFound: there is no such index; the message says what there is.
             FingerprintMismatch: `model` or `pooling` is not what the index was made with.
         """
-        path = find_index(what)
-        meta = read_meta(path / DATABASE)
-        encoder = None
+        store, encoder = opened(what), None
         if model or pooling:
-            made = Fingerprint.from_dict(meta["fingerprint"])
+            made = store.fingerprint
             encoder = Encoder.of(
-                made, model=model, pooling=pooling, offline=offline, engine=engine, trusted=is_own(path)
+                made, model=model, pooling=pooling, offline=offline, engine=engine, trusted=is_trusted(store)
             )
-        return cls(path, encoder, offline, engine)
+        return cls(store, encoder, offline, engine)
 
     @classmethod
     def preview(
@@ -221,11 +231,12 @@ class Index:
         """
         from search.indexing.update import source_of, update
 
-        meta = read_meta(self.path / DATABASE)
-        folders = Folders.of(confirmed(self.path, Folders.from_meta(meta), folder or self._named))
+        place = self._place
+        meta = read_meta(place / DATABASE)
+        folders = Folders.of(confirmed(place, Folders.from_meta(meta), folder or self._named))
         return update(
             folders.root,
-            self.path,
+            place,
             self.encoder,
             settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
             source=source_of(meta, folders),
@@ -249,8 +260,8 @@ class Index:
         from search.indexing.update import changes
 
         named = folder or self._named
-        held = Folders.from_meta(read_meta(self.path / DATABASE))
-        for _ in changes(confirmed(self.path, held, named), self.path, stop):
+        place = self._place
+        for _ in changes(confirmed(place, self.folders, named), place, stop):
             try:
                 report = self.update(folder=named)
             except (SearchError, OSError) as error:
@@ -262,7 +273,21 @@ class Index:
     @property
     def folders(self) -> Folders:
         """What was indexed."""
-        return Folders.from_meta(read_meta(self.path / DATABASE))
+        return self._store.folders
+
+    @property
+    def _place(self) -> Path:
+        """The folder of the index, where it can be changed.
+
+        Raises:
+            InputError: it is on a server, which holds a copy.
+        """
+        if not isinstance(self._store, SQLiteStore):
+            raise InputError(
+                f"the index {self.name} is a copy on a server. Change the index that it was published from, and "
+                "publish it again with: seewhy index FOLDER"
+            )
+        return self.path
 
     @property
     def _named(self) -> Named | None:
@@ -272,7 +297,7 @@ class Index:
     @property
     def fingerprint(self) -> Fingerprint:
         """How its embeddings were made."""
-        return Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
+        return self._store.fingerprint
 
     @property
     def generation(self) -> int:
@@ -285,12 +310,12 @@ class Index:
     def encoder(self) -> Encoder:
         """The encoder that the index was made with, found at first use, and anew when the index was rebuilt."""
         with self._lock:
-            seen = _state(self.path / DATABASE)
+            seen = self._store.state
             if self._encoder is None or seen != self._seen:
                 made = self.fingerprint
                 if self._encoder is None or self._made not in (None, made):
                     self._encoder = self._encoder_of(
-                        made, offline=self._offline, engine=self._engine, trusted=is_own(self.path)
+                        made, offline=self._offline, engine=self._engine, trusted=is_trusted(self._store)
                     )
                 self._made, self._seen = made, seen
             return self._encoder
@@ -308,7 +333,7 @@ class Index:
     def notes(self) -> tuple[str, ...]:
         """What is wrong with the index though it answers, and what the last filter could not know; empty when all
         is well."""
-        problems = (f"{problem} --index {quoted(self.path)}" for problem in self._store.problems)
+        problems = (f"{problem} --index {quoted(self.name)}" for problem in self._store.problems)
         return (*problems, *(self._encoder.remarks if self._encoder else ()))
 
     def status(self) -> Status:
@@ -709,7 +734,7 @@ class Index:
         """
         from search.annotating.passages import tag_index
 
-        return tag_index(self.path, model, offline=self._offline, **options)
+        return tag_index(self._place, model, offline=self._offline, **options)
 
     def label(
         self,
@@ -732,7 +757,7 @@ class Index:
         """
         from search.annotating.passages import label_index
 
-        return label_index(self.path, model=model, head=head, offline=self._offline, **options)
+        return label_index(self._place, model=model, head=head, offline=self._offline, **options)
 
     def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
         """What annotators say of passages, by their ids, with the spans of entities in the documents' texts.
@@ -740,7 +765,7 @@ class Index:
         A passage that nothing was said of is left out.
         """
         with self._store.reading() as snapshot:
-            return snapshot.annotations(passages)
+            return {id_: list(said) for id_, said in snapshot.annotations(passages).items()}
 
     def remove_annotations(self, name: str) -> Annotator:
         """Forget all annotations of a name. Returns what there was of them; what there is, is in `status()`.
@@ -751,7 +776,7 @@ class Index:
         """
         from search.store.annotating import remove_annotator
 
-        return remove_annotator(self.path, name)
+        return remove_annotator(self._place, name)
 
     def check(
         self, *, verify: bool = False, progress: Callable[[Progress], None] | None = None
@@ -765,7 +790,7 @@ class Index:
         """
         from search.indexing.check import check
 
-        return check(self.path, verify=verify, progress=progress)
+        return check(self._place, verify=verify, progress=progress)
 
     def repair(
         self,
@@ -783,7 +808,7 @@ class Index:
         from search.indexing.repair import repair
 
         done = repair(
-            self.path,
+            self._place,
             folder=folder or self._named,
             offline=self._offline,
             engine=self._engine,
@@ -802,9 +827,8 @@ class Index:
         """
         from search.indexing.move import move
 
-        moved = move(self.path, folder)
-        self.path, self.report = Path(moved.index), None
-        self._store = SQLiteStore(self.path)
+        moved = move(self._place, folder)
+        self._store, self.report = SQLiteStore(Path(moved.index)), None
         return moved
 
     def remove(self) -> None:
@@ -816,7 +840,7 @@ class Index:
         """
         from search.store.files import remove_index
 
-        remove_index(self.path)
+        remove_index(self._place)
 
     def ranking(self, question: str | Question = "", **options: Unpack[RerankOptions]) -> Ranking:
         """How passages are ranked: as is asked for, else as was chosen for this index (`seewhy eval --tune`).
@@ -866,12 +890,3 @@ class Index:
         from search.explaining.explainer import Explainer
 
         return Explainer(self._store, self.encoder, query, ranking, self._offline, layer)
-
-
-def _state(database: Path) -> tuple[int, ...]:
-    """What differs when a database was written to, or another one put in its place; () where there is none."""
-    try:
-        stat = database.stat()
-    except OSError:
-        return ()
-    return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size

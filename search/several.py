@@ -50,7 +50,7 @@ class Indexes:
         self, indexes: Sequence[Index], notes: Sequence[str] = (), whatever_there_is: bool = False
     ) -> None:
         self.whatever_there_is = whatever_there_is
-        self.all = tuple({index.path: index for index in indexes}.values())
+        self.all = tuple({index.name: index for index in indexes}.values())
         self._of_opening = tuple(notes)
         self._of_query: list[str] = []
         if not self.all:
@@ -222,7 +222,7 @@ def _where_they_count(
 
 def name_of(index: Index) -> str:
     """As `seewhy list` has it; of an index that is kept elsewhere, its path."""
-    return index.path.name if is_own(index.path) else str(index.path)
+    return index.path.name if is_own(index.path) else index.name
 
 
 def _document(hit: Hit) -> tuple[str, str]:

@@ -147,13 +147,18 @@ def find_index(what: str | Path | None = None) -> Path:
     Raises:
         IndexNotFound: none or several answer to that; the message lists what there is.
     """
-    variable = "" if what else os.environ.get("SEEWHY_INDEX", "")
+    named = "" if what else variable()
     try:
-        return _found(what or variable) if what or variable else _implied()
+        return _found(what or named) if what or named else _implied()
     except IndexNotFound as error:
-        if not variable:
+        if not named:
             raise
-        raise IndexNotFound(f"the variable SEEWHY_INDEX names '{variable}': {error}") from None
+        raise IndexNotFound(f"the variable SEEWHY_INDEX names '{named}': {error}") from None
+
+
+def variable() -> str:
+    """The index that the environment names; "" for none."""
+    return os.environ.get("SEEWHY_INDEX", "")
 
 
 def _found(what: str | Path) -> Path:

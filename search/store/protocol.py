@@ -28,7 +28,7 @@ Scores are higher where better, never distances.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from search.records.reports import Status
     from search.store.calibration import Baseline
     from search.store.conditions import Where
+    from search.store.folders import Folders
     from search.store.settings import Source
     from search.store.terms import Term
 
@@ -150,6 +151,26 @@ class Store(Protocol):
     @property
     def path(self) -> Path:
         """The folder of what the index keeps on this machine; nothing in it is indexed."""
+
+    @property
+    def name(self) -> str:
+        """What opens it again: a path, or the address of an index on a server."""
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What the embeddings were made with, of the newest state.
+
+        Raises:
+            IndexNotFound: it was begun and never filled.
+        """
+
+    @property
+    def folders(self) -> Folders:
+        """What was indexed."""
+
+    @property
+    def state(self) -> Hashable:
+        """What differs where the fingerprint may be another one than before; quicker than to read that."""
 
     def reading(self) -> AbstractContextManager[Snapshot]:
         """One state of the index, the newest there is.
@@ -262,6 +283,9 @@ class Snapshot(Protocol):
 
     def passing(self, where: Where | None) -> Ids | None:
         """Of the passages that pass a filter; None for no filter.
+
+        A server's may be given as what becomes an array only if need be: it has a length, and `numpy.asarray` of it is
+        the ids.
 
         Raises:
             InputError: it names a field that nothing has, or orders one by what none of its values is.

@@ -24,9 +24,10 @@ from search.store.checksums import content_key
 from search.store.choices import choice_of
 from search.store.codes import RoughQuery
 from search.store.copies import copies_of
-from search.store.database import Reader, generation_of, one_meta
+from search.store.database import Reader, generation_of, one_meta, read_meta
 from search.store.documents import stored_document
 from search.store.files import is_being_written
+from search.store.folders import Folders
 from search.store.held import Held, State
 from search.store.layout import DATABASE
 from search.store.nearest import CodesDiffer, cosines_of, nearest_of
@@ -76,6 +77,27 @@ class SQLiteStore:
         self.baseline_problem = ""
         self._reader = Reader(path / DATABASE)
         self._remarks = threading.local()
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return Fingerprint.from_dict(read_meta(self.path / DATABASE)["fingerprint"])
+
+    @property
+    def folders(self) -> Folders:
+        return Folders.from_meta(read_meta(self.path / DATABASE))
+
+    @property
+    def state(self) -> tuple[int, ...]:
+        """What differs when the database was written to, or another one put in its place; () where there is none."""
+        try:
+            stat = (self.path / DATABASE).stat()
+        except OSError:
+            return ()
+        return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -1,0 +1,59 @@
+"""The collections of an index on Milvus, and their fields.
+
+    seewhy_NAME                  generations: PK `key`, "GENERATION/PART"; the row of part 0 is written last, and with
+                                 it the generation is there. `content` is JSON, cut into parts as a value has a limit
+    seewhy_NAME_STAMP_passages   a row for each version of a passage, PK `key`, "ID@BORN"
+    seewhy_NAME_STAMP_documents  a row for each version of a document, PK `key`, "ID@BORN"
+    seewhy_NAME_STAMP_terms      a row for each version of a term, PK `key`, "NUMBER@BORN"
+
+A row is of the generations from `born` to before `died`; `ALIVE` is the `died` of what has not died. STAMP is another
+one when all is written anew: with another fingerprint, or a mean length that has moved too far (words.py).
+Every row has a checksum of what its fields say (`row_checksum`), compared when it is used.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FORMAT: Final = 1
+ALIVE: Final = 2**62
+
+# The server's limits. https://milvus.io/docs/limitations.md
+MOST_HITS: Final = 16_384  # of one search or query
+LONGEST: Final = 65_535  # bytes of a text
+MOST_AT_ONCE: Final = 500  # rows of one request to write, of some kilobytes each; one takes at most 64 MB
+
+# Fields of passages
+KEY: Final = "key"
+BORN: Final = "born"
+DIED: Final = "died"
+PASSAGE: Final = "passage"  # INT64, its id
+DOCUMENT: Final = "document"  # INT64, its document's id
+COPY: Final = "copy"  # INT64, the key of its text, 0 for none; see search.store.copies
+CONTENT: Final = "content"  # VARCHAR, hexadecimal: `content_key` of its context and shown text
+ROW: Final = "row"  # VARCHAR: the rest as JSON, from which a StoredPassage is made, annotations and all
+FIELDS: Final = "fields"  # JSON: what filters compare; see filters.py
+LENGTH: Final = "length"  # INT64: its tokens, as BM25 counts them
+DENSE: Final = "dense"  # FLOAT_VECTOR, its embedding
+SPARSE: Final = (
+    "sparse"  # SPARSE_FLOAT_VECTOR: number of a term -> its saturation; empty vectors hold {0: 0.0}-like
+)
+CHECKSUM: Final = "checksum"  # INT64
+
+# Fields of terms
+TERM: Final = "term"  # VARCHAR, hexadecimal, as a stem can end within a letter
+NUMBER: Final = "number"  # INT64, from 1: its place in sparse vectors
+COUNT: Final = "count"  # INT64: in how many passages it is
+
+# Every collection has to have a vector; those without a use for one have this of two numbers.
+NOTHING: Final = "nothing"
+
+
+def generations(name: str) -> str:
+    """The collection of an index's generations."""
+    return f"seewhy_{name}"
+
+
+def collection(name: str, stamp: int, kind: str) -> str:
+    """The collection of an index's "passages", "documents" or "terms"."""
+    return f"seewhy_{name}_{stamp}_{kind}"
