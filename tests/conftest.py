@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -14,12 +15,15 @@ from typing import Any, NoReturn
 import pytest
 
 from search.encoding import Encoder
+from tests.milvus_server import MilvusServer
 
 # Of PyTorch and FAISS, here and in the processes that tests start. Tests run side by side, one a core; threads that
 # wait for each other took more than twice the processor time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code, stdout, stderr
+
+_NUMBERS = itertools.count(1)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DATA = REPOSITORY.parent / "shared" / "data"
@@ -266,3 +270,18 @@ def indexed(run: Run, notes: Path, tiny_model: Path) -> Path:
     assert code == 0
     assert "3 files added" in out
     return notes
+
+
+@pytest.fixture(scope="session")
+def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
+    """One server for all tests, which nobody kills."""
+    server = MilvusServer(tmp_path_factory.mktemp("milvus") / "data")
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def milvus(milvus_server: MilvusServer) -> str:
+    """The address of an index of the test's own, of which nothing is there."""
+    return f"{milvus_server.uri}/t{next(_NUMBERS)}"

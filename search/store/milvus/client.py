@@ -38,6 +38,7 @@ _BUSY = (
     "RESOURCE_EXHAUSTED",
     "timetick",
 )
+_UNLOADED = ("not loaded", "'released'", "'loading'")  # as after a restart of the server
 _DENIED = ("auth check failure", "UNAUTHENTICATED", "PERMISSION", "permission deny", "unauthenticated")
 
 
@@ -68,7 +69,8 @@ class Client:
             lambda client: client.search(
                 collection, data=[vector], anns_field=field, limit=limit, search_params=parameters,
                 consistency_level="Strong", timeout=_SECONDS, **options,
-            )
+            ),
+            collection,
         )  # fmt: skip
         return list(found[0])
 
@@ -80,7 +82,8 @@ class Client:
             lambda client: client.query(
                 collection, filter=where, output_fields=list(fields), limit=limit, consistency_level="Strong",
                 timeout=_SECONDS,
-            )
+            ),
+            collection,
         )  # fmt: skip
         return [dict(row) for row in found]
 
@@ -100,7 +103,8 @@ class Client:
                 output_fields=["count(*)"],
                 consistency_level="Strong",
                 timeout=_SECONDS,
-            )
+            ),
+            collection,
         )
         return int(found[0]["count(*)"])
 
@@ -168,10 +172,13 @@ class Client:
                 )
             return self._client
 
-    def _tried(self, ask: Callable[[MilvusClient], Answer]) -> Answer:
+    def _tried(self, ask: Callable[[MilvusClient], Answer], collection: str = "") -> Answer:
         """What a request gives; it is made again, after longer and longer pauses, where the server was away or busy.
 
         All requests may be made twice: rows are written by their keys.
+
+        Args:
+            collection: that it asks, which has to be loaded.
         """
         from pymilvus.exceptions import MilvusException
 
@@ -186,8 +193,12 @@ class Client:
                 gone = any(word in said for word in _GONE)
                 if gone:
                     self.close()  # the next try connects anew
-                if not left or not (gone or any(word in said for word in _BUSY)):
+                unloaded = collection and any(word in said for word in _UNLOADED)
+                if not left or not (gone or unloaded or any(word in said for word in _BUSY)):
                     raise self._in_words(error, gone) from error
+                if unloaded:
+                    self._tried(lambda client: client.load_collection(collection, timeout=_SECONDS))
+                    continue
             time.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, _LONGEST_PAUSE)
         raise AssertionError
