@@ -8,7 +8,8 @@
 
 A row is of the generations from `born` to before `died`; `ALIVE` is the `died` of what has not died. STAMP is another
 one when all is written anew: with another fingerprint, or a mean length that has moved too far (words.py).
-Every row has a checksum of what its fields say (`row_checksum`), compared when it is used.
+Every row has checksums of what its fields say (`row_checksum`), compared when they are used: of a passage three, as
+what is near, what has words and what is shown are asked for apart (rows.py).
 """
 
 from __future__ import annotations
@@ -38,7 +39,14 @@ DENSE: Final = "dense"  # FLOAT_VECTOR, its embedding
 SPARSE: Final = (
     "sparse"  # SPARSE_FLOAT_VECTOR: number of a term -> its saturation; empty vectors hold {0: 0.0}-like
 )
-CHECKSUM: Final = "checksum"  # INT64
+CHECKSUM: Final = (
+    "checksum"  # INT64: of PASSAGE, DOCUMENT, COPY, CONTENT and ROW; of other rows, of all they say
+)
+DENSE_CHECKSUM: Final = "dense_checksum"  # INT64: of PASSAGE and the embedding's bytes
+SPARSE_CHECKSUM: Final = "sparse_checksum"  # INT64: of PASSAGE, LENGTH and the saturations
+
+# Fields of documents: KEY, BORN, DIED, DOCUMENT, ROW, NOTHING, CHECKSUM (of DOCUMENT, FILE and ROW), and
+FILE: Final = "file"  # VARCHAR, hexadecimal: of its file's name, `file_key` of rows.py, to find it by
 
 # Fields of terms
 TERM: Final = "term"  # VARCHAR, hexadecimal, as a stem can end within a letter
