@@ -6,15 +6,32 @@ the row of part 0 says how many there are and is written last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from search.encoding.fingerprint import Fingerprint
-from search.store.milvus.layout import BORN, DIED, FORMAT, collection
+from search.errors import IndexDamaged, IndexOutdated, SearchError
+from search.store.checksums import row_checksum
+from search.store.milvus.client import Client, StoreUnavailable
+from search.store.milvus.layout import (
+    BORN,
+    CHECKSUM,
+    CONTENT,
+    DIED,
+    FORMAT,
+    GENERATION,
+    KEY,
+    NOTHING,
+    PART,
+    PARTS,
+    WAY_OUT,
+    collection,
+    generations,
+)
 
-if TYPE_CHECKING:
-    from search.store.milvus.client import Client
+_PART = 60_000  # characters of JSON in a row, all of them ASCII
 
 
 @dataclass(frozen=True)
@@ -82,3 +99,80 @@ class View:
         """The expression of the rows of this state, of those that pass another expression."""
         mine = f"{BORN} <= {self.generation.number} and {DIED} > {self.generation.number}"
         return f"{mine} and ({where})" if where else mine
+
+
+def newest(client: Client) -> Generation | None:
+    """The state that answers; None where nothing was published.
+
+    Raises:
+        IndexDamaged: its rows are not what was written.
+        IndexOutdated: another version of this program wrote them.
+    """
+    while there := published(client):
+        if found := load(client, there[-1]):
+            return found
+        # It was deleted meanwhile, as there are two newer ones.
+    return None
+
+
+def published(client: Client) -> list[int]:
+    """The numbers of the generations that can be read, increasing."""
+    name = generations(client.address.name)
+    try:
+        rows = client.query(name, f"{PART} == 0", [GENERATION])
+    except StoreUnavailable:
+        raise
+    except SearchError:
+        if client.has(name):
+            raise
+        return []
+    return sorted(int(row[GENERATION]) for row in rows)
+
+
+def load(client: Client, number: int) -> Generation | None:
+    """A generation by its number; None where it is not there, or only some of it.
+
+    Raises:
+        IndexDamaged, IndexOutdated: as for `newest`.
+    """
+    fields = [KEY, PART, PARTS, CONTENT, CHECKSUM]
+    rows = client.query(generations(client.address.name), f"{GENERATION} == {number}", fields)
+    rows.sort(key=lambda row: row[PART])
+    if not rows or [row[PART] for row in rows] != list(range(rows[0][PARTS])):
+        return None
+    if any(row_checksum(row[KEY], row[PARTS], row[CONTENT]) != row[CHECKSUM] for row in rows):
+        raise IndexDamaged(f"generation {number} of {client.address} is damaged. {WAY_OUT}")
+    try:
+        values = json.loads("".join(row[CONTENT] for row in rows))
+        if values["format"] == FORMAT:
+            return Generation(**values)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise IndexDamaged(f"generation {number} of {client.address} makes no sense. {WAY_OUT}") from None
+    raise IndexOutdated(
+        f"{client.address} has format {values['format']!s:.20}, and this version of seewhy reads {FORMAT}. {WAY_OUT}"
+    )
+
+
+def put(client: Client, generation: Generation) -> None:
+    """Let a generation answer: all that is of it has to be there."""
+    text = json.dumps(asdict(generation), separators=(",", ":"))
+    parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
+    rows = [_row(generation.number, part, len(parts), content) for part, content in enumerate(parts)]
+    name = generations(client.address.name)
+    client.put(name, rows[1:])
+    client.put(name, rows[:1])
+
+
+def forget(client: Client, where: str) -> None:
+    """Delete generations by an expression over their numbers: first the rows that make them answer."""
+    name = generations(client.address.name)
+    client.delete(name, f"{PART} == 0 and {where}")
+    client.delete(name, where)
+
+
+def _row(number: int, part: int, parts: int, content: str) -> dict[str, Any]:
+    key = f"{number}/{part}"
+    return {
+        KEY: key, GENERATION: number, PART: part, PARTS: parts, CONTENT: content,
+        CHECKSUM: row_checksum(key, parts, content), NOTHING: [0.0, 0.0],
+    }  # fmt: skip

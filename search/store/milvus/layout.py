@@ -53,6 +53,13 @@ TERM: Final = "term"  # VARCHAR, hexadecimal, as a stem can end within a letter
 NUMBER: Final = "number"  # INT64, from 1: its place in sparse vectors
 COUNT: Final = "count"  # INT64: in how many passages it is
 
+# Fields of generations, beside KEY, CONTENT and CHECKSUM
+GENERATION: Final = "generation"  # INT64, its number
+PART: Final = "part"  # INT64, from 0
+PARTS: Final = "parts"  # INT64, how many there are
+
+WAY_OUT: Final = "Write all of it anew with: seewhy index FOLDER --store-anew"
+
 # Every collection has to have a vector; those without a use for one have this of two numbers.
 NOTHING: Final = "nothing"
 
