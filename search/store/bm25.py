@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -63,6 +63,30 @@ def scale(best: float, counts: Iterable[int], passages: int) -> float:
     """
     weights = (weight(n, passages) for n in counts)
     return max(best, (_K1 + 1) * sum(heapq.nlargest(_CARRYING, weights)))
+
+
+def norms(lengths: Scores, mean: float) -> Scores:
+    """(n,) what is added to a term's frequency, by the lengths of passages, which are overwritten.
+
+    Args:
+        mean: of the lengths of all passages.
+    """
+    lengths *= _B  # in place: a million passages take 8 MB
+    lengths /= mean or 1.0
+    lengths += 1 - _B
+    lengths *= _K1
+    return lengths
+
+
+def saturations(frequencies: Scores, norms: Scores) -> Scores:
+    """What a term adds where it is so often, by its weight; below k1 + 1."""
+    return frequencies * (_K1 + 1) / (frequencies + norms)
+
+
+def frequencies(saturations: Scores, norms: Scores) -> Scores:
+    """How often a term is there, as whole numbers, given what `saturations` makes of it, nearly."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.rint(saturations * norms / (_K1 + 1 - saturations))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +183,7 @@ class Words:
         return found
 
     def _addends(self, term: Found, frequencies: NDArray[Any], norms: Scores) -> Scores:
-        often = frequencies.astype(np.float64)
-        return weight(term.count, self.passages) * (often * (_K1 + 1) / (often + norms))
+        return weight(term.count, self.passages) * saturations(frequencies.astype(np.float64), norms)
 
     def _in(self, number: int) -> slice:
         """Where the passages of a block are among the ids."""
@@ -168,16 +191,22 @@ class Words:
 
     @cached_property
     def _norms(self) -> Scores:
-        """(n,) what is added to a term's frequency, by the lengths of passages."""
-        norms = np.empty(len(self.ids))
-        for number, block in enumerate(self._blocks):
-            norms[self._in(number)] = block.lengths
-        mean = (norms.sum() - norms[self._gone].sum()) / max(1, self.passages)
-        norms *= _B  # in place: a million passages take 8 MB
-        norms /= mean or 1.0
-        norms += 1 - _B
-        norms *= _K1
-        return norms
+        return norms(self._lengths(), self.mean)
+
+    @cached_property
+    def mean(self) -> float:
+        """How long passages are on average, in tokens."""
+        lengths = self._lengths()
+        return float((lengths.sum() - lengths[self._gone].sum()) / max(1, self.passages))
+
+    def _lengths(self) -> Scores:
+        """(n,) of all passages in the blocks."""
+        return np.concatenate([np.empty(0), *(block.lengths for block in self._blocks)])
+
+    def blocks(self) -> Iterator[tuple[Block, NDArray[np.bool_]]]:
+        """The blocks, each with which of its passages are there."""
+        for block, there in zip(self._blocks, self._alive, strict=True):
+            yield block, np.ones(len(block), dtype=bool) if there is None else there
 
     def _found(self, term: Term, texts: Texts) -> Found:
         """As `_sought`, kept for a while."""

@@ -264,16 +264,17 @@ class SQLiteSnapshot:
         return self._store.held.stemmer.words(text, among)
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
-        return self._words.counts(terms, self._texts) if terms else []
+        return self.indexed.counts(terms, self._texts) if terms else []
 
     def telling(self, terms: Sequence[Term]) -> list[Term]:
-        return self._words.telling(terms, self._texts) if terms else []
+        return self.indexed.telling(terms, self._texts) if terms else []
 
     def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
-        return self._words.matches(terms, self._texts, without)
+        return self.indexed.matches(terms, self._texts, without)
 
     @cached_property
-    def _words(self) -> Words:
+    def indexed(self) -> Words:
+        """The words of all passages."""
         return self._state.words(self.connection)
 
     def _texts(self, passages: Ids) -> Iterator[str]:

@@ -36,20 +36,21 @@ ROW: Final = "row"  # VARCHAR: the rest as JSON, from which a StoredPassage is m
 FIELDS: Final = "fields"  # JSON: what filters compare; see filters.py
 LENGTH: Final = "length"  # INT64: its tokens, as BM25 counts them
 DENSE: Final = "dense"  # FLOAT_VECTOR, its embedding
-SPARSE: Final = (
-    "sparse"  # SPARSE_FLOAT_VECTOR: number of a term -> its saturation; empty vectors hold {0: 0.0}-like
-)
+SPARSE: Final = "sparse"  # SPARSE_FLOAT_VECTOR: number of a term -> its saturation; {0: 1.0} without a word
 CHECKSUM: Final = (
     "checksum"  # INT64: of PASSAGE, DOCUMENT, COPY, CONTENT and ROW; of other rows, of all they say
 )
 DENSE_CHECKSUM: Final = "dense_checksum"  # INT64: of PASSAGE and the embedding's bytes
-SPARSE_CHECKSUM: Final = "sparse_checksum"  # INT64: of PASSAGE, LENGTH and the saturations
+SPARSE_CHECKSUM: Final = (
+    "sparse_checksum"  # INT64: of PASSAGE, LENGTH and how often each term is there; see terms.py
+)
 
 # Fields of documents: KEY, BORN, DIED, DOCUMENT, ROW, NOTHING, CHECKSUM (of DOCUMENT, FILE and ROW), and
 FILE: Final = "file"  # VARCHAR, hexadecimal: of its file's name, `file_key` of rows.py, to find it by
 
 # Fields of terms
-TERM: Final = "term"  # VARCHAR, hexadecimal, as a stem can end within a letter
+TERM: Final = "term"  # VARCHAR of LONGEST_TERM: the key of a stem, see terms.py
+LONGEST_TERM: Final = 256
 NUMBER: Final = "number"  # INT64, from 1: its place in sparse vectors
 COUNT: Final = "count"  # INT64: in how many passages it is
 
