@@ -3,10 +3,10 @@
     python benchmarks/cold_start.py FOLDER [--passages 5000] [--repeats 5] [--no-reference]
 
 Makes an index of about that many passages, writes the same vectors to a plain FAISS file, and then times
-whole processes in turn: `seewhy query`, `seewhy --help`, `import torch`, and a script that imports
-sentence-transformers and faiss, loads the same model and index, and answers the same question. Medians; the
-ratio is the median of the ratios within a turn. Then, in one process: `index.query` warm, against the bare
-engine call plus the bare FAISS search.
+whole processes in turn: `seewhy query`, the same through a running `seewhy serve`, `seewhy --help`, `import torch`,
+and a script that imports sentence-transformers and faiss, loads the same model and index, and answers the same
+question. Medians; the ratio is the median of the ratios within a turn. Then, in one process: `index.query` warm,
+against the bare engine call plus the bare FAISS search.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -88,13 +91,52 @@ def run(folder: Path, place: Path, args: argparse.Namespace) -> None:
         "sentence-transformers + FAISS": [*script, QUESTION],
         "import torch": [sys.executable, "-c", "import torch"],
     }
+    query = [*seewhy, "query", QUESTION, "--index", index.path]
     commands: dict[str, list[object]] = {
         **({} if args.no_reference else reference),
-        "seewhy query": [*seewhy, "query", QUESTION, "--index", index.path],
+        "seewhy query": [*query, "--no-server"],
+        "seewhy query, a server running": query,
         "seewhy --help": [*seewhy, "--help"],
     }
+    with serving([*seewhy, "serve", "--port", "0", "--index", index.path]):
+        compare(commands, args.repeats)
+
+    def bare() -> None:
+        flat.search(encoder.encode([QUESTION]), 10)
+
+    index.query(QUESTION)
+    warm, floor = timed(lambda: index.query(QUESTION), args.calls), timed(bare, args.calls)
+    ratio = warm / floor
+    print(
+        f"\nwarm index.query {warm * 1e3:.2f} ms, bare engine and FAISS {floor * 1e3:.2f} ms, ratio {ratio:.2f}"
+    )
+
+
+@contextmanager
+def serving(command: list[object]) -> Iterator[None]:
+    """A server that has loaded what it needs to answer the command, until this is left."""
+    server = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stderr is not None
+        address = re.search(r"http://\S+", server.stderr.readline())
+        assert address is not None
+        for _ in range(600):
+            with suppress(OSError):
+                urllib.request.urlopen(f"{address[0].rstrip('/')}/readyz").close()
+                break
+            time.sleep(0.1)
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def compare(commands: dict[str, list[object]], repeats: int) -> None:
+    """Time commands in turn, and print medians and ratios."""
     seconds: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(args.repeats + 1):  # the first warms the file cache and is not counted
+    for turn in range(repeats + 1):  # the first warms the file cache and is not counted
         for name, command in commands.items():
             started = time.perf_counter()
             subprocess.run(list(map(str, command)), check=True, capture_output=True)
@@ -107,16 +149,6 @@ def run(folder: Path, place: Path, args: argparse.Namespace) -> None:
         print(
             f"{name:32}{statistics.median(times):>9.2f}{ratio:>8.1f}   {min(times):.2f} to {max(times):.2f}"
         )
-
-    def bare() -> None:
-        flat.search(encoder.encode([QUESTION]), 10)
-
-    index.query(QUESTION)
-    warm, floor = timed(lambda: index.query(QUESTION), args.calls), timed(bare, args.calls)
-    ratio = warm / floor
-    print(
-        f"\nwarm index.query {warm * 1e3:.2f} ms, bare engine and FAISS {floor * 1e3:.2f} ms, ratio {ratio:.2f}"
-    )
 
 
 def timed(work: Callable[[], object], calls: int) -> float:
