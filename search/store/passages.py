@@ -14,10 +14,11 @@ import re
 import shlex
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, quoted
@@ -281,9 +282,23 @@ def place_of(connection: sqlite3.Connection, what: str | Path) -> Place:
     Raises:
         InputError: it is a folder; or the index holds no passage at that line.
     """
-    root = Path(one_meta(connection, "root"))
+    return placed(
+        Path(one_meta(connection, "root")), what, partial(_rows, connection), partial(_near, connection)
+    )
+
+
+Rows: TypeAlias = "Callable[[Place], list[tuple[int, int, int]]]"
+"""Id, first and last line of each passage that is stored of a place."""
+
+
+def placed(root: Path, what: str | Path, rows: Rows, near: Callable[[str], tuple[str, ...]]) -> Place:
+    """As `place_of`, whoever knows what is stored.
+
+    Args:
+        near: names of files that may have been meant by the last part of a path.
+    """
     places = list(_meanings(root, str(what)))
-    stored = [place for place in places if place.name is not None and _rows(connection, place)]
+    stored = [place for place in places if place.name is not None and rows(place)]
     there = [place for place in places if os.path.lexists(place.location)]
     inside = [place for place in places if place.name is not None]
     # Of the meanings that lead nowhere yet, the last ones have record and line taken off.
@@ -291,20 +306,24 @@ def place_of(connection: sqlite3.Connection, what: str | Path) -> Place:
     if not stored and place.location.is_dir() and not place.location.is_symlink():
         raise InputError(f"'{what}' is a folder. Name a file in it.")
     if not stored:
-        return place if place in there else replace(place, near=_near(connection, place.location.name))
-    return Place(place.name, place.record, place.line, place.location, _passages(connection, place))
+        return place if place in there else replace(place, near=near(place.location.name))
+    return Place(place.name, place.record, place.line, place.location, _passages(place, rows))
 
 
-def _near(connection: sqlite3.Connection, name: str, most: int = 3) -> tuple[str, ...]:
-    """Indexed files with that last part, in any folder and any case of letters; else those with one like it."""
+def near_names(paths: Iterable[str], name: str, most: int = 3) -> tuple[str, ...]:
+    """Those of some files with that last part, in any folder and any case of letters; else those with one like it."""
     from difflib import get_close_matches
 
     by_name = defaultdict[str, list[str]](list)
-    for (path,) in connection.execute("SELECT path FROM files ORDER BY path"):
-        stored = name_of(path)
-        by_name[stored.rpartition("/")[2].lower()].append(stored)
+    for path in paths:
+        by_name[path.rpartition("/")[2].lower()].append(path)
     names = [name.lower()] if name.lower() in by_name else get_close_matches(name.lower(), by_name, most, 0.7)
     return tuple(path for near in names for path in by_name[near])[:most]
+
+
+def _near(connection: sqlite3.Connection, name: str) -> tuple[str, ...]:
+    rows = connection.execute("SELECT path FROM files ORDER BY path")
+    return near_names((name_of(path) for (path,) in rows), name)
 
 
 def _meanings(root: Path, what: str) -> Iterator[Place]:
@@ -328,11 +347,10 @@ def _name(root: Path, location: Path) -> str | None:
     return None
 
 
-def _passages(connection: sqlite3.Connection, place: Place) -> tuple[int, ...]:
-    rows = _rows(connection, place)
+def _passages(place: Place, rows: Rows) -> tuple[int, ...]:
     if place.line is None:
-        return tuple(id_ for id_, _, _ in rows)
-    found = tuple(id_ for id_, first, last in rows if first <= place.line <= last)
+        return tuple(id_ for id_, _, _ in rows(place))
+    found = tuple(id_ for id_, first, last in rows(place) if first <= place.line <= last)
     if not found:
         raise InputError(
             f"no passage of '{place.document}' is at line {place.line}. Leave the line out for its best passage."
@@ -341,7 +359,6 @@ def _passages(connection: sqlite3.Connection, place: Place) -> tuple[int, ...]:
 
 
 def _rows(connection: sqlite3.Connection, place: Place) -> list[tuple[int, int, int]]:
-    """Id, first and last line of each passage that is stored of a place."""
     return connection.execute(
         """SELECT passages.id, line_start, line_end
            FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file

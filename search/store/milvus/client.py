@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from search.errors import OptionalDependency, SearchError, first_line
 from search.store.milvus.address import TOKEN, Address
 from search.store.milvus.layout import MOST_AT_ONCE, MOST_HITS
+from search.store.milvus.ranges import both, in_parts
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
@@ -87,12 +88,21 @@ class Client:
         )  # fmt: skip
         return [dict(row) for row in found]
 
-    def each(self, collection: str, where: str, fields: Sequence[str], key: str) -> Iterator[dict[str, Any]]:
+    def each(
+        self, collection: str, where: str, fields: Sequence[str], key: str, most: int = MOST_HITS
+    ) -> Iterator[dict[str, Any]]:
         """All rows that pass an expression, by an increasing field of whole numbers that rows share seldom.
 
-        A page at a time, each a request of its own, so it needs no iterator on the server, and none that is lost.
+        Args:
+            key: that field, one of `fields`.
+            most: rows of one request: fewer where they are long.
         """
-        raise NotImplementedError  # pages by halving or by `key > last`; see words.py's ranges
+
+        def ask(part: str) -> list[dict[str, Any]]:
+            return self.query(collection, both(where, part), fields, most)
+
+        for rows in in_parts(ask, key, lambda rows: len(rows) >= most):
+            yield from sorted(rows, key=lambda row: int(row[key]))
 
     def count(self, collection: str, where: str) -> int:
         """How many rows pass an expression."""

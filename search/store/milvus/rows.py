@@ -39,6 +39,7 @@ from search.store.milvus.layout import (
     NOTHING,
     PASSAGE,
     ROW,
+    WAY_OUT,
 )
 from search.store.passages import metadata_of
 from search.store.protocol import StoredFile, StoredPassage
@@ -53,7 +54,6 @@ OF_PASSAGE = (PASSAGE, DOCUMENT, COPY, CONTENT, ROW, CHECKSUM)
 OF_EMBEDDING = (PASSAGE, DENSE, DENSE_CHECKSUM)
 OF_DOCUMENT = (DOCUMENT, FILE, ROW, CHECKSUM)
 
-WAY_OUT = "Write it anew with: seewhy index FOLDER --rebuild"
 _PLAIN = "{"  # what the JSON of a row begins with
 _COMPRESSED = "z"
 _LARGEST = 1 << 26  # bytes of a row; what says to be more would only take memory

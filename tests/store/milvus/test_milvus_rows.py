@@ -76,7 +76,7 @@ def test_a_document_is_read_as_it_was_written() -> None:
 def test_a_row_that_is_not_what_was_written_is_damaged(field: str) -> None:
     row = _row()
     row[field] = row[field][:-2] + "0}" if isinstance(row[field], str) else row[field] + 1
-    with pytest.raises(IndexDamaged, match="checksum is wrong.*--rebuild"):
+    with pytest.raises(IndexDamaged, match="checksum is wrong.*--store-anew"):
         stored_passage(row, _ROOT)
 
 
