@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Texts: TypeAlias = Callable[[Ids], Iterable[str]]
 
 _K1, _B, _LEAST_WEIGHT = 1.2, 0.75, 1e-6
-_CARRYING = 3  # terms; chosen with benchmarks/quality.py and benchmarks/folders.py
+CARRYING = 3  # terms; chosen with benchmarks/quality.py and benchmarks/folders.py
 _AT_ONCE = 4096  # texts that are searched for a phrase
 _MOST_FOUND = 256  # terms that are kept
 _SOME = 16  # every so many-th passage tells how good the best are at least
@@ -62,7 +62,16 @@ def scale(best: float, counts: Iterable[int], passages: int) -> float:
         passages: how many there are.
     """
     weights = (weight(n, passages) for n in counts)
-    return max(best, (_K1 + 1) * sum(heapq.nlargest(_CARRYING, weights)))
+    return max(best, (_K1 + 1) * sum(heapq.nlargest(CARRYING, weights)))
+
+
+def telling(terms: Sequence[Term], counts: Sequence[int], passages: int) -> list[Term]:
+    """Those of the terms that tell passages apart: found in some, and in no more than half of them.
+
+    BM25 gives a term in more than half of all passages next to nothing. Where the query has no other, these are taken.
+    """
+    there = {term: count for term, count in zip(terms, counts, strict=True) if count}
+    return [term for term, count in there.items() if count <= passages / 2] or list(there)
 
 
 def norms(lengths: Scores, mean: float) -> Scores:
@@ -137,14 +146,9 @@ class Words:
         return [self._found(term, texts).count for term in terms]
 
     def telling(self, terms: Iterable[Term], texts: Texts) -> list[Term]:
-        """Those of the terms that tell passages apart: found in some, and in no more than half of them.
-
-        BM25 gives a term in more than half of all passages next to nothing. Where the query has no other, these are
-        taken.
-        """
-        counts = {term: self._found(term, texts).count for term in terms}
-        there = [term for term, count in counts.items() if count]
-        return [term for term in there if counts[term] <= self.passages / 2] or there
+        """As `telling`, of these passages."""
+        found = list(terms)
+        return telling(found, self.counts(found, texts), self.passages)
 
     def matches(self, terms: Sequence[Term], texts: Texts, without: Collection[Term] = ()) -> Matches:
         """The passages that have any of the terms but those that are left out.

@@ -42,6 +42,7 @@ from search.store.milvus.layout import (
     LENGTH,
     NOTHING,
     NUMBER,
+    PASSAGE,
     SPARSE,
     SPARSE_CHECKSUM,
     TERM,
@@ -206,8 +207,11 @@ def word_fields(
     }
 
 
-def frequencies_of(passage: int, row: Mapping[str, Any], reference: float) -> dict[int, int]:
-    """How often each term is in a passage, by number, given its row with LENGTH, SPARSE and SPARSE_CHECKSUM.
+OF_WORDS = (PASSAGE, LENGTH, SPARSE, SPARSE_CHECKSUM)  # that `frequencies_of` needs
+
+
+def frequencies_of(row: Mapping[str, Any], reference: float) -> dict[int, int]:
+    """How often each term is in a passage, by number, given the fields OF_WORDS of its row.
 
     Raises:
         IndexDamaged: the row is not what was written.
@@ -218,8 +222,11 @@ def frequencies_of(passage: int, row: Mapping[str, Any], reference: float) -> di
     its_norms = norms(np.full(len(numbers), float(length)), reference)
     often = np.clip(np.nan_to_num(frequencies(values, its_norms)), 0, _MOST_OFTEN)
     there = np.abs(saturations(often, its_norms) - values) <= _NEARLY * values
-    if not there.all() or _checksum(passage, length, numbers, often.astype(np.int64)) != row[SPARSE_CHECKSUM]:
-        raise damaged(f"the words of passage p{passage}")
+    if (
+        not there.all()
+        or _checksum(row[PASSAGE], length, numbers, often.astype(np.int64)) != row[SPARSE_CHECKSUM]
+    ):
+        raise damaged(f"the words of passage p{row[PASSAGE]}")
     return dict(zip(numbers.tolist(), often.astype(np.int64).tolist(), strict=True))
 
 

@@ -8,7 +8,7 @@ import pytest
 from search.errors import IndexDamaged, SearchError
 from search.store.bm25 import Words
 from search.store.composing import written
-from search.store.milvus.layout import COUNT, LENGTH, NUMBER, SPARSE, SPARSE_CHECKSUM, TERM
+from search.store.milvus.layout import COUNT, LENGTH, NUMBER, PASSAGE, SPARSE, SPARSE_CHECKSUM, TERM
 from search.store.milvus.terms import (
     Known,
     Terms,
@@ -66,7 +66,7 @@ def test_a_vector_says_how_often_each_word_is_there() -> None:
         rows = dict(terms.vectors(np.array([2, 3, 9, 70, 80, 99]), reference))
         assert list(rows) == [2, 3, 9, 80]
         for id_, row in rows.items():
-            often = frequencies_of(id_, row, reference)
+            often = frequencies_of(row | {PASSAGE: id_}, reference)
             tokens = STEMMER.stems([texts[id_]])[0]
             assert often == {terms.numbers[key(stem)]: tokens.count(stem) for stem in dict.fromkeys(tokens)}
             assert row[LENGTH] == len(tokens)
@@ -74,8 +74,8 @@ def test_a_vector_says_how_often_each_word_is_there() -> None:
 
 
 def test_a_row_that_is_not_what_was_written_is_damage() -> None:
-    row = word_fields(4, 12, np.array([7, 3]), np.array([2, 1]), 10.0)
-    assert frequencies_of(4, row, 10.0) == {3: 1, 7: 2}
+    row = {PASSAGE: 4} | word_fields(4, 12, np.array([7, 3]), np.array([2, 1]), 10.0)
+    assert frequencies_of(row, 10.0) == {3: 1, 7: 2}
     one = row[SPARSE][3]
     for wrong in (
         {SPARSE: row[SPARSE] | {3: one * 1.00001}},
@@ -90,9 +90,9 @@ def test_a_row_that_is_not_what_was_written_is_damage() -> None:
         {SPARSE_CHECKSUM: row[SPARSE_CHECKSUM] ^ 1},
     ):
         with pytest.raises(IndexDamaged, match="p4"):
-            frequencies_of(4, row | wrong, 10.0)
+            frequencies_of(row | wrong, 10.0)
     with pytest.raises(IndexDamaged):
-        frequencies_of(5, row, 10.0)
+        frequencies_of(row | {PASSAGE: 5}, 10.0)
     term = term_row(key("red"), Known(3, 9, 1))
     for wrong in ({COUNT: 8}, {NUMBER: 4}, {TERM: key("rid")}):
         with pytest.raises(IndexDamaged):
