@@ -141,6 +141,7 @@ SMALL: dict[str, Made] = {
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
     "page": lambda p: [pages(p / "pages"), "--turns", "1", "--picture", p / "page.png"],
+    "plan": lambda p: [],
     "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
     "precision": lambda p: [HANDBOOK, write_graded(p / "a.tsv", 4), beir(p / "b"), "--passages", "3",
                             "--repeats", "1", "--queries", "2", "--device", "cpu"],
