@@ -191,7 +191,7 @@ def build(folder: Path, index: Path, corpus: Documents, encoder: Any, taken: Bui
     taken, last = taken or Build(), _Clock()
     commit, renew = run.Run._commit, calibration.renew_baseline
 
-    def timed_commit(self: run.Run, batch: Sequence[Work]) -> None:
+    def timed_commit(self: run.Run, batch: run.HandedOut) -> None:
         nonlocal last
         begun = _Clock()
         commit(self, batch)

@@ -106,6 +106,7 @@ class Index:
         verify: bool = False,
         offline: bool = False,
         engine: str = "auto",
+        workers: int | str | None = None,
         progress: Callable[[Progress], None] | None = None,
         **options: Unpack[BuildOptions],
     ) -> Index:
@@ -120,6 +121,9 @@ class Index:
             verify: read every file, also those whose size, time stamp and inode are as they were.
             offline: never call out to the Hugging Face hub.
             engine: "auto", "openvino" or "torch"; see `Encoder`.
+            workers: encode in so many processes; or by actors of Ray (extra `ray`): "ray" for what this program is
+                connected to, the cluster of RAY_ADDRESS, or else this machine, "ray://HOST:PORT" for a cluster.
+                None encodes in this process.
             progress: called often with how far the work is.
             model, pooling, layer, dim, max_tokens, precision: as for `Encoder`. None takes what the index was
                 made with, and for a new index what the model's own configuration says, and "fp32".
@@ -134,27 +138,32 @@ class Index:
             ModelError: the model cannot be found or used.
             FingerprintMismatch: the index was made with another model or other settings.
             IndexLocked: another process is writing to the index.
+            OptionalDependency: Ray is asked for and not installed.
         """
+        from search.encoding.workers import checked, hired
         from search.indexing.update import (
             asked_for,
             update,
         )  # with all that writing needs, which a query does not
 
+        workers = checked(workers)
         folders = Folders.of(folder)
         path = place_for(folders, index)
         encoder, source, settings = asked_for(
             folders, path, options, rebuild=rebuild, offline=offline, engine=engine
         )
-        report = update(
-            folders.root,
-            path,
-            encoder,
-            settings=settings,
-            source=source,
-            rebuild=rebuild,
-            verify=verify,
-            progress=progress,
-        )
+        with hired(workers, encoder, engine) as hands:
+            report = update(
+                folders.root,
+                path,
+                encoder,
+                settings=settings,
+                source=source,
+                rebuild=rebuild,
+                verify=verify,
+                progress=progress,
+                workers=hands,
+            )
         return cls(SQLiteStore(path), encoder, offline, engine, report)
 
     @classmethod
@@ -216,6 +225,7 @@ class Index:
         *,
         folder: Named | None = None,
         verify: bool = False,
+        workers: int | str | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Report:
         """Bring the index up to date with its folder, with the settings that it was made with.
@@ -223,26 +233,29 @@ class Index:
         Args:
             folder: the same folder, or all of several, which has to be named for an index outside of the user's own
                 that was opened: somebody else may have made it.
-            verify, progress: as for `build`.
+            verify, workers, progress: as for `build`.
 
         Raises:
             InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
             IndexLocked: another process is writing to the index.
         """
+        from search.encoding.workers import hired
         from search.indexing.update import source_of, update
 
         place = self._place
         meta = read_meta(place / DATABASE)
         folders = Folders.of(confirmed(place, Folders.from_meta(meta), folder or self._named))
-        return update(
-            folders.root,
-            place,
-            self.encoder,
-            settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
-            source=source_of(meta, folders),
-            verify=verify,
-            progress=progress,
-        )
+        with hired(workers, self.encoder, self._engine) as hands:
+            return update(
+                folders.root,
+                place,
+                self.encoder,
+                settings=PassageSettings.from_json(meta["fingerprint"]["passages"]),
+                source=source_of(meta, folders),
+                verify=verify,
+                progress=progress,
+                workers=hands,
+            )
 
     def watch(
         self, stop: threading.Event | None = None, folder: Named | None = None

@@ -79,6 +79,13 @@ class VectorOptions(EncoderOptions):
         ),
     ] = None
     token_vectors: TokenVectors = None
+    workers: Annotated[
+        str | None,
+        model_option(
+            metavar="N|ray|ray://HOST:PORT",
+            help="Encode in N processes, or by actors of Ray (extra `ray`). Default: in this process alone.",
+        ),
+    ] = None
 
 
 def index(

@@ -127,8 +127,9 @@ class Encoder:
         offline: bool = False,
         engine: str = "auto",
         trusted: bool = True,
+        many: bool = False,
     ) -> Self:
-        """The encoder that made embeddings, for a few more of them.
+        """The encoder that made embeddings, for more of them.
 
         If its model has been converted on this machine, it is taken from the cache by the hash of its
         weights, and the model's own folder is not looked at.
@@ -136,6 +137,7 @@ class Encoder:
         Args:
             model, pooling, precision: only to make sure; None takes what the embeddings were made with.
             trusted: the user wrote down the name of the model; see `named_model`.
+            many: so many texts will come that it pays to load PyTorch where there is a GPU.
 
         Raises:
             ModelError: the model cannot be found, or only the index names it.
@@ -166,7 +168,7 @@ class Encoder:
             engine=engine,
             precision=precision or made.precision,
         )
-        encoder._many = False
+        encoder._many = many
         made.require_equal(replace(encoder.fingerprint, passages=made.passages))
         return encoder
 
@@ -174,6 +176,11 @@ class Encoder:
     def model(self) -> str:
         """The name that the model was asked for by."""
         return self.files.name
+
+    @property
+    def whole(self) -> KnownModel:
+        """The model with its own files, which one that was converted before need not have; see `KnownModel.whole`."""
+        return self._known.whole()
 
     @property
     def notes(self) -> tuple[str, ...]:

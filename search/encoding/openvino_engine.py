@@ -52,7 +52,7 @@ class OpenVINOEngine:
         self._lock = threading.Lock()  # the requests below are shared by all threads
         self._pad = int(known.files.config.get("pad_token_id") or 0)
         ov = _openvino()
-        streams = _usable_cores()
+        streams = threads()
         config: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": OF_OPENVINO[precision],
             "PERFORMANCE_HINT": "THROUGHPUT",
@@ -60,6 +60,8 @@ class OpenVINOEngine:
             # Kernels are kept for each shape of batch; the default keeps so many that memory grows on and on.
             "CPU_RUNTIME_CACHE_CAPACITY": "64",
         }
+        if streams < usable_cores():
+            config["INFERENCE_NUM_THREADS"] = str(streams)
         if cached:
             config["CACHE_DIR"] = str(folder / "compiled")
         self._compiled = ov.Core().compile_model(str(folder / "encoder.xml"), "CPU", config)
@@ -128,10 +130,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_keep_for_ever)
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return max(1, os.cpu_count() or 1)
+
+
+def threads() -> int:
+    """How many threads compute: as many as there are cores, or OMP_NUM_THREADS, by which other libraries go, too."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(usable_cores(), int(asked)) if asked.isdecimal() and int(asked) else usable_cores()
 
 
 def _openvino() -> Any:

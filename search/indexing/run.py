@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import common
@@ -31,7 +33,38 @@ from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.token_vectors import missing_token_vectors
 from search.store.writer import Work, Writer, as_blob
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from search.encoding.workers import Workers
+
+_SECONDS_BETWEEN_WARNINGS = 0.5
 _REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "encoded_tokens", "reused")
+
+
+@dataclass(frozen=True)
+class HandedOut:
+    """A batch whose new texts are being encoded, or are about to be.
+
+    Attributes:
+        passages: of each content one, by its key.
+        vectors: of the contents that were encoded before.
+        new: the keys of the others.
+        encoding: what workers will have made of these; None where this process is to encode them, or there is none.
+    """
+
+    batch: Sequence[Work]
+    passages: dict[bytes, Passage]
+    vectors: dict[bytes, bytes]
+    new: list[bytes]
+    encoding: Future[NDArray[np.float32]] | None
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.passages[key].encoded for key in self.new]
 
 
 @dataclass
@@ -42,6 +75,7 @@ class Run:
         database: the file that is written to: another than the index's for a rebuild.
         renamed: paths that are gone because the file has another one now.
         away: see `Plan`.
+        workers: who encodes; None for this process alone.
     """
 
     folder: Path
@@ -55,6 +89,7 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     renamed: set[str] = field(default_factory=set)
     away: tuple[str, ...] = ()
+    workers: Workers | None = None
 
     def __post_init__(self) -> None:
         self.folder, self.connection = self.folder.resolve(), self.writer.connection
@@ -70,8 +105,8 @@ class Run:
             cutter = cutter_for(self.encoder, self.settings, self._boilerplate(plan))
             batches = batches_ahead(self.database, plan, cutter, self.source)
             with closing(batches):  # at once, also when this is left by Ctrl-C
-                for batch in batches:
-                    self._commit(batch)
+                for handed in self._handed_out(batches):
+                    self._commit(handed)
         if removed := [path for path in plan.gone if path not in self.renamed]:
             self.writer.remove(removed)
             self.counts["removed"] = len(removed)
@@ -119,28 +154,64 @@ class Run:
             self.writer.note(boilerplate=sorted(known | found)[:MOST_BOILERPLATE])
         return known | found
 
-    def _commit(self, batch: Sequence[Work]) -> None:
-        """Encode what is new in a batch, store it, count it."""
-        same = [work for work in batch if work.outcome == "same bytes"]
-        everything, batch = batch, [work for work in batch if work.outcome != "same bytes"]
+    def _handed_out(self, batches: Iterable[Sequence[Work]]) -> Iterator[HandedOut]:
+        """Each batch, in order; with workers, the next ones are with them when it is stored."""
+        waiting: deque[HandedOut] = deque()
+        for batch in batches:
+            waiting.append(self._hand_out(batch))
+            while len(waiting) > (self.workers.ahead if self.workers else 0):
+                yield waiting.popleft()
+        yield from waiting
+
+    def _hand_out(self, batch: Sequence[Work]) -> HandedOut:
+        found = [(document, p) for work in batch for document, cut in work.documents for p in cut]
+        by_key = {content_key(p.context, p.shown): (document, p) for document, p in found}
+        vectors = self.writer.stored_embeddings(by_key)
+        new = [key for key in by_key if key not in vectors]
+        handed = HandedOut(batch, {key: p for key, (_, p) in by_key.items()}, vectors, new, None)
+        if not self.workers or not new:
+            return handed
+
+        def named(position: int) -> str:
+            document, passage = by_key[new[position]]
+            first, last = document.lines.span(passage.start, passage.end)
+            return f"the passage in lines {first} to {last} of '{document.name}'"
+
+        return replace(handed, encoding=self.workers.submit(handed.texts, named))
+
+    def _encoded(self, handed: HandedOut, tell: Callable[[int, int], None]) -> NDArray[np.float32]:
+        """The embeddings of what is new in a batch."""
+        if not handed.encoding or not self.workers:
+            return self.encoder.encode(handed.texts, role="document", progress=tell)
+        waiting = True
+        while waiting:
+            waiting = bool(wait([handed.encoding], _SECONDS_BETWEEN_WARNINGS).not_done)
+            for warning in self.workers.warnings():
+                self._tell("encoding", warning=warning)
+        return handed.encoding.result()
+
+    def _commit(self, handed: HandedOut) -> None:
+        """Wait for what is new in a batch, store it, count it."""
+        everything, passages, new = handed.batch, handed.passages, handed.new
+        same = [work for work in everything if work.outcome == "same bytes"]
+        batch = [work for work in everything if work.outcome != "same bytes"]
         self.counts["unchanged"] += sum(bool(work.records) for work in same)
         if same:
             self.writer.touch(work.file for work in same)
-        passages = [p for work in batch for _, found in work.documents for p in found]
-        by_key: dict[bytes, Passage] = {content_key(p.context, p.shown): p for p in passages}
-        vectors = self.writer.stored_embeddings(by_key)
-        new = [key for key in by_key if key not in vectors]
-        texts = [by_key[key].encoded for key in new]
-        n_tokens = sum(by_key[key].n_tokens for key in new)
+        n_passages = sum(work.n_passages for work in batch)
+        n_tokens = sum(passages[key].n_tokens for key in new)
         size = sum(max(work.file.size, 0) for work in everything if work.last)
 
         def tell(done: int, total: int) -> None:
             share = done / total
-            self._tell("encoding", size * share, int(n_tokens * share), int(len(texts) * share))
+            self._tell("encoding", size * share, int(n_tokens * share), int(len(new) * share))
 
-        if texts:
-            encoded = self.encoder.encode(texts, role="document", progress=tell)
+        vectors = dict(handed.vectors)
+        if new:
+            encoded = self._encoded(handed, tell)
             vectors |= {key: as_blob(vector) for key, vector in zip(new, encoded, strict=True)}
+        if handed.encoding:  # what a batch before this one held, too, has one embedding, to the last bit
+            vectors |= self.writer.stored_embeddings(new)
         if batch:
             self.writer.store(batch, vectors)
             if sealing.tail_is_full(self.connection):
@@ -149,15 +220,17 @@ class Run:
         self.counts.update(
             encoded=len(new),
             encoded_tokens=n_tokens,
-            reused=len(passages) - len(new),
+            reused=n_passages - len(new),
             documents=sum(len(work.documents) for work in batch),
-            passages=len(passages),
+            passages=n_passages,
             done_bytes=size,
         )
         self.counts.update(work.outcome for work in batch)
         self._tell("reading")
 
-    def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
+    def _tell(
+        self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0, warning: str = ""
+    ) -> None:
         if self.progress:
             self.progress(
                 Progress(
@@ -167,6 +240,7 @@ class Run:
                     documents=self.counts["documents"],
                     passages=self.counts["passages"] + passages,
                     tokens=self.counts["encoded_tokens"] + tokens,
+                    warning=warning,
                 )
             )
 
@@ -182,7 +256,12 @@ class Run:
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
-            notes=(*self.encoder.notes, *self._about_folders(), *self._annotations_that_lack()),
+            notes=(
+                *self.encoder.notes,
+                *(self.workers.notes if self.workers else ()),
+                *self._about_folders(),
+                *self._annotations_that_lack(),
+            ),
             **{name: self.counts[name] for name in _REPORTED},
         )
 

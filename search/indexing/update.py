@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from search.corpus.folder_file import folder_file
 from search.encoding import Encoder, Fingerprint
@@ -42,6 +42,9 @@ from search.store.segments import named_files, recorded_files
 from search.store.settings import PassageSettings, Source
 from search.store.writer import writing
 
+if TYPE_CHECKING:
+    from search.encoding.workers import Workers
+
 
 def update(
     folder: Path,
@@ -53,6 +56,7 @@ def update(
     rebuild: bool = False,
     verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    workers: Workers | None = None,
 ) -> Report:
     """Make or bring up to date the index of a folder.
 
@@ -61,6 +65,7 @@ def update(
         index: the folder the index is kept in; made if need be.
         verify: read every file, also those that look unchanged.
         rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
+        workers: who encodes; None for this process alone.
 
     Raises:
         InputError: there is nothing to index.
@@ -85,7 +90,9 @@ def update(
                 (index / WORK).mkdir(PRIVATE_FOLDER, exist_ok=True)
                 database = index / WORK / DATABASE
             with writing(database) as writer:
-                run = Run(folder, index, database, writer, encoder, settings, source, progress)
+                run = Run(
+                    folder, index, database, writer, encoder, settings, source, progress, workers=workers
+                )
                 if rebuild:
                     run.writer.put_meta(**counts_to_go_on_with(index / DATABASE), **kept_choice(index))
                 report = run.all(files, skipped, verify=verify)

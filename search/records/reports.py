@@ -17,6 +17,7 @@ class Progress:
         stage: "reading", "encoding" or "saving"; "checking" for `Index.check`, "integrating" for `explain`.
         done, total: bytes of source files; `total` is known from the start.
         documents, passages, tokens: counted since the start of this run.
+        warning: what has just happened that is worth a line at once, as the death of a worker; "" for nothing.
     """
 
     stage: str
@@ -25,6 +26,7 @@ class Progress:
     documents: int = 0
     passages: int = 0
     tokens: int = 0
+    warning: str = ""
 
 
 @dataclass(frozen=True)

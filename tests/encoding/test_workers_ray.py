@@ -1,0 +1,76 @@
+"""Workers on a Ray cluster of two nodes, of which one is killed and replaced in the middle of the work."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index, ModelError
+from search.records.reports import Progress
+from tests.encoding.test_workers import assert_alike, many, small_batches, two_at_work
+
+__all__ = ["many", "small_batches", "two_at_work"]
+
+# How soon a node is missed that was killed.
+HEALTH = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 200,
+    "health_check_timeout_ms": 500,
+    "health_check_failure_threshold": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(shared_cache: Path) -> Iterator[Any]:
+    """Two nodes that can compute, besides the one that keeps them together; this machine's alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # they listen to this machine alone
+        from ray.cluster_utils import Cluster
+
+        head = {"num_cpus": 1, "include_dashboard": False, "_system_config": HEALTH}
+        made = Cluster(initialize_head=True, head_node_args=head)
+        patch.setenv("RAY_ADDRESS", made.address)
+        yield made
+        made.shutdown()
+
+
+def test_a_node_is_killed_and_replaced(
+    cluster: Any,
+    many: Path,
+    tiny_model: Path,
+    tmp_path: Path,
+    small_batches: None,
+    capfd: Any,
+    two_at_work: threading.Event,
+) -> None:
+    lost = cluster.add_node(num_cpus=1)
+    warnings: list[str] = []
+    nodes: list[Any] = []
+
+    def progress(state: Progress) -> None:
+        if state.warning:
+            warnings.append(state.warning)
+        if state.passages and not nodes and two_at_work.wait(60):
+            cluster.remove_node(lost, allow_graceful=False)
+            nodes.append(cluster.add_node(num_cpus=1))
+
+    alone = Index.build(many, model=str(tiny_model), index=str(tmp_path / "alone"))
+    helped = Index.build(
+        many, model=str(tiny_model), index=str(tmp_path / "helped"), workers="ray", progress=progress
+    )
+    assert_alike(alone.path, helped.path)
+    assert alone.report and helped.report and nodes
+    assert helped.report.passages == alone.report.passages == 60
+    assert "a worker died (The actor died" in warnings[0]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_cluster_is_there(notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    with pytest.raises(ModelError, match="Ray cluster at '127.0.0.1:1' cannot be used"):
+        Index.build(notes, model=str(tiny_model), workers="ray")
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
