@@ -204,6 +204,17 @@ def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
     return Baseline(len(ids), len(asked), cosines, parts, hubs(nearest, len(ids)))
 
 
+def questions(snapshot: Snapshot, most: int, seed: int = 0) -> list[str]:
+    """What might be asked of an index, the same of the same passages: sentences of at most so many of them.
+
+    Raises:
+        IndexDamaged: a passage cannot be found.
+    """
+    ids, random = snapshot.ids(), np.random.default_rng(seed)
+    drawn = random.permutation(ids)[:most].tolist()
+    return list(filter(None, (_pseudo_query(snapshot, passage, random) for passage in drawn)))
+
+
 @dataclass(frozen=True, eq=False)
 class _Asked:
     """One text of the sample.

@@ -403,10 +403,18 @@ def annotations_of(connection: sqlite3.Connection, passages: Sequence[int]) -> d
     Raises:
         IndexDamaged: a row is damaged.
     """
-    found: dict[int, list[Annotation]] = {}
+    found = annotations_by_name(connection, passages)
+    return {passage: list(said.values()) for passage, said in found.items()}
+
+
+def annotations_by_name(
+    connection: sqlite3.Connection, passages: Sequence[int]
+) -> dict[int, dict[str, Annotation]]:
+    """As `annotations_of`, each by the name of its annotator."""
+    found: dict[int, dict[str, Annotation]] = {}
     for row in _annotation_rows(connection, passages):
         annotation = _annotation(*row)
-        found.setdefault(annotation.passage_id, []).append(annotation)
+        found.setdefault(annotation.passage_id, {})[row[1]] = annotation
     return found
 
 

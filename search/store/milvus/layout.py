@@ -1,6 +1,6 @@
 """The collections of an index on Milvus, and their fields.
 
-    seewhy_NAME                  generations: PK `key`, "GENERATION/PART"; the row of part 0 is written last, and with
+    seewhy_NAME_generations      generations: PK `key`, "GENERATION/PART"; the row of part 0 is written last, and with
                                  it the generation is there. `content` is JSON, cut into parts as a value has a limit
     seewhy_NAME_STAMP_passages   a row for each version of a passage, PK `key`, "ID@BORN"
     seewhy_NAME_STAMP_documents  a row for each version of a document, PK `key`, "ID@BORN"
@@ -14,6 +14,7 @@ what is near, what has words and what is shown are asked for apart (rows.py).
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 FORMAT: Final = 1
@@ -67,9 +68,15 @@ NOTHING: Final = "nothing"
 
 def generations(name: str) -> str:
     """The collection of an index's generations."""
-    return f"seewhy_{name}"
+    return f"seewhy_{name}_generations"
 
 
 def collection(name: str, stamp: int, kind: str) -> str:
     """The collection of an index's "passages", "documents" or "terms"."""
     return f"seewhy_{name}_{stamp}_{kind}"
+
+
+def stamp_of(name: str, found: str) -> int | None:
+    """The stamp of one of an index's collections; None for what is none of these."""
+    its = re.fullmatch(rf"seewhy_{re.escape(name)}_(\d+)_(passages|documents|terms)", found)
+    return int(its[1]) if its else None

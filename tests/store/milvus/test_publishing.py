@@ -1,0 +1,162 @@
+"""What is published is the index in the folder, generation by generation; what is killed changes no answer."""
+
+from __future__ import annotations
+
+from functools import partial, partialmethod
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import Index
+from search.encoding import Encoder
+from search.errors import InputError
+from search.store.milvus import generation as generations
+from search.store.milvus import terms
+from search.store.milvus.address import Address
+from search.store.milvus.client import Client
+from search.store.milvus.generation import View, newest
+from search.store.milvus.ledger import Place, keep_place
+from search.store.milvus.publishing import KINDS, publish
+from search.store.milvus.rows import OF_PASSAGE, stored_passage
+from search.store.sqlite import SQLiteStore
+
+
+def on_server(address: str) -> dict[int, object]:
+    """All passages of the state that answers."""
+    client = Client(Address.parse(address))
+    generation = newest(client)
+    assert generation
+    view = View(client, generation)
+    rows = client.query(view.collection("passages"), view.there(), OF_PASSAGE)
+    found = {row["passage"]: stored_passage(row, generation.root) for row in rows}
+    assert len(found) == len(rows) == generation.passages
+    client.close()
+    return found
+
+
+def in_folder(index: Path) -> dict[int, object]:
+    with SQLiteStore(index).reading() as snapshot:
+        return dict(snapshot.stored(snapshot.ids().tolist()))
+
+
+@pytest.fixture
+def published(notes: Path, tiny: Encoder, tiny_model: Path, milvus: str) -> Path:
+    """An index that is published."""
+    index = Index.build(notes, model=str(tiny_model)).path
+    keep_place(index, Place(milvus, "FLAT"))
+    publish(index, tiny)
+    return index
+
+
+@pytest.fixture
+def _any_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms, "_MOST_MOVED", 10.0)
+
+
+def changed(notes: Path, index: Path) -> None:
+    """Files that are new, renamed, changed and gone."""
+    (notes / "keys.md").write_text("# Keys\n\nThe lock is on the door.\n")
+    (notes / "table.csv").unlink()
+    (notes / "deep" / "time.txt").rename(notes / "deep" / "long.txt")
+    (notes / "new.md").write_text("# Water\n\nA long time on the water.\n")
+    Index.open(index).update()
+
+
+@pytest.mark.usefixtures("_any_mean")
+def test_the_server_has_what_the_folder_has(published: Path, notes: Path, tiny: Encoder, milvus: str) -> None:
+    before = in_folder(published)
+    assert on_server(milvus) == before
+    assert publish(published, tiny).nothing
+    changed(notes, published)
+    done = publish(published, tiny)
+    now = in_folder(published)
+    assert on_server(milvus) == now
+    assert (done.anew, done.ended) == (False, len(before))
+    assert done.written == sum(before.get(id_) != passage for id_, passage in now.items())
+    (notes / "deep" / "long.txt").write_text("The water.\n")
+    Index.open(published).update()
+    one_more = publish(published, tiny)
+    assert (one_more.written, one_more.ended) == (1, 1)
+    assert on_server(milvus) == in_folder(published)
+
+
+def test_a_mean_length_that_moved_writes_all_anew(
+    published: Path, notes: Path, tiny: Encoder, milvus: str
+) -> None:
+    changed(notes, published)
+    done = publish(published, tiny)
+    assert (done.anew, done.written) == (True, len(in_folder(published)))
+    assert on_server(milvus) == in_folder(published)
+
+
+def test_another_index_does_not_take_a_name(
+    published: Path, tmp_path: Path, tiny: Encoder, tiny_model: Path, milvus: str
+) -> None:
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "a.txt").write_text("The key is in the door.\n")
+    other = Index.build(tmp_path / "others", model=str(tiny_model)).path
+    keep_place(other, Place(milvus, "FLAT"))
+    with pytest.raises(InputError, match=r"published from another index .* --store-anew"):
+        publish(other, tiny)
+    assert on_server(milvus) == in_folder(published)
+    assert publish(other, tiny, anew=True).anew
+    assert on_server(milvus) == in_folder(other)
+    with pytest.raises(InputError, match="published from another index"):
+        publish(published, tiny)
+
+
+class Killed(BaseException):
+    """As by kill -9: nothing is cleaned up that needs an Exception."""
+
+
+@pytest.mark.usefixtures("_any_mean")
+def test_a_writer_that_is_killed_leaves_one_state_or_the_other(
+    published: Path, notes: Path, tiny: Encoder, milvus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = in_folder(published)
+    changed(notes, published)
+    new = in_folder(published)
+    outcomes, step = [], 0
+    while True:
+        with monkeypatch.context() as patch:
+            die_at(step, patch)
+            try:
+                publish(published, tiny)
+            except Killed:
+                outcomes.append(on_server(milvus) == new)
+                assert on_server(milvus) in (old, new), step
+            else:
+                break
+        step += 1
+    assert outcomes == sorted(outcomes) and {False, True} == set(
+        outcomes
+    )  # first the old state, then the new
+    assert on_server(milvus) == new
+    assert publish(published, tiny).nothing
+    assert rows_of_no_use(milvus) == 0
+
+
+def die_at(step: int, patch: pytest.MonkeyPatch) -> None:
+    """Be killed before the server gets the so many-th request that changes something."""
+    steps = iter(range(step))
+
+    def failing(really: Any, *args: Any, **options: Any) -> None:
+        if next(steps, None) is None:
+            raise Killed
+        really(*args, **options)
+
+    for name in ("put", "delete", "drop", "create"):
+        patch.setattr(Client, name, partialmethod(partial(failing, getattr(Client, name))))
+
+
+def rows_of_no_use(address: str) -> int:
+    """Rows that no generation has that can be read."""
+    client = Client(Address.parse(address))
+    oldest, generation = generations.published(client)[0], newest(client)
+    assert generation
+    view = View(client, generation)
+    return sum(
+        client.count(view.collection(kind), f"born > {generation.number} or died <= {oldest}")
+        for kind in KINDS
+    )
