@@ -12,13 +12,13 @@ import sqlite3
 import threading
 import unicodedata
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, groupby, islice
 from posixpath import commonpath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.records.contents import Facet, FacetValue
 from search.records.documents import BUILT_IN_FIELDS, field_in_filter
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from search.store.conditions import Where
     from search.store.protocol import Ids
+
+Said: TypeAlias = tuple[str, str, dict[str, Any], Iterable[tuple[str, Scalar]]]
+"""The path of a document, its kind, its metadata, and the fields and values that annotators give to its passages."""
 
 _SHOWN = 12  # values of a field
 _MOST_FIELDS, _MOST_VALUES, _LONGEST = 24, 20_000, 60
@@ -83,15 +86,19 @@ def facets_of(connection: sqlite3.Connection, among: Ids | None) -> tuple[Facet,
 
     Rows are taken as they are, as by filters.
     """
-    chosen = None if among is None else frozenset(among.tolist())
+    return counted(_documents(connection, None if among is None else frozenset(among.tolist())))
+
+
+def counted(documents: Iterable[Said]) -> tuple[Facet, ...]:
+    """The facets of documents."""
     kinds, folders, fields = Counter[str](), Counter[str](), dict[str, _Values]()
     total = 0
-    for path, kind, written, said_of_it in _documents(connection, chosen):
+    for path, kind, metadata, said_of_it in documents:
         total += 1
         kinds[kind] += 1
         folders[unicodedata.normalize("NFC", path).rpartition("/")[0]] += 1
         here: dict[str, list[Scalar]] = {}
-        for name, value in chain(_flat(metadata_of(written)), said_of_it):
+        for name, value in chain(_flat(metadata), said_of_it):
             key = _key(name)
             here.setdefault(key, []).append(value)
             if key not in fields:
@@ -109,10 +116,7 @@ def facets_of(connection: sqlite3.Connection, among: Ids | None) -> tuple[Facet,
     return tuple(islice(useful, _MOST_FIELDS))
 
 
-def _documents(
-    connection: sqlite3.Connection, chosen: frozenset[int] | None
-) -> Iterator[tuple[str, str, str, list[tuple[str, Scalar]]]]:
-    """Path, kind, metadata, and fields and values that annotators give to its passages, of each document."""
+def _documents(connection: sqlite3.Connection, chosen: frozenset[int] | None) -> Iterator[Said]:
     rows = connection.execute(
         """SELECT documents.id, path, kind, metadata FROM documents JOIN files ON files.id = file
            WHERE ?1 IS NULL OR documents.id IN (
@@ -126,7 +130,7 @@ def _documents(
         while at is not None and at < id_:
             at, group = next(said, (None, iter(())))
         annotations = [pair for _, pair in group] if at == id_ else []
-        yield name_of(path), kind, metadata, annotations
+        yield name_of(path), kind, metadata_of(metadata), annotations
 
 
 def _annotated(
@@ -142,10 +146,20 @@ def _annotated(
     )
     for document, passage, written in rows:
         if chosen is None or passage in chosen:
-            for name, value in from_json(dict, written).items():
-                for one in value if isinstance(value, list) else [value]:
-                    if folded(name) in names and isinstance(one, str | int | float):
-                        yield document, (name, one)
+            for pair in annotated(names, from_json(dict, written)):
+                yield document, pair
+
+
+def annotated(names: Collection[str], values: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
+    """Fields and values of what annotators say of a passage.
+
+    Args:
+        names: of their fields, folded.
+    """
+    for name, value in values.items():
+        for one in value if isinstance(value, list) else [value]:
+            if folded(name) in names and isinstance(one, str | int | float):
+                yield name, one
 
 
 def _flat(value: Any, name: str | None = None) -> Iterator[tuple[str, Scalar]]:

@@ -17,7 +17,7 @@ import os
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from itertools import islice
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.corpus.patterns import Patterns
-from search.errors import FieldMissing
+from search.errors import FieldMissing, InputError
 from search.records.documents import BUILT_IN_FIELDS, Annotator
 from search.store.checksums import name_of
 from search.store.conditions import (
@@ -36,6 +36,7 @@ from search.store.conditions import (
     Field,
     Joined,
     Not,
+    Scalar,
     Test,
     Where,
     as_text,
@@ -68,7 +69,8 @@ _COLUMNS = {
 _ANNOTATED = """EXISTS (SELECT 1 FROM annotations
                         WHERE passage = passages.id AND annotator = ? AND passes(?, annotations."values"))"""
 
-_LISTED, _EXAMPLES, _LONGEST = 20, 3, 40  # of fields and values that an error names
+_LISTED, _LONGEST = 20, 40  # of fields and values that an error names
+EXAMPLES, LOOKED_AT = 3, 100  # of a field's values, for an error
 
 
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
@@ -80,7 +82,7 @@ def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
         InputError: it names a field that neither a document nor an annotator has, or orders one by what none of its
             values is.
     """
-    annotated = _annotators_asked(connection, where)
+    annotated = annotators_asked(annotators(connection), where)
     _require_sense(connection, where, annotated)
     query = _Query(annotated)
     sql = query.sql(where.condition)
@@ -113,7 +115,7 @@ class Filters:
         if getattr(self._last, "asked", None) != asked:
             ids = matching(connection, where)
             ids.flags.writeable = False
-            self._last.answer = ids, tuple(_without_annotations(connection, where))
+            self._last.answer = ids, tuple(without_annotations(annotators(connection), where))
             self._last.asked = asked
         answer: tuple[NDArray[np.int64], tuple[str, ...]] = self._last.answer
         return answer
@@ -168,10 +170,10 @@ class _Query:
 
 def _test_of(condition: Comparison) -> Test:
     """What tells whether a column as it is stored passes a condition: in JSON one of the field's values."""
-    test = _is_something if condition.operator == "has" else _comparison(condition)
+    test = is_something if condition.operator == "has" else _comparison(condition)
     field = condition.field
     if field.column == "metadata":
-        return lambda stored: any(map(test, _values_under(_loaded(stored), field.parts)))
+        return lambda stored: any(map(test, values_under(_loaded(stored), field.parts)))
     if field.column == "path":
         return lambda stored: test(name_of(stored))
     if field.column == "name":
@@ -184,7 +186,7 @@ def _comparison(condition: Comparison) -> Test:
         patterns = Patterns([unicodedata.normalize("NFC", condition.values[0].text)])
         return lambda path: patterns.cover(unicodedata.normalize("NFC", path))
     tests = [comparing(condition.operator, value) for value in condition.values]
-    return lambda stored: _is_scalar(stored) and any(test(stored) for test in tests)
+    return lambda stored: is_scalar(stored) and any(test(stored) for test in tests)
 
 
 def _modified(root: str, path: bytes, mtime_ns: int) -> str | None:
@@ -200,25 +202,27 @@ def _modified(root: str, path: bytes, mtime_ns: int) -> str | None:
         return None
 
 
-def _is_something(value: Any) -> bool:
+def is_something(value: Any) -> bool:
+    """Whether a field with this value is one that `has` finds."""
     return value is not None and value != {} and not (isinstance(value, str) and not value.strip())
 
 
-def _is_scalar(value: Any) -> bool:
+def is_scalar(value: Any) -> bool:
+    """Whether a value under a name can be compared."""
     return value is not None and not isinstance(value, dict)
 
 
 _loaded = lru_cache(maxsize=4)(metadata_of)  # several conditions in a row ask for one document
 
 
-def _values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
+def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
     """What lies under a name in metadata, whose keys may be in any case; each element of a list by itself.
 
     A dot of the name leads into an object, or belongs to a key.
     """
     if isinstance(value, list):
         for item in value:
-            yield from _values_under(item, parts)
+            yield from values_under(item, parts)
     elif not parts:
         yield value
     elif isinstance(value, dict):
@@ -226,27 +230,25 @@ def _values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:
             wanted = folded(".".join(parts[:length]))
             for key, inner in value.items():
                 if folded(key) == wanted:
-                    yield from _values_under(inner, parts[length:])
+                    yield from values_under(inner, parts[length:])
 
 
-def _annotators_asked(connection: sqlite3.Connection, where: Where) -> dict[str, Annotator]:
+def annotators_asked(known: Iterable[Annotator], where: Where) -> dict[str, Annotator]:
     """Those that a filter asks, by the names of their fields."""
     wanted = {
         folded(leaf.field.name) for leaf in comparisons(where.condition) if leaf.field.column == "metadata"
     }
-    if not wanted:
-        return {}
     return {
         folded(field): annotator
-        for annotator in annotators(connection)
+        for annotator in known
         for field in annotator.fields
         if folded(field) in wanted
     }
 
 
-def _without_annotations(connection: sqlite3.Connection, where: Where) -> Iterator[str]:
+def without_annotations(known: Iterable[Annotator], where: Where) -> Iterator[str]:
     """Of each annotator that a filter asks, how many passages it has not looked at."""
-    asked = {annotator.name: annotator for annotator in _annotators_asked(connection, where).values()}
+    asked = {annotator.name: annotator for annotator in annotators_asked(known, where).values()}
     for annotator in asked.values():
         if not annotator.complete:
             lacking = annotator.passages - annotator.annotated
@@ -267,7 +269,7 @@ def _require_sense(connection: sqlite3.Connection, where: Where, annotated: Mapp
         annotator = annotated.get(folded(field.name))
         is_there = next((True for _ in _stored_values(connection, field, annotator)), False)
         if not is_there and annotator is None:
-            raise wrong(where.text, field.at, _unknown(connection, field), FieldMissing)
+            raise unknown(where, field, _names_of_documents(connection), annotators(connection))
         if is_there and leaf.operator in ORDERS:
             _require_comparable(connection, where, leaf, annotator)
 
@@ -281,7 +283,7 @@ def _stored_values(
         (annotator.name if annotator else None,),
     )
     for (values,) in rows:
-        yield from _values_under(_loaded(values), field.parts)
+        yield from values_under(_loaded(values), field.parts)
 
 
 def _require_comparable(
@@ -289,27 +291,49 @@ def _require_comparable(
 ) -> None:
     """Raise InputError if no value of a field can be more or less than what was typed."""
     (value,) = leaf.values
-    scalars = filter(_is_scalar, _stored_values(connection, leaf.field, annotator))
+    scalars = filter(is_scalar, _stored_values(connection, leaf.field, annotator))
     if any(comparable(stored, value) for stored in scalars):
         return
-    scalars = filter(_is_scalar, _stored_values(connection, leaf.field, annotator))
-    examples = list(islice(dict.fromkeys(islice(scalars, 100)), _EXAMPLES))
-    shown = ", ".join(f"'{_short(as_text(example))}'" for example in examples)
+    scalars = filter(is_scalar, _stored_values(connection, leaf.field, annotator))
+    raise incomparable(where, leaf, annotator, examples(scalars))
+
+
+def examples(scalars: Iterable[Scalar]) -> list[Scalar]:
+    """What an error names of the values of a field."""
+    return list(islice(dict.fromkeys(islice(scalars, LOOKED_AT)), EXAMPLES))
+
+
+def incomparable(
+    where: Where, leaf: Comparison, annotator: Annotator | None, such_as: Iterable[Scalar]
+) -> InputError:
+    """The error of a condition that no value of a field can be more or less than; some of these are named."""
+    (value,) = leaf.values
+    shown = ", ".join(f"'{_short(as_text(example))}'" for example in such_as)
     kinds = {"number": value.number, "date": value.date}
     wanted = " or ".join(kind for kind, read in kinds.items() if read is not None) or "text"
     is_ = f"it is such as {shown}" if shown else "it holds other fields"
     who = "nothing" if annotator else "no document"
     problem = f"{who} has a {wanted} in the field '{leaf.field.name}'; {is_}"
-    raise wrong(where.text, value.at, problem, FieldMissing)
+    return wrong(where.text, value.at, problem, FieldMissing)
 
 
-def _unknown(connection: sqlite3.Connection, field: Field) -> str:
-    """What is wrong with a field that nothing has, in words, and which names are near."""
-    names: dict[str, str] = {name: name for name in BUILT_IN_FIELDS}
+def _names_of_documents(connection: sqlite3.Connection) -> Iterator[str]:
     for (metadata,) in connection.execute("SELECT metadata FROM documents"):
-        for name in _names(_loaded(metadata)):
-            names.setdefault(folded(name), name)
-    given = [field for annotator in annotators(connection) for field in annotator.fields]
+        yield from names_in(_loaded(metadata))
+
+
+def unknown(
+    where: Where, field: Field, of_documents: Iterable[str], known: Iterable[Annotator]
+) -> InputError:
+    """The error of a field that nothing has: which names are near.
+
+    Args:
+        of_documents: all names of fields in their metadata.
+    """
+    names: dict[str, str] = {name: name for name in BUILT_IN_FIELDS}
+    for name in of_documents:
+        names.setdefault(folded(name), name)
+    given = [field for annotator in known for field in annotator.fields]
     names |= {folded(name): name for name in given}
     near = difflib.get_close_matches(folded(field.name), names, n=3)
     if near:
@@ -318,19 +342,20 @@ def _unknown(connection: sqlite3.Connection, field: Field) -> str:
         listed = sorted(names.values(), key=lambda name: (name not in BUILT_IN_FIELDS, folded(name)))
         more = f" and {len(listed) - _LISTED:,} more" if len(listed) > _LISTED else ""
         hint = "there are " + ", ".join(_short(name) for name in listed[:_LISTED]) + more
-    return f"no document{' and no annotator' if given else ''} has a field '{_short(field.name)}'; {hint}"
+    problem = f"no document{' and no annotator' if given else ''} has a field '{_short(field.name)}'; {hint}"
+    return wrong(where.text, field.at, problem, FieldMissing)
 
 
-def _names(value: Any, before: str = "") -> Iterator[str]:
+def names_in(value: Any, before: str = "") -> Iterator[str]:
     """The names of all fields in metadata."""
     if isinstance(value, list):
         for item in value:
-            yield from _names(item, before)
+            yield from names_in(item, before)
     elif isinstance(value, dict):
         for key, inner in value.items():
             name = f"{before}.{key}" if before else key
             yield name
-            yield from _names(inner, name)
+            yield from names_in(inner, name)
 
 
 def _short(text: str) -> str:

@@ -20,14 +20,18 @@ def documents_named(connection: sqlite3.Connection, part: str, most: int) -> lis
     Raises:
         IndexDamaged: the row of one of them is damaged.
     """
-    words = part.casefold().split()
     rows = connection.execute(
         "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file ORDER BY path, record"
     )
-    names = ((id_, f"{name_of(path, record)} {title}".casefold()) for id_, path, record, title in rows)
-    found = list(islice((id_ for id_, name in names if all(word in name for word in words)), most))
+    names = ((id_, f"{name_of(path, record)} {title}") for id_, path, record, title in rows)
+    found = list(islice((id_ for id_, name in names if is_named(name, part)), most))
     named = _documents(connection, found)
     return [named[id_] for id_ in found]
+
+
+def is_named(name: str, part: str) -> bool:
+    """Whether all words of `part` are in a name, in any case of letters."""
+    return all(word in name.casefold() for word in part.casefold().split())
 
 
 def _documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, NamedDocument]:
