@@ -132,9 +132,8 @@ class Sums:
             if term.number:
                 self._vector[term.number] += its_weight
         slack = 1 + (len(terms) + 8) * _ROUNDING
-        self._above = (
-            max(1.0, state.mean / (state.reference or 1.0)) * slack
-        )  # of a sum, of what a server says
+        # What a sum is at most, of what a server says.
+        self._above = max(1.0, state.mean / (state.reference or 1.0)) * slack
         self._phrases = sorted(set().union(*(term.often for term in terms)))
         self._known: dict[int, NDArray[np.float64]] = {}
         self._everything = False
