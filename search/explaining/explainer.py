@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from search.corpus import Skipped, SourceFile, documents, load
 from search.encoding import Encoder
 from search.errors import InputError, OptionalDependency, ReadError
@@ -200,8 +202,8 @@ class Explainer:
     def _passing(self, passages: Sequence[int], among: Among) -> Sequence[int]:
         """Those of the passages that pass the filter."""
         with self._store.reading() as snapshot:
-            ids = among(snapshot) if passages else None
-        passing = passages if ids is None else set(ids.tolist())
+            wanted = np.array(passages, dtype=np.int64)
+            passing = set(snapshot.within(wanted, among(snapshot)).tolist()) if passages else ()
         return [passage for passage in passages if passage in passing]
 
     def _place(self, what: str | Path | int) -> Place:

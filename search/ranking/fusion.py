@@ -96,7 +96,7 @@ class Fusion:
 
     def among(self, passages: Ids) -> list[Scored]:
         """Those of some passages that rank at all, best first, with the scores that they have."""
-        among = passages if self._among is None else np.intersect1d(passages, self._among)
+        among = self._snapshot.within(passages, self._among)
         return self.top(len(among), among) if len(among) else []
 
     def score(self, passage: int) -> Scored:

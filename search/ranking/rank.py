@@ -51,7 +51,7 @@ def ranked(
             best come back; of one document at most `wanted.per_document`. No model runs while the index is read.
     """
     with store.reading() as snapshot:
-        source = snapshot.source
+        source, approximate = snapshot.source, snapshot.approximate and ranking.by_meaning
         fusion = Fusion(snapshot, query, ranking, among(snapshot))
         groups: list[list[Scored]] = []
         for pool in wanted.pools() if reranker else (wanted,):
@@ -80,6 +80,7 @@ def ranked(
             as_hit(rank, stored[item.passage], item, ranking, scale, copies.get(item.passage))
             for rank, item in numbered(groups, wanted)
         ]
+    hits = [replace(hit, approximate=True) for hit in hits] if approximate else hits
     return as_of_now(hits, stored, source)
 
 
@@ -143,10 +144,8 @@ def others_than(passages: Sequence[int], same_document: bool, among: Among) -> A
     """Which passages may be similar: not these, nor, unless it is asked for, others of their documents."""
 
     def others(snapshot: Snapshot) -> Ids:
-        chosen = among(snapshot)
-        ids = snapshot.ids() if chosen is None else chosen
         excluded = list(passages) if same_document else list(snapshot.siblings(passages))
-        return ids[~np.isin(ids, np.array(excluded, dtype=np.int64))]
+        return snapshot.without(among(snapshot), excluded)
 
     return others
 

@@ -76,6 +76,8 @@ class Hit(Displayed):
         verdict: whether anything in the index, or of what passes the filter, seems to answer the query; None where
             that was not asked, and for any but the default ranking and model.
         document_id: of its document in the index, as long as that is of the same `Index.generation`.
+        approximate: it was looked for by an index on a server that can miss passages, so better ones may be missing;
+            its own score is exact.
         explanation: why it has its score, of a query that was asked with `explain=True`; None else.
     """
 
@@ -114,6 +116,7 @@ class Hit(Displayed):
     verdict: Verdict | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
     document_id: int = 0
+    approximate: bool = False
     explanation: Explanation | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:

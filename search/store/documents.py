@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 
 from search.errors import IdMissing
 from search.store.passages import stored_passages
-from search.store.protocol import StoredDocument
+from search.store.protocol import StoredDocument, StoredPassage
 
 
 def stored_document(connection: sqlite3.Connection, id_: int) -> StoredDocument:
@@ -17,11 +18,19 @@ def stored_document(connection: sqlite3.Connection, id_: int) -> StoredDocument:
         IndexDamaged: a row of it is damaged.
     """
     rows = connection.execute("SELECT id FROM passages WHERE document = ?", (id_,)).fetchall()
-    if not rows:
+    return document_of(id_, stored_passages(connection, [row[0] for row in rows]).values())
+
+
+def document_of(id_: int, found: Iterable[StoredPassage]) -> StoredDocument:
+    """A document by its number, given all its passages.
+
+    Raises:
+        IdMissing: there are none.
+    """
+    passages = tuple(sorted(found, key=lambda one: (one.start, one.end, one.id)))
+    if not passages:
         raise IdMissing(
             f"the index has no document {id_}. Documents get new numbers when they change; query again."
         )
-    found = stored_passages(connection, [row[0] for row in rows]).values()
-    passages = tuple(sorted(found, key=lambda one: (one.start, one.end, one.id)))
     one = passages[0]
     return StoredDocument(id_, one.document, one.path, one.title, one.metadata, one.file, passages)

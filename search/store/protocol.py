@@ -205,6 +205,10 @@ class Snapshot(Protocol):
         """What the embeddings were made with; among others their dimension."""
 
     @property
+    def approximate(self) -> bool:
+        """Whether `nearest` can miss passages."""
+
+    @property
     def root(self) -> Path:
         """The folder that was indexed."""
 
@@ -290,6 +294,12 @@ class Snapshot(Protocol):
         Raises:
             InputError: it names a field that nothing has, or orders one by what none of its values is.
         """
+
+    def within(self, passages: Ids, among: Ids | None) -> Ids:
+        """Those of some passages that are among others, increasing."""
+
+    def without(self, among: Ids | None, excluded: Sequence[int]) -> Ids:
+        """The passages to choose from, all for None, but for some; as `passing` gives them."""
 
     def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
         """Those of the passages that are there, by id."""

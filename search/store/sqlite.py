@@ -131,6 +131,8 @@ class SQLiteStore:
 class SQLiteSnapshot:
     """One read transaction; see `search.store.protocol.Snapshot`."""
 
+    approximate = False
+
     def __init__(self, store: SQLiteStore, connection: sqlite3.Connection) -> None:
         self._store, self.connection = store, connection
 
@@ -301,6 +303,13 @@ class SQLiteSnapshot:
                 "the index holds no passages yet: a run is filling it. See how far it is with: seewhy status",
             )
         return ("the index holds no passages: its run was stopped. Go on with: seewhy index FOLDER",)
+
+    def within(self, passages: Ids, among: Ids | None) -> Ids:
+        return np.unique(passages) if among is None else np.intersect1d(passages, among)
+
+    def without(self, among: Ids | None, excluded: Sequence[int]) -> Ids:
+        ids = self.ids() if among is None else among
+        return ids[~np.isin(ids, np.array(excluded, dtype=np.int64))]
 
     def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
         return stored_passages(self.connection, passages)
