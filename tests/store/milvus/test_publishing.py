@@ -19,7 +19,9 @@ from search.store.milvus.generation import View, newest
 from search.store.milvus.ledger import Place, keep_place
 from search.store.milvus.publishing import KINDS, publish
 from search.store.milvus.rows import OF_PASSAGE, stored_passage
+from search.store.milvus.words import Words
 from search.store.sqlite import SQLiteStore
+from search.store.terms import Stemmer
 
 
 def on_server(address: str) -> dict[int, object]:
@@ -104,6 +106,30 @@ def test_another_index_does_not_take_a_name(
     assert on_server(milvus) == in_folder(other)
     with pytest.raises(InputError, match="published from another index"):
         publish(published, tiny)
+
+
+@pytest.mark.usefixtures("_any_mean")
+def test_words_of_what_was_published_again_are_those_of_the_folder(
+    published: Path, notes: Path, tiny: Encoder, milvus: str
+) -> None:
+    changed(notes, published)
+    publish(published, tiny)
+    (notes / "deep" / "long.txt").write_text("The water, *the* water.\n")
+    Index.open(published).update()
+    publish(published, tiny)
+    client = Client(Address.parse(milvus))
+    generation = newest(client)
+    assert generation
+    server = Words(View(client, generation), Stemmer())
+    with SQLiteStore(published).reading() as snapshot:
+        assert generation.mean == snapshot.indexed.mean != generation.reference
+        ids = snapshot.ids()
+        for query in ('"the water" key', '"long time" on the door', "the water"):
+            found = snapshot.terms(query, phrases=True)
+            local, here = snapshot.matches(found), server.matches(found)
+            assert here.addends(ids).tolist() == local.addends(ids).tolist()
+            assert here.best(9)[0].tolist() == local.best(9)[0].tolist() != []
+    client.close()
 
 
 class Killed(BaseException):
