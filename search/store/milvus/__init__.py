@@ -4,6 +4,9 @@
     client.py      requests: tried again where that may help, errors in words
     layout.py      the collections and their fields
     generation.py  which states there are; one row makes one
+    terms.py       words as a server is given them: terms with numbers, and sparse vectors
+    sums.py        what a server says of sums of words, and the sums themselves
+    words.py       BM25: the words of a state, and the passages that have some
     store.py       what readers ask
 
 An index in a folder stays what is true; a server holds a copy that many can ask. What is published is written beside

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from search.errors import IndexDamaged
 from search.store import bm25
 from search.store.composing import written
-from search.store.milvus import layout, words
+from search.store.milvus import layout, sums, words
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client
 from search.store.milvus.generation import Generation, View
@@ -167,7 +167,7 @@ def states(milvus_server: Any) -> Iterator[list[State]]:
 @pytest.fixture(params=[FEW, layout.MOST_HITS])
 def most(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many hits a server gives at most, which is as strict about it as a cluster, and has its own order of ties."""
-    asked = words._search
+    asked = sums._search
 
     def strict(view: View, vector: Any, limit: int, *args: Any, **options: Any) -> Any:
         assert limit <= request.param
@@ -175,8 +175,8 @@ def most(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
         return sorted(hits, key=lambda hit: (-hit["distance"], -hit["entity"][PASSAGE]))[:limit]
 
     monkeypatch.setattr(layout, "MOST_HITS", request.param)
-    monkeypatch.setattr(words, "_FIRST", 3)
-    monkeypatch.setattr(words, "_search", strict)
+    monkeypatch.setattr(sums, "_FIRST", 3)
+    monkeypatch.setattr(sums, "_search", strict)
     return int(request.param)
 
 
