@@ -51,7 +51,7 @@ class Generation:
         status: what `Status` says besides.
         annotators: those of `Snapshot.annotators`, as JSON.
         baseline: of `Snapshot.random_pairs`; arrays in base 64.
-        fields: what filters can compare; see `search.store.milvus.filters`.
+        fields: which fields and folders there are, for filters; see `search.store.milvus.fields.catalog`.
         facets: of all documents.
     """
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.store.milvus.facts import annotator_row, baseline_row, status_row
+from search.store.milvus.fields import catalog, fields_of
 from search.store.milvus.generation import Generation
 from search.store.milvus.layout import BORN, DIED, FIELDS, KEY
 from search.store.milvus.rows import document_row, embedding_fields, passage_row
@@ -60,7 +61,7 @@ class Local:
             said = annotations_by_name(self.snapshot.connection, chunk)
             for id_, tokens, copy in self._facts(chunk):
                 row = passage_row(stored[id_], self.root, born, tokens=tokens, copy=copy, said=said.get(id_))
-                yield _digested(id_, row | {FIELDS: {}})
+                yield _digested(id_, row | {FIELDS: fields_of(stored[id_], self.root)})
 
     def whole_rows(self, passages: Ids, born: int, terms: Terms, reference: float) -> Iterator[Digested]:
         """As `passage_rows`, with all that a row has."""
@@ -99,6 +100,7 @@ class Local:
             status=_plain(status_row(status)),
             annotators=[_plain(annotator_row(one)) for one in snapshot.annotators()],
             baseline=baseline_row(baseline) if baseline else None,
+            fields=_plain(catalog(snapshot.connection)),
             facets=[_plain(asdict(one)) for one in snapshot.facets(None)],
             **facts,
         )

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -20,7 +19,7 @@ from search.store.copies import FEWEST_DOCUMENTS
 from search.store.documents import document_of
 from search.store.folders import Folders
 from search.store.layout import home
-from search.store.milvus import facts, nearest
+from search.store.milvus import catalogue, facts, filters, nearest
 from search.store.milvus.chosen import Chosen
 from search.store.milvus.client import Client
 from search.store.milvus.generation import Generation, View, load, published
@@ -275,11 +274,7 @@ class MilvusSnapshot:
         return self._kept.ids
 
     def passing(self, where: Where | None) -> Ids | None:
-        chosen, remarks = (
-            (None, ())
-            if where is None
-            else import_module("search.store.milvus.filters").passing(self._view, where)
-        )
+        chosen, remarks = (None, ()) if where is None else filters.passing(self._view, where)
         self._store.remark(remarks)
         return cast("Ids | None", chosen)
 
@@ -326,13 +321,13 @@ class MilvusSnapshot:
         return dict(sorted(found.items()))
 
     def documents_named(self, part: str, most: int) -> list[NamedDocument]:
-        return import_module("search.store.milvus.catalogue").documents_named(self._view, part, most)
+        return catalogue.documents_named(self._view, part, most)
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
-        return import_module("search.store.milvus.catalogue").document_metadata(self._view)
+        return catalogue.document_metadata(self._view)
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
-        return import_module("search.store.milvus.catalogue").facets(self._view, where)
+        return catalogue.facets(self._view, where)
 
     def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
         rows = self._of_passages(passages, [PASSAGE, COPY])
