@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from search.errors import IndexDamaged
 from search.store.bm25 import norms, saturations, weight
 from search.store.milvus import layout, ranges
 from search.store.milvus.layout import LENGTH, PASSAGE, SPARSE
@@ -52,9 +53,9 @@ class Sums:
         for term, its_weight in zip(terms, self._weights.tolist(), strict=True):
             if term.number:
                 self._vector[term.number] += its_weight
-        slack = 1 + (len(terms) + 8) * _ROUNDING
+        self._slack = (len(terms) + 8) * _ROUNDING
         # What a sum is at most, of what a server says.
-        self._above = max(1.0, state.mean / (state.reference or 1.0)) * slack
+        self._above = max(1.0, state.mean / (state.reference or 1.0)) * (1 + self._slack)
         self._phrases = sorted(set().union(*(term.often for term in terms)))
         self._known: dict[int, NDArray[np.float64]] = {}
         self._everything = False
@@ -126,11 +127,23 @@ class Sums:
         if below and len(hits) < limit:
             found = _search(self._view, self._vector, limit, where, words=limit <= _FIRST)
             if limit <= _FIRST:
+                self._require(found)
                 self._take(hit["entity"] for hit in found)
             hits = {hit["entity"][PASSAGE]: hit["distance"] for hit in found}
             below = found[-1]["distance"] if len(found) == limit else 0.0
             self._hits[where] = hits, below
         return hits, below
+
+    def _require(self, hits: Iterable[dict[str, Any]]) -> None:
+        """Raise IndexDamaged if a server's inner products are none of what it holds: then they would bound nothing."""
+        for hit in hits:
+            has = hit["entity"][SPARSE]
+            product = sum(its * has.get(number, 0.0) for number, its in self._vector.items())
+            if not abs(hit["distance"] - product) <= self._slack * product:
+                raise IndexDamaged(
+                    f"the server's inner product for the words of passage {hit['entity'][PASSAGE]} is wrong. Is it "
+                    f"Milvus 2.6, or milvus-lite 3.2.2, or newer? Else: {layout.WAY_OUT}"
+                )
 
     def _chosen(self, passages: Sequence[int], among: Ids | None) -> Sequence[int]:
         """Those of some passages that are among others, which are given by an expression."""

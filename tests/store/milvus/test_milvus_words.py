@@ -243,6 +243,22 @@ def test_damage_is_told(states: list[State], monkeypatch: pytest.MonkeyPatch) ->
         words.Words(state.view, STEMMER).counts(terms_of('"w0 w1"'))
 
 
+def test_a_server_that_multiplies_otherwise_is_told(
+    states: list[State], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As milvus-lite 3.2.1, which gave BM25 of its own."""
+    asked = sums._search
+
+    def otherwise(*args: Any, **options: Any) -> Any:
+        hits = asked(*args, **options)
+        hits[-1]["distance"] *= 1.0001
+        return hits
+
+    monkeypatch.setattr(sums, "_search", otherwise)
+    with pytest.raises(IndexDamaged, match="inner product for the words of passage"):
+        states[0].both("w1 w2")[1].best(5)
+
+
 def _same(found: tuple[Any, Any], expected: tuple[Any, Any]) -> None:
     """To the last bit."""
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
