@@ -41,17 +41,21 @@ class Worker(Protocol):
     """An encoder elsewhere.
 
     Attributes:
-        where: the machine and the process, for people to read.
+        where: the machine and the process, for people to read; known once it was started.
     """
 
     where: str
+
+    def start(self) -> None:
+        """Wait until it is there; WorkerLost if there is no room for it, or it is no more."""
+        ...
 
     def encode(self, texts: Sequence[str]) -> Answer:
         """Embeddings, (n, d), or what is wrong; WorkerLost if it is no more."""
         ...
 
     def end(self) -> None:
-        """End it, also in the middle of its work, which then fails with WorkerLost. May be called twice."""
+        """End it, also while it starts or works, which then fails with WorkerLost. May be called twice."""
         ...
 
 
@@ -67,7 +71,7 @@ class Crew(Protocol):
     def open(self) -> None: ...
 
     def hire(self) -> Worker:
-        """A new worker; WorkerLost if there is no room for one at the moment."""
+        """A new worker, which is still to be started."""
         ...
 
     def close(self) -> None: ...
@@ -124,6 +128,7 @@ class Workers:
         self._numbers = count(1)
         self._threads: list[threading.Thread] = []
         self._living: set[Worker] = set()
+        self._at_work: set[Worker] = set()
         self._open: set[_Batch] = set()
         self._lock, self._closed = threading.Lock(), threading.Event()
         self._failure: SearchError | None = None
@@ -214,19 +219,21 @@ class Workers:
         """
         failures = 0
         while not self._closed.is_set():
-            worker = None
+            worker = self._crew.hire()
+            with self._lock:
+                self._living.add(worker)
             try:
-                worker = self._crew.hire()
-                with self._lock:
-                    self._living.add(worker)
                 if not self._closed.is_set():  # else whoever closed may not have seen it
+                    worker.start()
                     self._check(worker)
+                    self._at_work.add(worker)
                 return worker
             except WorkerLost as lost:
                 failures += 1
-                if worker:
-                    self._dismiss(worker)
-                if failures >= _PATIENCE and not self._living and not self._closed.is_set():
+                self._dismiss(worker)
+                if self._closed.is_set():
+                    return None
+                if failures >= _PATIENCE and not self._at_work:
                     raise ModelError(
                         f"no worker is left, and none can be started: {lost}. What was done is kept; leave --workers "
                         "out to go on in this process alone."
@@ -238,6 +245,7 @@ class Workers:
     def _dismiss(self, worker: Worker) -> None:
         with self._lock:
             self._living.discard(worker)
+            self._at_work.discard(worker)
         worker.end()
 
     def _check(self, worker: Worker) -> None:

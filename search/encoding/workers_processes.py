@@ -56,7 +56,7 @@ class ProcessWorker:
         apart: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-        self._made = made
+        self._made, self._engine = made, engine
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `end`)
         self._process = subprocess.Popen(
             [sys.executable, "-c", _MAIN, *sys.path],
@@ -67,7 +67,9 @@ class ProcessWorker:
             **apart,
         )
         self.where = f"this machine, process {self._process.pid}"
-        self._send((made, engine))
+
+    def start(self) -> None:
+        self._send((self._made, self._engine))
 
     def encode(self, texts: Sequence[str]) -> Answer:
         self._send((self._made, texts))

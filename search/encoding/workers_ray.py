@@ -33,7 +33,7 @@ _SECONDS_TO_ANSWER = 10.0  # of a cluster, when it is first asked
 _OBJECTS = 256 * 2**20  # bytes of memory that Ray on this machine may keep objects in
 
 # Read when Ray is imported: it neither reports its use nor, started here, listens to other machines.
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0"}
 _LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
@@ -52,6 +52,7 @@ class RayActors:
         if importlib.util.find_spec("ray") is None:
             raise OptionalDependency("ray", "ray", f"--workers {address}")
         self._address, self._encoder, self._engine = address, encoder, engine
+        self.made = encoder.fingerprint
         self._own = False
         self._shipping = threading.Lock()
 
@@ -112,7 +113,10 @@ class RayActors:
         """A new actor, which may wait for room."""
         remote = self._ray.remote(EncodingWorker)
         options = {"num_cpus": self._cores, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
-        return remote.options(**options).remote(self._encoder.fingerprint, self._engine)
+        return remote.options(**options).remote(self.made, self._engine)
+
+    def kill(self, actor: Any) -> None:
+        self._ray.kill(actor)
 
     def result(self, reference: Any, timeout: float | None = None) -> Any:
         """What an actor's method returns; WorkerLost if the actor is no more, or does not answer in time."""
@@ -140,27 +144,22 @@ class RayWorker:
 
     def __init__(self, actors: RayActors) -> None:
         self._actors, self._actor = actors, actors.actor()
-        self._made = actors._encoder.fingerprint
-        try:
-            self.where = actors.result(self._actor.where.remote(), _SECONDS_FOR_ROOM)
-            self._have_model()
-        except BaseException:
-            self.end()
-            raise
+        self.where = "Ray"
 
-    def encode(self, texts: Sequence[str]) -> Answer:
-        return self._actors.result(self._actor.encode.remote(self._made, texts))
-
-    def end(self) -> None:
-        with suppress(Exception):  # it is no more, or the cluster is not
-            self._actors._ray.kill(self._actor)
-
-    def _have_model(self) -> None:
+    def start(self) -> None:
+        self.where = self._actors.result(self._actor.where.remote(), _SECONDS_FOR_ROOM)
         lacks = self.encode(PROBE)
         if isinstance(lacks, str):
             answer = self._actors.result(self._actor.take.remote(self._actors.shipped))
             if isinstance(answer, str):
                 raise ModelError(f"the worker on {self.where} cannot encode: {answer} (of its own: {lacks})")
+
+    def encode(self, texts: Sequence[str]) -> Answer:
+        return self._actors.result(self._actor.encode.remote(self._actors.made, texts))
+
+    def end(self) -> None:
+        with suppress(Exception):  # it is no more, or the cluster is not
+            self._actors.kill(self._actor)
 
 
 def _require_answer(address: str) -> None:

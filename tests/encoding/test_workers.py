@@ -111,6 +111,8 @@ class Hand:
     def __init__(self, encoder: Encoder, dies: Callable[[Sequence[str]], bool], off: float = 0.0) -> None:
         self.where, self._encoder, self._dies, self._off = "here", encoder, dies, off
 
+    def start(self) -> None: ...
+
     def encode(self, texts: Sequence[str]) -> Answer:
         if self._dies(texts):
             raise WorkerLost("it fell ill")
@@ -178,6 +180,29 @@ def test_no_worker_can_be_started(tiny: Encoder, no_waiting: None) -> None:
     with pytest.raises(ModelError, match="no worker is left"):
         pool.submit(["key"]).result(20)
     pool.close()
+
+
+class Late(Hand):
+    """A worker that is still being started when nobody wants it any more."""
+
+    ended = threading.Event()
+
+    def start(self) -> None:
+        self.ended.wait(60)
+        raise WorkerLost("nobody wants it")
+
+    def end(self) -> None:
+        self.ended.set()
+
+
+def test_nobody_waits_for_a_worker_that_is_being_started(tiny: Encoder) -> None:
+    crew = Hands(tiny)
+    pool = Workers(crew, tiny)
+    pool.submit(["key"]).result(20)
+    crew.hire = lambda: Late(tiny, lambda _: False)  # type: ignore[method-assign]
+    pool.submit(["door"]).result(20)
+    pool.close()
+    assert Late.ended.is_set() and list(pool.warnings()) == []
 
 
 @pytest.mark.parametrize(("off", "said"), [(1e-7, ""), (1e-5, "differ by up to 1.0e-05"), (1e-3, "refused")])
