@@ -7,6 +7,9 @@
     terms.py       words as a server is given them: terms with numbers, and sparse vectors
     sums.py        what a server says of sums of words, and the sums themselves
     words.py       BM25: the words of a state, and the passages that have some
+    fields.py      what filters compare of a passage
+    filters.py     filters as expressions over that, or refused
+    catalogue.py   facets, and documents by name
     store.py       what readers ask
 
 An index in a folder stays what is true; a server holds a copy that many can ask. What is published is written beside

@@ -27,6 +27,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -75,7 +76,8 @@ def fields_of(stored: StoredPassage, root: str) -> dict[str, Any]:
         "size": [] if stored.file.size < 0 else [stored.file.size],
     }
     made = {field: _of_values(field, found) for field, found in values.items()}
-    made["path"]["is"] += [mark("path", "in", folders[0]), *(mark("path", "under", one) for one in folders)]
+    around = [mark("path", "in", folders[0]), *(mark("path", "under", one) for one in folders)]
+    made["path"]["is"] = [*made["path"]["is"], *around]
     made["name"]["g_name"] = letters(unicodedata.normalize("NFC", values["name"][0]))
     modified = _modified(stored)
     if modified is not None:
@@ -108,6 +110,12 @@ def _short_enough(made: dict[str, dict[str, Any]], own: Collection[str], what: s
 
 def _of_values(field: str, values: Sequence[Any]) -> dict[str, Any]:
     """What is stored of the values of a field."""
+    return dict(_of_written(field, json.dumps(values)))
+
+
+@lru_cache(maxsize=2048)  # passages of a document share nearly all of it
+def _of_written(field: str, written: str) -> dict[str, Any]:
+    values = json.loads(written)
     marks = [mark(field, "has")] if any(map(is_something, values)) else []
     scalars = [value for value in values if is_scalar(value)]
     if not scalars:
@@ -141,11 +149,13 @@ def _of_values(field: str, values: Sequence[Any]) -> dict[str, Any]:
     return made | {"is": list(dict.fromkeys(marks))}
 
 
-def key_of(keys: Sequence[str]) -> str:
+@lru_cache(maxsize=4096)
+def key_of(keys: tuple[str, ...]) -> str:
     """What a field of metadata or annotations is called, given its keys from the outermost one."""
     return hashlib.sha256(json.dumps([folded(key) for key in keys]).encode()).hexdigest()[:16]
 
 
+@lru_cache(maxsize=1 << 14, typed=True)
 def mark(field: str, what: str, *of: Any) -> str:
     """That something is so of a field."""
     text = json.dumps([field, what, *of]).encode()

@@ -137,7 +137,7 @@ class _Query:
         column, operator = leaf.field.column, leaf.operator
         fields = [column]
         if column == "metadata":
-            fields = [key_of(one["keys"]) for one in _known(self._generation, leaf.field)]
+            fields = [key_of(tuple(one["keys"])) for one in _known(self._generation, leaf.field)]
             if not fields:
                 return _NOTHING
             left_out = [mark(field, "left out") for field in fields]
