@@ -27,7 +27,8 @@ from search.serving import models, parameters
 from search.serving.answers import answer
 from search.serving.asked import LAST_HIT, DeskHere, OfIndex, Parameters, ServedHere
 from search.serving.desk import Desk
-from search.serving.paging import cursor, in_one_generation, place_of
+from search.serving.generations import in_one_generation
+from search.serving.paging import cursor, place_of
 from search.serving.problems import Problem
 from search.serving.served import Served
 

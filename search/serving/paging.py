@@ -6,18 +6,12 @@ import hashlib
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from collections.abc import Callable
-from typing import TypeVar
 
-from search.index import Index
 from search.serving.asked import LAST_HIT, Parameters
 from search.serving.problems import Problem
 
-Found = TypeVar("Found")
-
 _PLACE = struct.Struct(">QI")  # generation, offset
 _DIGEST = 12  # bytes, so that a cursor has 32 characters
-_TRIES = 5  # of an index that is written to all the time
 
 
 def cursor(asked: Parameters, index: str, generation: int, offset: int) -> str:
@@ -52,27 +46,3 @@ def place_of(given: str, asked: Parameters, index: str) -> tuple[int, int]:
             "or leave it out to begin with the best hit.",
         )
     return place
-
-
-def in_one_generation(index: Index, wanted: int | None, work: Callable[[], Found]) -> tuple[int, Found]:
-    """What is found in one generation of an index, and its number; asked anew where the index changes meanwhile.
-
-    Raises:
-        Problem: another generation is wanted, or there was none that lasted.
-    """
-    generation = index.generation
-    for _ in range(_TRIES):
-        if wanted not in (None, generation):
-            raise Problem(
-                410,
-                "generation-gone",
-                f"the index has changed: it is not the one of generation {wanted} any more, but of {generation}. "
-                "Ask anew, without generation and next.",
-            )
-        found, before = work(), generation
-        generation = index.generation
-        if generation == before:
-            return generation, found
-    raise Problem(
-        503, "busy", "the index is being written to. Ask again in a moment.", (("Retry-After", "1"),)
-    )

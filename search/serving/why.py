@@ -15,8 +15,8 @@ from search.render.page import contrast as drawn
 from search.render.page.document import Page
 from search.render.page.why import why
 from search.serving.asked import Asked, DeskHere, Id, ServedHere
+from search.serving.generations import in_one_generation
 from search.serving.pages import answered
-from search.serving.paging import in_one_generation
 
 MOST_NAMES = 50
 

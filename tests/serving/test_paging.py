@@ -10,9 +10,10 @@ from starlette.testclient import TestClient
 
 from search.index import Index
 from search.serving.asked import LAST_HIT
-from search.serving.paging import cursor, in_one_generation
+from search.serving.generations import IndexBusy, in_one_generation
+from search.serving.paging import cursor
 from search.serving.parameters import Search
-from search.serving.problems import Problem
+from search.serving.problems import problem_of
 from search.serving.served import Served
 from search.store.choices import put_choice
 from tests.conftest import Run
@@ -126,10 +127,11 @@ def test_what_is_of_two_states_of_an_index_is_no_answer() -> None:
     assert in_one_generation(changing, None, work) == (1, 1)  # type: ignore[arg-type]
     assert in_one_generation(changing, None, work) == (2, 2)  # type: ignore[arg-type]
     list(generations)
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(IndexBusy) as raised:
         in_one_generation(changing, None, work)  # type: ignore[arg-type]
-    assert (raised.value.status, raised.value.code) == (503, "busy")
-    assert dict(raised.value.headers) == {"Retry-After": "1"}
+    problem = problem_of(raised.value)
+    assert (problem.status, problem.code) == (503, "busy")
+    assert dict(problem.headers) == {"Retry-After": "1"}
 
 
 def test_an_answer_that_is_as_it_was_is_not_sent_again(
