@@ -64,7 +64,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,entities,tui,server,milvus,ray,dev]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,entities,tui,server,mcp,milvus,ray,dev]'
 	@touch $@
 
 clean:

@@ -24,6 +24,7 @@ from search.render.format import cut_in_the_middle, escape
 
 # They answer and end, so garbage may lie about; see `search.__main__`.
 _SOON_OVER = ("query", "explain", "contrast", "why-not", "similar", "similarity", "status", "list")
+_LOOK_FOR_IT_LATER = ("mcp",)  # they load much before they run long
 
 
 def _group(help_: str, name: str | None = None, kind: type[Group] = Group) -> typer.Typer:
@@ -56,6 +57,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "ask": ("ask:ask", "Answer QUESTION with a span of the best passages for it."),
         "serve": ("serve:serve", "Serve a page to search in, and an HTTP API."),
+        "mcp": ("mcp:mcp", "Let agents search, by the Model Context Protocol."),
     },
     "Why": {
         "explain": ("explain:explain", "Say why a passage has its score for TEXT, addend by addend."),
@@ -169,7 +171,7 @@ def _root(
         context.default_map = {
             command: dict.fromkeys(_GROUPS[command][2], found) if command in _GROUPS else found
         }
-    if context.invoked_subcommand not in _SOON_OVER and not gc.isenabled():
+    if context.invoked_subcommand not in (*_SOON_OVER, *_LOOK_FOR_IT_LATER) and not gc.isenabled():
         gc.freeze()
         gc.enable()
 

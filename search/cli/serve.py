@@ -109,8 +109,9 @@ def serve(
     if open_:
         beside.append(lambda ends: _open_when_ready(address, served, ends))
     # Hits of another engine are the same to rounding only, so the command would not find them by itself.
-    nearby = found_here() if engine.engine == "auto" else None
-    live(configured(application(served, settings), settings), listening, beside, nearby)
+    is_usual = engine.engine == "auto"
+    nearby = found_here() if is_usual else None
+    live(configured(application(served, settings, is_usual), settings), listening, beside, nearby)
 
 
 def _open_when_ready(address: str, served: Served, ends: threading.Event) -> None:

@@ -37,12 +37,12 @@ class Desk:
         self._most_waiting = waiting
 
     async def run(
-        self, request: Request, function: Callable[[], Answer], patience: float = math.inf
+        self, request: Request | None, function: Callable[[], Answer], patience: float = math.inf
     ) -> Answer:
         """What a function returns, which runs in a worker thread.
 
         Args:
-            request: whose work it is.
+            request: whose work it is; None where that client's going away cannot be seen.
             function: calls the library; what it raises is raised here.
             patience: so many seconds it may wait for its turn.
 
@@ -60,7 +60,7 @@ class Desk:
         finally:
             self._turns.release()
 
-    async def _turn(self, request: Request, patience: float) -> None:
+    async def _turn(self, request: Request | None, patience: float) -> None:
         """Wait until there is a thread for a request."""
         try:
             return self._turns.acquire_nowait()
@@ -70,7 +70,8 @@ class Desk:
         has_turn = False
         async with anyio.create_task_group() as group:
             group.cancel_scope.deadline = anyio.current_time() + patience
-            group.start_soon(_cancel_when_gone, request, group.cancel_scope)
+            if request:
+                group.start_soon(_cancel_when_gone, request, group.cancel_scope)
             await self._turns.acquire()
             has_turn = True
             group.cancel_scope.cancel()

@@ -20,6 +20,7 @@ from search.serving.problems import Problem, as_response, methods_of
 from search.serving.session import Door
 from search.serving.settings import Settings, address, host_and_port, is_loopback
 
+AGENTS = "/mcp"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -105,7 +106,7 @@ class Guard:
     def _require_origin(self, scope: Scope, headers: Headers) -> None:
         """That no page of somebody else sent it; but a link from anywhere may open a page."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        is_api = scope["path"].startswith("/api/")
+        is_api = is_for_programs_alone(scope["path"])
         if is_api and origin and origin.lower() in self._origins:
             return
         is_link = (
@@ -134,7 +135,7 @@ class Guard:
         for name, value in HEADERS.items():
             answer.setdefault(name, value)
         answer.setdefault("Cache-Control", "private, no-cache" if "etag" in answer else "no-store")
-        if self._origins and scope["path"].startswith("/api/"):
+        if self._origins and is_for_programs_alone(scope["path"]):
             answer.add_vary_header("Origin")
             if asked.get("origin", "").lower() in self._origins:
                 answer["Access-Control-Allow-Origin"] = asked["origin"]
@@ -143,9 +144,15 @@ class Guard:
 
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, If-None-Match",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, If-None-Match, "
+    "Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
     "Access-Control-Max-Age": "600",
 }
+
+
+def is_for_programs_alone(path: str) -> bool:
+    """Whether an address is no page."""
+    return path.startswith("/api/") or path == AGENTS
 
 
 def _is_of(origin: str | None, host: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 
 from search.errors import IndexNotFound, SearchError, first_line
@@ -58,6 +59,18 @@ class Served:
                 if one is not None:
                     notes.append(f"an index is left out: {error}")
         return cls(list(opened.values()), notes)
+
+    def only(self, names: Sequence[str]) -> Served:
+        """The same with some of the indexes, in this order.
+
+        Raises:
+            IndexNotFound: there is none of such a name here, or none is named.
+        """
+        if not names:
+            raise IndexNotFound("there is no index of your own. Make one with: seewhy index FOLDER")
+        fewer = copy(self)
+        fewer.indexes = {name: self.index(name) for name in names}
+        return fewer
 
     @property
     def first(self) -> str:

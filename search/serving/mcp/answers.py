@@ -1,0 +1,149 @@
+"""What tools answer. A field that has nothing to say is left out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+Place = Annotated[str, Field(description="path:line-line, within the indexed folder.")]
+Changed = Literal["moved", "changed", "gone"]
+
+
+class Verdict(BaseModel):
+    """Whether anything in the index seems to answer the query."""
+
+    says: Literal["answers likely", "perhaps", "nothing"]
+    probability: float
+
+
+class Addend(BaseModel):
+    """What a word added to the score."""
+
+    word: str
+    adds: float
+
+
+class Hit(BaseModel):
+    """One passage."""
+
+    id: Annotated[str, Field(description="For fetch and explain.")]
+    title: str
+    url: str
+    place: Place
+    heading: str = ""
+    text: Annotated[str, Field(description="A part of the passage: fetch it before you answer from it.")]
+    score: Annotated[float, Field(description="meaning + words (+ rerank).")]
+    meaning: Annotated[float | None, Field(description="What meaning adds to the score.")] = None
+    words: Annotated[float | None, Field(description="What words of the query add to it.")] = None
+    rerank: Annotated[float | None, Field(description="What a second look at the best hits adds to it.")] = (
+        None
+    )
+    percentile: Annotated[
+        float | None, Field(description="How many in a hundred random pairs of query and passage score less.")
+    ] = None
+    strongest: Annotated[
+        list[Addend] | None, Field(description="The words in the passage that add most to `words`.")
+    ] = None
+    changed: Annotated[
+        Changed | None, Field(description="What has become of the file since it was indexed.")
+    ] = None
+
+
+class Found(BaseModel):
+    """The best passages, best first."""
+
+    verdict: Verdict | None = None
+    results: list[Hit]
+    next: Annotated[str | None, Field(description="Ask with it for the hits behind these.")] = None
+    total: Annotated[int, Field(description="Passages of the index.")]
+    index: str
+    generation: Annotated[int, Field(description="Another number after every change of the index.")]
+    changed: Annotated[bool, Field(description="A file of these hits is not as it was indexed.")]
+    notes: list[str] | None = None
+
+
+class Fetched(BaseModel):
+    """A text."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    place: Place
+    heading: str | None = None
+    cut: Annotated[
+        str | None, Field(description="Why that is not all that was asked for, and how to go on.")
+    ] = None
+    changed: Annotated[
+        Changed | None,
+        Field(description="The file is not as it was indexed; this text is as it was indexed."),
+    ] = None
+    notes: list[str] | None = None
+    metadata: dict[str, str]
+
+
+class Share(BaseModel):
+    """What one word of the query added to the score."""
+
+    word: str
+    kind: Annotated[str, Field(description="word: by its meaning; term: because it stands there itself.")]
+    adds: float
+    by: Annotated[
+        list[str] | None, Field(description="The words of the passage that it added most with.")
+    ] = None
+
+
+class Explained(BaseModel):
+    """Why a passage has its score: the shares, the others and the residual sum to it."""
+
+    id: str
+    place: Place
+    said: str
+    score: float
+    cosine: float
+    shares: list[Share]
+    others: Annotated[float, Field(description="All shares that are not listed.")] = 0.0
+    residual: float
+    generation: int
+
+
+class Why(BaseModel):
+    """Where a document stands for a query, and why it is not among the hits."""
+
+    document: str
+    cause: Literal["found", "lower", "limit", "copy", "changed", "gone", "not indexed", "filtered"]
+    said: str
+    rank: int | None = None
+    passages: int
+    id: Annotated[str | None, Field(description="Its best passage.")] = None
+    place: Place | None = None
+    score: float | None = None
+    last: Annotated[Place | None, Field(description="The last hit, which stands above it.")] = None
+    gap: Annotated[float | None, Field(description="Score of the last hit less its own.")] = None
+    differences: Annotated[
+        list[Addend] | None, Field(description="What words of the query add to the gap, the largest first.")
+    ] = None
+    generation: int
+
+
+class Index(BaseModel):
+    """What an index is and holds."""
+
+    name: str
+    folder: str = ""
+    documents: int | None = None
+    passages: int | None = None
+    updated: str | None = None
+    model: str | None = None
+    generation: int | None = None
+    skipped: Annotated[int | None, Field(description="Files that were left out.")] = None
+    notes: list[str] | None = None
+    problem: Annotated[str | None, Field(description="Why it cannot be asked.")] = None
+
+
+class Indexes(BaseModel):
+    """The indexes that can be asked, first the one that is asked where none is named."""
+
+    indexes: list[Index]
+    notes: list[str] | None = None

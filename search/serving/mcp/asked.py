@@ -1,0 +1,105 @@
+"""What tools are asked: the arguments of each, with what a client is told of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LONGEST = 2_000  # characters of a query or filter
+MOST_TOKENS = 8_000
+FEWEST_TOKENS = 300
+LINES = r"^([0-9]{1,9})-([0-9]{1,9})$"
+
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+IndexName = Annotated[
+    Text | None, Field(description="Name of the index; the first of `status` where none is named.")
+]
+Id = Annotated[str, Field(max_length=4_500, description="The id of a hit of search.")]
+Query = Annotated[Text, Field(description="What to look for, in your own words.")]
+Mode = Annotated[
+    Literal["hybrid", "dense", "lexical"],
+    Field(description="What counts: meaning and words, meaning alone, words alone."),
+]
+Tokens = Annotated[
+    int,
+    Field(
+        ge=FEWEST_TOKENS,
+        le=MOST_TOKENS,
+        description="How long the answer may be; four characters count as a token.",
+    ),
+]
+
+
+class Arguments(BaseModel):
+    """What a call may say, and nothing else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Search(Arguments):
+    """A query, and how much is wanted."""
+
+    query: Query
+    index: IndexName = None
+    k: Annotated[int, Field(ge=1, le=20, description="How many hits.")] = 5
+    where: Annotated[
+        Text | None,
+        Field(description="A filter, such as: path:docs/** and not kind=code and date>=2024-01-01"),
+    ] = None
+    since: Annotated[Text | None, Field(description="Only files that changed since: 2024-05-01, or 7d.")] = (
+        None
+    )
+    mode: Mode = "hybrid"
+    next: Annotated[
+        Text | None, Field(description="What an answer said as `next`; with the same query, the hits behind.")
+    ] = None
+    max_tokens: Tokens = 1_500
+
+
+class Fetch(Arguments):
+    """A passage, or lines of its document."""
+
+    id: Id
+    around: Annotated[
+        int, Field(ge=0, le=10_000, description="How many lines before the passage and behind it, too.")
+    ] = 20
+    lines: Annotated[
+        str | None,
+        Field(
+            max_length=30,
+            description="Instead, these lines of its document, first and last: 120-180",
+            json_schema_extra={"pattern": LINES},
+        ),
+    ] = None
+    max_tokens: Tokens = 2_000
+
+
+class Explain(Arguments):
+    """A query, and a passage."""
+
+    query: Query
+    id: Id
+    mode: Mode = "hybrid"
+
+
+class WhyNot(Arguments):
+    """A query, and a document or passage."""
+
+    query: Query
+    document: Annotated[
+        Text,
+        Field(
+            description="Path of a file within the indexed folder, maybe with a line (keys.md:31); or an id."
+        ),
+    ]
+    index: IndexName = None
+    k: Annotated[int, Field(ge=1, le=100, description="How many hits there were to be.")] = 5
+    where: Annotated[Text | None, Field(description="The filter of the search.")] = None
+    mode: Mode = "hybrid"
+
+
+class Status(Arguments):
+    """Which index; all of them where none is named."""
+
+    index: IndexName = None

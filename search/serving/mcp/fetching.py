@@ -1,0 +1,176 @@
+"""The tool `fetch`: a passage with what stands around it, or lines of its document, as the index holds them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from search.corpus.text import line_starts
+from search.errors import InputError
+from search.records.contents import DocumentText, PassageText
+from search.serving.generations import in_one_generation
+from search.serving.mcp import answers, asked
+from search.serving.mcp.budget import tokens
+from search.serving.mcp.tools import passage_of, place
+from search.serving.served import Served
+
+_LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A document that is read around one of its passages, by lines of its text counted from 0."""
+
+    document: DocumentText
+    passage: PassageText
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins, and where the last ends."""
+        text = self.document.text
+        return [*(start for start in line_starts(text) if start < len(text)), len(text)]
+
+    @property
+    def lines(self) -> int:
+        return len(self.starts) - 1
+
+    def at(self, offset: int) -> int:
+        """The line in which a character stands."""
+        return max(0, bisect_right(self.starts, offset, hi=self.lines) - 1)
+
+    def around(self, lines: int) -> tuple[int, int]:
+        """The span of the passage, and so many lines before and behind it."""
+        if not lines:
+            return self.passage.start, self.passage.end
+        first, last = self.at(self.passage.start) - lines, self.at(self.passage.end - 1) + lines
+        return self.starts[max(0, first)], self.starts[min(self.lines, last + 1)]
+
+    def of_lines(self, first: int, last: int) -> tuple[int, int]:
+        """The span of lines as the file has them, counted from 1; of a format with others, of passages in these.
+
+        Raises:
+            InputError: there are none.
+        """
+        if self.document.kind in _LINES_OF_THEIR_OWN:
+            there = [
+                one for one in self.document.passages if one.line_start <= last and one.line_end >= first
+            ]
+            if there:
+                return there[0].start, there[-1].end
+        elif 1 <= first <= min(last, self.lines):
+            return self.starts[first - 1], self.starts[min(last, self.lines)]
+        known = max((one.line_end for one in self.document.passages), default=0)
+        raise InputError(
+            f"there are no lines {first}-{last} in '{self.document.document}'. Name some of 1-{known}, the first "
+            "before the last."
+        )
+
+    def named(self, start: int, end: int) -> tuple[int, int]:
+        """The lines of a span as the file has them, counted from 1."""
+        if self.document.kind in _LINES_OF_THEIR_OWN:
+            there = [one for one in self.document.passages if one.start < end and start < one.end]
+            there = there or [self.passage]
+            return there[0].line_start, there[-1].line_end
+        return self.at(start) + 1, max(self.at(start), bisect_left(self.starts, end) - 1) + 1
+
+
+def fetch(served: Served, given: asked.Fetch) -> answers.Fetched:
+    """A passage with lines around it, or other lines of its document."""
+    index, id_ = passage_of(served, given.id)
+
+    def find() -> _Read:
+        passage = index.passage(id_.passage)
+        return _Read(index.document(passage.document_id), passage)
+
+    generation, read = in_one_generation(index, None, find)
+    notes = list(index.notes)
+    if generation != id_.generation:
+        notes.append("The index has changed since this id was given; this is what the passage is now.")
+
+    def made(start: int, end: int, cut: str = "") -> answers.Fetched:
+        return _fetched(read, given.id, id_.index, (start, end), cut, notes)
+
+    if given.lines:
+        return _some_lines(read, given, made)
+    return _around(read, given, made)
+
+
+Made = Callable[..., answers.Fetched]
+
+
+def _around(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
+    most = _most(
+        min(given.around, read.lines), lambda n: tokens(made(*read.around(n), _TOO_LONG)) <= given.max_tokens
+    )
+    if most is None:
+        return _cut(made, *read.around(0), given.max_tokens)
+    whole = read.around(most) == read.around(given.around)
+    return made(*read.around(most), "" if whole else _TOO_LONG.format(f"only {most} lines around are here"))
+
+
+def _some_lines(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
+    said = re.match(asked.LINES, given.lines or "")
+    if said is None:
+        raise InputError("lines are two numbers, the first and the last, as in 120-180.")
+    first, last = int(said[1]), int(said[2])
+    start, end = read.of_lines(first, last)
+    begins = read.at(start)
+    ends = read.starts[begins + 1 : bisect_right(read.starts, end)] or [end]
+    most = _most(len(ends) - 1, lambda n: tokens(made(start, ends[n], _TOO_LONG)) <= given.max_tokens)
+    if most is None:
+        return _cut(made, start, end, given.max_tokens)
+    if most == len(ends) - 1:
+        return made(start, end)
+    there = read.named(start, ends[most])[1]
+    return made(start, ends[most], _TOO_LONG.format(f"go on with lines={there + 1}-{last}"))
+
+
+_TOO_LONG = "All of it is longer than max_tokens; {0:.70}."
+
+
+def _cut(made: Made, start: int, end: int, most_tokens: int) -> answers.Fetched:
+    """What is cut within a line, as even that is too long."""
+    said = _TOO_LONG.format("ask with a larger max_tokens")
+    most = _most(end - start, lambda n: tokens(made(start, start + n, said)) <= most_tokens)
+    return made(start, start + (most or 0), said)
+
+
+def _most(high: int, fits: Callable[[int], bool]) -> int | None:
+    """The largest number up to `high` that fits, where all below it fit, too; None for none."""
+    found = bisect_right(range(high + 1), False, key=lambda n: not fits(n)) - 1
+    return found if found >= 0 else None
+
+
+def readable(document: DocumentText, start: int, end: int) -> str:
+    """A part of a document without the blanks that stand for what no passage holds."""
+    pieces, at = [], start
+    for gap in document.gaps:
+        if at < gap.end and gap.start < end:
+            pieces += [document.text[at : gap.start], document.text[max(at, gap.start) : gap.end].rstrip(" ")]
+            at = gap.end
+    return "".join((*pieces, document.text[at:end]))
+
+
+def _fetched(
+    read: _Read, id_: str, index: str, span: tuple[int, int], cut: str, notes: list[str]
+) -> answers.Fetched:
+    document, passage = read.document, read.passage
+    first, last = read.named(*span)
+    page = {"page": str(passage.page)} if passage.page else {}
+    about = {str(name): str(value) for name, value in document.metadata.items()}
+    return answers.Fetched(
+        id=id_,
+        title=document.title or document.document,
+        text=readable(document, *span),
+        url=f"{Path(document.path).as_uri()}#L{first}-L{last}",
+        place=place(document.document, first, last),
+        heading=passage.heading or None,
+        cut=cut or None,
+        changed=document.changed or None,
+        notes=notes or None,
+        metadata={**about, "index": index, "kind": document.kind, "lines": str(read.lines), **page},
+    )

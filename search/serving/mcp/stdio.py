@@ -1,0 +1,104 @@
+"""A client that starts a process and speaks with it by its standard input and output.
+
+Where `seewhy serve` of the same user runs and has the same indexes open, what comes is handed on to it, line by line
+and unread, so that no model is loaded and the SDK isn't either. Else the indexes are opened here, while the SDK is
+imported; the model is loaded beside, and the client is answered meanwhile.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from search import __version__
+from search.serving.nearby import SESSIONS, connected, local_time, sockets
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from search.serving.served import Served
+
+_SECONDS_TO_BE_TAKEN = 0.3
+_LARGEST = 1 << 16
+
+
+def own_output() -> BinaryIO:
+    """Standard output, for the protocol alone: what anything else prints there goes to standard error from now on."""
+    sys.stdout.flush()
+    wire = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return os.fdopen(wire, "wb")
+
+
+def forwarded(places: Sequence[Path], output: BinaryIO) -> bool:
+    """Whether a running server took the whole conversation.
+
+    Args:
+        places: the indexes that it has to offer, the first first.
+    """
+    asked = {"version": __version__, "zone": local_time(), "indexes": [str(one.resolve()) for one in places]}
+    for server in sockets(SESSIONS):
+        with suppress(OSError):
+            connection = connected(server, _SECONDS_TO_BE_TAKEN)
+            connection.sendall(json.dumps(asked).encode("ascii") + b"\n")
+            if connection.recv(1) == b"\n":
+                connection.settimeout(None)
+                _hand_on(connection, output)
+                return True
+            connection.close()
+    return False
+
+
+def _hand_on(connection: socket.socket, output: BinaryIO) -> None:
+    """Hand everything on, both ways, until one side has said all."""
+
+    def send() -> None:
+        with suppress(OSError):
+            while part := os.read(0, _LARGEST):
+                connection.sendall(part)
+            connection.shutdown(socket.SHUT_WR)
+
+    threading.Thread(target=send, daemon=True).start()
+    while part := connection.recv(_LARGEST):
+        output.write(part)
+        output.flush()
+
+
+def answered(opening: Future[Served], output: BinaryIO) -> None:
+    """Answer by oneself, until standard input ends.
+
+    Args:
+        opening: the indexes, which are opened while the SDK is loaded.
+    """
+    from io import TextIOWrapper
+
+    import anyio
+    from anyio.to_thread import run_sync
+    from mcp.server.stdio import stdio_server
+
+    from search.serving.mcp.server import Work, server
+
+    served = opening.result()
+
+    async def conversation() -> None:
+        limiter = anyio.CapacityLimiter(max(2, os.cpu_count() or 2))
+
+        async def run(work: Work[Any]) -> Any:
+            return await run_sync(work, limiter=limiter)
+
+        made = server(served, run)
+        lines = anyio.wrap_file(TextIOWrapper(output, encoding="utf-8"))
+        async with stdio_server(stdout=lines) as (incoming, outgoing):
+            await made.run(incoming, outgoing, made.create_initialization_options())
+
+    gc.freeze()
+    gc.enable()
+    anyio.run(conversation)

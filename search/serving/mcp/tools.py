@@ -1,0 +1,255 @@
+"""What each tool answers: the library's records, as short as a model needs them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePath, PurePosixPath
+from typing import Any
+
+from search import index as library
+from search.errors import IdMissing, InputError, SearchError
+from search.records import hits as records
+from search.records.comparisons import WhyNot
+from search.records.explanations import Explanation, Highlight, Share
+from search.render.contrast import answer
+from search.render.passage import cut
+from search.render.why import sentence
+from search.serving.generations import GenerationGone, in_one_generation
+from search.serving.mcp import answers, asked
+from search.serving.mcp.budget import listed
+from search.serving.mcp.places import PassageId, as_next, of_next
+from search.serving.served import Served
+
+_STRONGEST = 3
+_SHARES = 20
+
+
+def search(served: Served, given: asked.Search) -> answers.Found:
+    """The best passages for a query."""
+    index, name = served.index(given.index), given.index or served.first
+    wanted, offset = of_next(given.next) if given.next else (None, 0)
+
+    def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]], int]:
+        hits = index.query(
+            given.query, given.k, where=given.where, since=given.since, mode=given.mode, offset=offset
+        )
+        return hits, index.highlights(given.query, hits) if hits else (), index.status().passages
+
+    generation, (hits, marks, total) = in_one_generation(index, wanted, find)
+    notes = [*index.notes, *(_no_hits(given) if not hits else ())]
+
+    def make(count: int, characters: int) -> answers.Found:
+        there_is_more = count < len(hits) or len(hits) == given.k
+        return answers.Found(
+            verdict=_verdict(hits),
+            results=[
+                _hit(hit, of_hit, str(PassageId(name, generation, hit.passage_id)), characters)
+                for hit, of_hit in zip(hits[:count], marks, strict=False)
+            ],
+            next=as_next(generation, offset + count) if hits and there_is_more else None,
+            total=total,
+            index=name,
+            generation=generation,
+            changed=any(hit.changed for hit in hits[:count]),
+            notes=notes or None,
+        )
+
+    return listed(given.max_tokens, len(hits), make)
+
+
+def _no_hits(given: asked.Search) -> list[str]:
+    if given.next:
+        return ["There are no more hits."]
+    if given.where or given.since:
+        return ["No passage passes the filter. Ask without where and since."]
+    return ["No passage has a word of the query."] if given.mode == "lexical" else []
+
+
+def _verdict(hits: Sequence[records.Hit]) -> answers.Verdict | None:
+    said = hits[0].verdict if hits else None
+    return answers.Verdict(says=said.says, probability=round(said.probability, 3)) if said else None
+
+
+def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int) -> answers.Hit:
+    return answers.Hit(
+        id=id_,
+        title=hit.title or PurePosixPath(hit.document).name,
+        url=hit.uri,
+        place=place(hit.document, hit.line_start, hit.line_end),
+        heading=hit.heading,
+        text=_snippet(hit, marks, characters),
+        score=round(hit.score, 4),
+        **_parts(hit),
+        percentile=None if hit.percentile is None else round(hit.percentile, 1),
+        strongest=_strongest(hit, marks) or None,
+        changed=hit.changed or None,
+    )
+
+
+def _parts(hit: records.Hit) -> dict[str, float]:
+    """What a score is the sum of."""
+    if hit.rerank and hit.rerank != "late":
+        return {"rerank": round(hit.score, 4)}
+    part = 0.5 if hit.rerank else 1.0
+    parts = {
+        "meaning": None if hit.cosine is None else part * hit.weight * hit.cosine,
+        "words": None if hit.lexical is None else part * (1 - hit.weight) * hit.lexical,
+        "rerank": None if hit.reranked is None else part * hit.reranked,
+    }
+    return {name: round(value, 4) for name, value in parts.items() if value is not None}
+
+
+def _strongest(hit: records.Hit, marks: Sequence[Highlight]) -> list[answers.Addend]:
+    added: Counter[str] = Counter()
+    for mark in marks:
+        added[hit.text[mark.start : mark.end].lower()] += mark.weight  # type: ignore[assignment]
+    return [answers.Addend(word=word, adds=round(adds, 4)) for word, adds in added.most_common(_STRONGEST)]
+
+
+def _snippet(hit: records.Hit, marks: Sequence[Highlight], characters: int) -> str:
+    """The passage if it is so short, else what of it the query's words stand in."""
+    if len(hit.text) <= characters:
+        return hit.text
+    start = min(cut(hit, marks).start, len(hit.text) - characters)
+    end = start + characters
+    return f"{'… ' if start else ''}{hit.text[start:end].strip()}{' …' if end < len(hit.text) else ''}"
+
+
+def place(document: str, first: int, last: int) -> str:
+    return f"{document}:{first}-{last}"
+
+
+def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
+    """The index of an id, and the id.
+
+    Raises:
+        GenerationGone: the passage has left the index since.
+    """
+    id_ = PassageId.of(said)
+    index = served.index(id_.index)
+    try:
+        index.passage(id_.passage)
+    except IdMissing:
+        now = index.generation
+        if now == id_.generation:
+            raise
+        raise GenerationGone(
+            f"the passage {said} is gone: the index '{id_.index}' has changed since generation {id_.generation}, and "
+            f"is of {now} now. Search again with the same query."
+        ) from None
+    return index, id_
+
+
+def explain(served: Served, given: asked.Explain) -> answers.Explained:
+    """Why a passage has its score."""
+    generation, hit, why = explained(served, given)
+    shares = sorted(why.shares(), key=lambda share: -abs(share.contribution))
+    return answers.Explained(
+        id=given.id,
+        place=place(hit.document, hit.line_start, hit.line_end),
+        said=sentence(why),
+        score=round(why.score, 6),
+        cosine=round(why.cosine, 6),
+        shares=[_share(share) for share in shares[:_SHARES]],
+        others=round(sum(share.contribution for share in shares[_SHARES:]), 6),
+        residual=why.residual,
+        generation=generation,
+    )
+
+
+def explained(served: Served, given: asked.Explain) -> tuple[int, records.Hit, Explanation]:
+    """The generation, and a passage as a hit with its explanation."""
+    index, id_ = passage_of(served, given.id)
+
+    def find() -> tuple[records.Hit, Explanation]:
+        hit = index.hit(given.query, id_.passage, mode=given.mode)
+        return hit, index.explain(given.query, hit)
+
+    generation, (hit, why) = in_one_generation(index, None, find)
+    return generation, hit, why
+
+
+def _share(share: Share) -> answers.Share:
+    by = [partner.text for partner in share.partners] or None
+    return answers.Share(word=share.text, kind=share.kind, adds=round(share.contribution, 6), by=by)
+
+
+def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
+    """Where a document stands, and why it is not among the hits."""
+    try:
+        index, id_ = passage_of(served, given.document)
+        name, what = id_.index, id_.passage
+    except InputError:
+        index, name = served.index(given.index), given.index or served.first
+        what = _within(index, given.document)
+    how: dict[str, Any] = {"where": given.where, "mode": given.mode}
+    generation, standing = in_one_generation(
+        index, None, lambda: index.why_not(given.query, what, given.k, **how)
+    )
+    hit, last, contrast = standing.hit, standing.last, standing.contrast
+    return answers.Why(
+        document=standing.document,
+        cause=standing.cause,
+        said=answer(standing),
+        rank=standing.rank,
+        passages=standing.passages,
+        id=str(PassageId(name, generation, hit.passage_id)) if hit else None,
+        place=place(hit.document, hit.line_start, hit.line_end) if hit else None,
+        score=round(hit.score, 4) if hit else None,
+        last=place(last.document, last.line_start, last.line_end) if last and contrast else None,
+        gap=round(contrast.gap, 4) if contrast else None,
+        differences=_differences(standing) or None,
+        generation=generation,
+    )
+
+
+def _within(index: library.Index, document: str) -> Any:
+    """A document by its path, which leads out of no folder.
+
+    Raises:
+        InputError: it does.
+    """
+    path = PurePath(document)
+    if path.is_absolute() or ".." in path.parts:
+        raise InputError(
+            f"name a document by its path within {index.folders.described}, as search does in `place`."
+        )
+    return index.folders.root / path
+
+
+def _differences(standing: WhyNot) -> list[answers.Addend]:
+    words = standing.contrast.words if standing.contrast else ()
+    return [
+        answers.Addend(word=word.text, adds=round(word.gap, 4))
+        for word in sorted(words, key=lambda word: -abs(word.gap))[:5]
+    ]
+
+
+def status(served: Served, given: asked.Status) -> answers.Indexes:
+    """What indexes are and hold."""
+    if given.index:
+        served.index(given.index)
+    names = [given.index] if given.index else list(served.indexes)
+    return answers.Indexes(
+        indexes=[_status(served, name) for name in names], notes=list(served.notes) or None
+    )
+
+
+def _status(served: Served, name: str) -> answers.Index:
+    try:
+        index = served.index(name)
+        held = index.status()
+        return answers.Index(
+            name=name,
+            folder=held.folder,
+            documents=held.documents,
+            passages=held.passages,
+            updated=held.updated,
+            model=held.model,
+            generation=index.generation,
+            skipped=sum(group.count for group in held.skipped),
+            notes=list(index.notes) or None,
+        )
+    except SearchError as error:
+        return answers.Index(name=name, problem=str(error))

@@ -1,0 +1,341 @@
+"""Agents: the tools by the SDK's own client, in this process, over HTTP, and over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import uvicorn
+from anyio.to_thread import run_sync
+from mcp import StdioServerParameters
+from mcp.client import Client
+from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
+from starlette.testclient import TestClient
+
+from search.cli.mcp import _offered, _places
+from search.cli.options import EngineOptions
+from search.errors import IndexNotFound
+from search.index import Index
+from search.serving.app import application
+from search.serving.mcp import asked
+from search.serving.mcp.places import PassageId
+from search.serving.mcp.server import TOOLS, server
+from search.serving.nearby import SESSIONS, sockets
+from search.serving.served import Served
+from search.serving.settings import Settings
+from tests.conftest import REPOSITORY, Run
+
+QUERY = "turn the key"
+
+Call = Callable[..., Any]
+
+
+def spoken(target: Any, conversation: Callable[[Client], Any], mode: str = "auto") -> Any:
+    """What a conversation with a server comes to."""
+
+    async def speak() -> Any:
+        async with Client(target, mode=mode) as client:
+            return await conversation(client)
+
+    return anyio.run(speak)
+
+
+@pytest.fixture
+def call(served: Served) -> Call:
+    """Calls a tool, and gives its answer; or the text of its error as a `str`."""
+    made = server(served, run_sync)
+
+    def called(tool: str, **arguments: Any) -> Any:
+        answer = spoken(made, lambda client: client.call_tool(tool, arguments))
+        text = answer.content[0].text
+        if answer.is_error:
+            return text
+        assert json.loads(text) == answer.structured_content
+        return answer.structured_content
+
+    return called
+
+
+@pytest.fixture
+def id_(call: Call) -> str:
+    """The id of the best hit."""
+    return call("search", query=QUERY)["results"][0]["id"]
+
+
+def test_tools_stand_in_one_order_and_only_read(served: Served) -> None:
+    listed = [spoken(server(served, run_sync), lambda c: c.list_tools(), mode) for mode in ("auto", "legacy")]
+    assert listed[0].tools == listed[1].tools
+    tools = listed[0].tools
+    assert [tool.name for tool in tools] == ["search", "fetch", "explain", "why_not", "status"]
+    assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools)
+    assert sum(len(tool.model_dump_json()) for tool in tools) < 16_000
+
+
+def test_a_hit_is_what_the_library_finds(call: Call, index: Index) -> None:
+    found, hits = call("search", query=QUERY, k=3), index.query(QUERY, 3)
+    assert [PassageId.of(one["id"]).passage for one in found["results"]] == [hit.passage_id for hit in hits]
+    assert (found["total"], found["generation"]) == (index.status().passages, index.generation)
+    for one, hit in zip(found["results"], hits, strict=True):
+        assert one["place"] == f"{hit.document}:{hit.line_start}-{hit.line_end}"
+        assert one["url"] == hit.uri
+        assert one["score"] == round(hit.score, 4) == pytest.approx(one["meaning"] + one["words"], abs=2e-4)
+        assert one["text"].strip(" …") in hit.text
+        assert sum(word["adds"] for word in one.get("strongest", ())) <= one["words"] + 2e-4
+
+
+def test_the_rest_of_a_list_is_the_rest_of_the_list(call: Call) -> None:
+    whole = call("search", query=QUERY, k=4)["results"]
+    first = call("search", query=QUERY, k=2)
+    rest = call("search", query=QUERY, k=2, next=first["next"])
+    assert first["results"] + rest["results"] == whole
+    assert "no value of next" in call("search", query=QUERY, next="7")
+    assert "the index has changed" in call("search", query=QUERY, next="7-2")
+
+
+def test_an_answer_is_as_long_as_may_be(notes: Path, run: Run, call: Call) -> None:
+    for n in range(6):
+        (notes / f"long{n}.md").write_text("\n\n".join(f"Turn the key {n} of door {i}" for i in range(40)))
+    run("index", notes)
+    for most in (asked.FEWEST_TOKENS, 500, 1_500):
+        found = call("search", query=QUERY, max_tokens=most, k=20)
+        assert 0 < len(json.dumps(found, ensure_ascii=False)) <= 4 * most
+        assert found["next"]
+    id_ = call("search", query=QUERY, where="name:long0.md")["results"][0]["id"]
+    fetched = call("fetch", id=id_, around=1_000, max_tokens=asked.FEWEST_TOKENS)
+    assert len(json.dumps(fetched, ensure_ascii=False)) <= 4 * asked.FEWEST_TOKENS
+    assert "longer than max_tokens" in fetched["cut"]
+
+
+def test_a_changed_file_is_told(notes: Path, call: Call) -> None:
+    assert call("search", query=QUERY)["changed"] is False
+    for file in notes.glob("*.md"):
+        file.write_text("quite another thing")
+    found = call("search", query=QUERY)
+    assert found["changed"]
+    assert found["results"][0]["changed"] == "changed"
+    assert call("fetch", id=found["results"][0]["id"])["changed"] == "changed"
+
+
+def test_a_passage_is_read_with_what_stands_around_it(call: Call, notes: Path, index: Index) -> None:
+    hit = index.query(QUERY, 1)[0]
+    id_ = str(PassageId(index.path.name, index.generation, hit.passage_id))
+    assert call("fetch", id=id_, around=0)["text"] == hit.text
+    lines = (notes / hit.document).read_text().splitlines(keepends=True)
+    for first, last in ((1, 1), (2, 3), (1, 10_000)):
+        fetched = call("fetch", id=id_, lines=f"{first}-{last}")
+        assert fetched["text"].strip() == "".join(lines[first - 1 : last]).strip()
+        assert fetched["place"].startswith(f"{hit.document}:{first}-")
+    assert "two numbers" in call("fetch", id=id_, lines="a-b")
+    assert "there are no lines 7000-7001" in call("fetch", id=id_, lines="7000-7001")
+
+
+def test_lines_that_are_too_long_are_gone_on_with(notes: Path, run: Run, call: Call) -> None:
+    written = "\n".join(f"Line {n} is about the key of the door." for n in range(1, 200))
+    (notes / "many.txt").write_text(written)
+    run("index", notes)
+    id_ = call("search", query="line key door", where="name:many.txt")["results"][0]["id"]
+    text, lines = "", "1-199"
+    while lines:
+        fetched = call("fetch", id=id_, lines=lines, max_tokens=600)
+        text += fetched["text"]
+        lines = fetched.get("cut", "").rpartition("lines=")[2].rstrip(".")
+    assert text == written
+
+
+def test_a_passage_that_is_gone_says_how_to_go_on(call: Call, id_: str, notes: Path, run: Run) -> None:
+    for file in notes.glob("*.md"):
+        file.write_text("# Another\n\nThere is nothing left of what was here before.")
+    run("index", notes)
+    assert "is gone: the index" in call("fetch", id=id_)
+    assert "Search again" in call("explain", query=QUERY, id=id_)
+
+
+def test_an_explanation_adds_up(call: Call, id_: str) -> None:
+    why = call("explain", query=QUERY, id=id_)
+    parts = sum(share["adds"] for share in why["shares"]) + why["others"] + why["residual"]
+    assert parts == pytest.approx(why["score"], abs=1e-4)
+    assert any(share.get("by") for share in why["shares"])
+
+
+def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str, notes: Path) -> None:
+    document = call("search", query=QUERY)["results"][-1]["place"].rpartition(":")[0]
+    assert call("why_not", query=QUERY, document=document)["cause"] == "found"
+    assert call("why_not", query=QUERY, document=id_)["rank"] == 1
+    assert call("why_not", query=QUERY, document="nothing.md")["cause"] == "not indexed"
+    for path in ("/etc/passwd", "../secret.txt", str(notes / document)):
+        assert "by its path within" in call("why_not", query=QUERY, document=path)
+
+
+def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
+    assert call("search", query="a", k=0) == "k must be 1 or more."
+    assert "there is no colour" in call("search", query="a", colour=1)
+    assert "Choose one of" in call("search", query="a", index="elsewhere")
+    assert "Take it as search gave it" in call("fetch", id="p12")
+    assert "passage" in call("fetch", id=f"{index.path.name}@{index.generation}/p999999")
+    assert call("search", query="key", where="name:nothing")["notes"] == [
+        "No passage passes the filter. Ask without where and since."
+    ]
+
+
+def test_a_document_is_a_resource(served: Served, index: Index) -> None:
+    name, document = index.path.name, index.query(QUERY, 1)[0].document
+    made = server(served, run_sync)
+
+    async def speak(client: Client) -> Any:
+        found = await client.call_tool("search", {"query": QUERY})
+        fetched = await client.call_tool("fetch", {"id": found.structured_content["results"][0]["id"]})
+        assert [part.type for part in found.content] == ["text"]
+        link = fetched.content[1]
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [one.uri_template for one in templates] == ["seewhy://{index}/{+path}"]
+        with pytest.raises(MCPError, match="has no document"):
+            await client.read_resource(f"seewhy://{name}/../secret")
+        return link.uri, (await client.read_resource(link.uri)).contents[0].text
+
+    uri, text = spoken(made, speak)
+    assert uri == f"seewhy://{name}/{document}"
+    assert text == index.document(index.query(QUERY, 1)[0].document_id).text
+
+
+def test_instructions_tell_the_indexes(served: Served, notes: Path) -> None:
+    async def told(client: Client) -> Any:
+        return client.instructions
+
+    said = spoken(server(served, run_sync), told)
+    assert f"4 documents of {notes}" in said
+
+
+def test_every_tool_is_documented() -> None:
+    for tool in TOOLS:
+        fields = tool.asked.model_fields.values()
+        assert all(field.description for field in fields), tool.name
+
+
+def test_over_http_each_request_stands_for_itself(client: TestClient) -> None:
+    headers = {"accept": "application/json, text/event-stream"}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    params = {"name": "search", "arguments": {"query": QUERY}}
+    answer = client.post("/mcp", json={**body, "params": params}, headers=headers)
+    assert answer.status_code == 200
+    assert answer.json()["result"]["structuredContent"]["results"]
+    assert "mcp-session-id" not in answer.headers
+    assert client.get("/mcp").status_code == 405
+    assert client.delete("/mcp").status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null", "sec-fetch-site": "cross-site"}, 403),
+        ({"host": "evil.example"}, 421),
+    ],
+)
+def test_over_http_pages_of_others_ask_nothing(
+    client: TestClient, headers: dict[str, str], status: int
+) -> None:
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert client.post("/mcp", json=ping, headers=headers).status_code == status
+
+
+def test_a_token_opens_it_and_a_page_that_was_named(served: Served) -> None:
+    token = "some-token-that-is-long-enough"
+    app = application(served, Settings(token=token, origins=("https://notes.example",)))
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    accept = {"accept": "application/json, text/event-stream", "origin": "https://notes.example"}
+    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+        assert client.post("/mcp", json=ping, headers=accept).status_code == 401
+        answer = client.post("/mcp", json=ping, headers={**accept, "authorization": f"Bearer {token}"})
+        assert (answer.status_code, answer.json()["result"]) == (200, {})
+        assert answer.headers["access-control-allow-origin"] == "https://notes.example"
+
+
+@pytest.fixture
+def running(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A server of this user that agents find."""
+    monkeypatch.chdir(indexed)
+    served = Served.open()
+    server = uvicorn.Server(uvicorn.Config(application(served, nearby=True), port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not sockets(SESSIONS):
+        time.sleep(0.01)
+    yield served
+    server.should_exit = True
+    thread.join(10)
+    assert not sockets(SESSIONS)
+
+
+def over_stdio(conversation: Callable[[Client], Any], mode: str = "auto", *arguments: str) -> Any:
+    """What a conversation with the command comes to."""
+    command = [*("-m", "search", "mcp", "--offline"), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    process = StdioServerParameters(command=sys.executable, args=command, env=environment)
+    return spoken(stdio_client(process), conversation, mode)
+
+
+async def _searched(client: Client) -> Any:
+    return (await client.call_tool("search", {"query": QUERY})).structured_content
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such sockets")
+def test_over_stdio_a_running_server_answers(
+    running: Served, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    only = Served.only
+    monkeypatch.setattr(Served, "only", lambda self, names: asked.extend(names) or only(self, names))
+    for mode in ("auto", "legacy"):
+        assert over_stdio(_searched, mode) == call("search", query=QUERY)
+    assert asked == [running.first] * 2
+
+
+def test_over_stdio_without_a_server_the_command_answers_by_itself(indexed: Path, call: Call) -> None:
+    assert over_stdio(_searched, "legacy", "--index", str(indexed)) == call("search", query=QUERY)
+
+
+def test_what_is_no_index_of_ones_own_is_offered_only_by_name(
+    tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it may have come with somebody's files."""
+    brought = tmp_path / "cloned" / ".index"
+    brought.parent.mkdir()
+    index.path.rename(brought)
+    monkeypatch.setenv("SEEWHY_INDEX", str(brought))
+    with pytest.raises(IndexNotFound, match="no index of your own"):
+        _offered([], EngineOptions())
+    assert _places([]) == []
+    assert list(_offered([str(brought)], EngineOptions()).indexes) == [str(brought)]
+
+
+def test_without_the_extra_it_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.cli.mcp.find_spec", lambda name: None)
+    code, _, err = run("mcp")
+    assert code == 1
+    assert "pip install 'seewhy[mcp]'" in err
+
+
+def test_without_the_extra_the_rest_is_served(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.serving.app.find_spec", lambda name: None)
+    with TestClient(application(served), base_url="http://127.0.0.1:8765") as client:
+        assert client.get("/healthz").status_code == 200
+        assert client.post("/mcp", json={}).status_code == 404
+
+
+def test_standard_output_is_the_protocols_alone() -> None:
+    code = (
+        "import os, sys\nfrom search.serving.mcp.stdio import own_output\nwire = own_output()\n"
+        "print('stray')\nos.write(1, b'stray')\nwire.write(b'wire')\nwire.flush()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=REPOSITORY)
+    assert (done.stdout, done.stderr.count(b"stray")) == (b"wire", 2)
