@@ -7,6 +7,8 @@ import itertools
 import json
 import math
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -20,10 +22,16 @@ from tests.milvus_server import MilvusServer
 # Of PyTorch and FAISS, here and in the processes that tests start. Tests run side by side, one a core; threads that
 # wait for each other took more than twice the processor time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Modules are compiled once, not by each of the hundreds of processes that tests start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code, stdout, stderr
 
 _NUMBERS = itertools.count(1)
+
+MEMORY = Path("/dev/shm")
+_ROOM = 2 * 2**30  # bytes; the tests need less than a half of it
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DATA = REPOSITORY.parent / "shared" / "data"
@@ -40,6 +48,12 @@ WORDS = """
 # Put into a short section, so that two of them are more than one passage of the tiny model.
 LONG = ", and many people of the other side of the water say so too"
 PUNCTUATION = ".,;:!?'\"()[]-_/#*+=<>@$%&|`~^{}\\"
+
+
+def pytest_configure() -> None:
+    """What tests write is kept in memory where the system has room there: they wait for disks thousands of times."""
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > _ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def skip_or_fail(reason: str) -> NoReturn:
@@ -112,7 +126,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """No test sees the user's indexes, their terminal's width and colours, or reaches out to a hub."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("SEEWHY_HOME", str(home))
@@ -120,7 +134,8 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("SEEWHY_INDEX", "SEEWHY_UPDATE", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    return home
+    yield home
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def save_tokenizer(folder: Path, *, lowercase: bool = True) -> None:

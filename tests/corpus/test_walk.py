@@ -159,16 +159,17 @@ def failing(monkeypatch: pytest.MonkeyPatch, function: str, name: str, error: OS
 
 def test_a_folder_that_cannot_be_listed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"locked/a.txt": "x", "z.txt": "x"})
-    failing(monkeypatch, "scandir", "locked", PermissionError(13, "Permission denied"))
-    assert next(iter(walk(root))) == Skipped(
-        "locked", "unreadable folder", "Permission denied", is_folder=True
-    )
+    with monkeypatch.context() as patch:
+        failing(patch, "scandir", "locked", PermissionError(13, "Permission denied"))
+        first = next(iter(walk(root)))
+    assert first == Skipped("locked", "unreadable folder", "Permission denied", is_folder=True)
 
 
 def test_a_folder_that_vanishes(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"gone/a.txt": "x", "z.txt": "x"})
-    failing(monkeypatch, "scandir", "gone", FileNotFoundError(2, "No such file"))
-    assert verdicts(root) == {"gone/": "vanished", "z.txt": "found"}
+    with monkeypatch.context() as patch:
+        failing(patch, "scandir", "gone", FileNotFoundError(2, "No such file"))
+        assert verdicts(root) == {"gone/": "vanished", "z.txt": "found"}
 
 
 def test_a_file_that_vanishes_or_is_out_of_reach(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
