@@ -29,6 +29,7 @@ from search.ranking.options import WEIGHT, Mode
 from search.records.documents import Document, Passage
 from search.records.reports import Report
 from search.records.shown import shown
+from search.store import opening
 from search.store.settings import PassageSettings, Source
 from tests.faults.double import MAX_TOKENS, D, WordEncoder
 
@@ -93,7 +94,7 @@ def repaired_with_damaged_rows(folder: Path, index: Path) -> None:
 
 def opened(index: Path) -> Index:
     """An index for reading with the double; raises what `Index.open` raises."""
-    return Index(Index.open(index).path, ENCODER, offline=True, engine="auto")
+    return Index(opening.opened(index), ENCODER, offline=True, engine="auto")
 
 
 @lru_cache(maxsize=20_000)
