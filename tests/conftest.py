@@ -30,7 +30,7 @@ Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code,
 
 _NUMBERS = itertools.count(1)
 
-MEMORY = Path("/dev/shm")
+_MEMORY = Path("/dev/shm")
 _ROOM = 2 * 2**30  # bytes; the tests need less than a half of it
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -52,8 +52,8 @@ PUNCTUATION = ".,;:!?'\"()[]-_/#*+=<>@$%&|`~^{}\\"
 
 def pytest_configure() -> None:
     """What tests write is kept in memory where the system has room there: they wait for disks thousands of times."""
-    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > _ROOM:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 
 def skip_or_fail(reason: str) -> NoReturn:
