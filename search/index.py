@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Layer,
         QueryOptions,
         SourceOptions,
+        StoreOptions,
         TagOptions,
     )
     from search.records.predictions import Answers, LabelledIndex, TagReport
@@ -83,6 +84,7 @@ class Index:
         self._seen: Hashable = None  # the store, as it was when that was read
         self._lock = threading.Lock()
         self._store = store
+        self._copy: StoreOptions = {}  # as it was named to build the index
 
     def __repr__(self) -> str:
         where, _, name = self.name.replace("\\", "/").rpartition("/")
@@ -108,6 +110,9 @@ class Index:
         engine: str = "auto",
         workers: int | str | None = None,
         progress: Callable[[Progress], None] | None = None,
+        store: str | None = None,
+        store_index: str | None = None,
+        store_anew: bool = False,
         **options: Unpack[BuildOptions],
     ) -> Index:
         """Index a folder, or bring its index up to date; only what changed is encoded.
@@ -125,6 +130,11 @@ class Index:
                 connected to, the cluster of RAY_ADDRESS, or else this machine, "ray://HOST:PORT" for a cluster.
                 None encodes in this process.
             progress: called often with how far the work is.
+            store: publish the index on a server, "milvus://HOST:PORT/NAME", now and after later runs; "none" ends that.
+                None publishes it again where it was. Readers of the server see all of a run or nothing of it.
+            store_index: the kind of the server's index of embeddings: "FLAT", which is exact, "HNSW", "IVF_FLAT" or
+                "DISKANN". None takes what was there, at first "FLAT".
+            store_anew: write all of it anew there, also in the place of what another index published.
             model, pooling, layer, dim, max_tokens, precision: as for `Encoder`. None takes what the index was
                 made with, and for a new index what the model's own configuration says, and "fp32".
             include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
@@ -138,15 +148,19 @@ class Index:
             ModelError: the model cannot be found or used.
             FingerprintMismatch: the index was made with another model or other settings.
             IndexLocked: another process is writing to the index.
-            OptionalDependency: Ray is asked for and not installed.
+            OptionalDependency: Ray or Milvus is asked for and not installed.
+            StoreUnavailable: the server does not answer; the index itself is up to date.
         """
         from search.encoding.workers import checked, hired
+        from search.indexing.copy import check_store, with_copy
         from search.indexing.update import (
             asked_for,
             update,
         )  # with all that writing needs, which a query does not
 
         workers = checked(workers)
+        copy: StoreOptions = {"store": store, "store_index": store_index, "store_anew": store_anew}
+        check_store(copy)
         folders = Folders.of(folder)
         path = place_for(folders, index)
         encoder, source, settings = asked_for(
@@ -164,7 +178,10 @@ class Index:
                 progress=progress,
                 workers=hands,
             )
-        return cls(SQLiteStore(path), encoder, offline, engine, report)
+        report = with_copy(path, report, encoder, copy, progress)
+        built = cls(SQLiteStore(path), encoder, offline, engine, report)
+        built._copy = {"store": store}
+        return built
 
     @classmethod
     def open(
@@ -238,15 +255,17 @@ class Index:
         Raises:
             InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
             IndexLocked: another process is writing to the index.
+            StoreUnavailable: the server that has a copy of it does not answer; the index itself is up to date.
         """
         from search.encoding.workers import hired
+        from search.indexing.copy import with_copy
         from search.indexing.update import source_of, update
 
         place = self._place
         meta = read_meta(place / DATABASE)
         folders = Folders.of(confirmed(place, Folders.from_meta(meta), folder or self._named))
         with hired(workers, self.encoder, self._engine) as hands:
-            return update(
+            report = update(
                 folders.root,
                 place,
                 self.encoder,
@@ -256,6 +275,7 @@ class Index:
                 progress=progress,
                 workers=hands,
             )
+        return with_copy(place, report, self.encoder, self._copy, progress)
 
     def watch(
         self, stop: threading.Event | None = None, folder: Named | None = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.store.folders import Folders, Named
 
-files_option = panel("Files")
+files_option, store_option = panel("Files"), panel("Server")
 
 TokenVectors = Annotated[
     bool | None,
@@ -88,9 +88,34 @@ class VectorOptions(EncoderOptions):
     ] = None
 
 
+@dataclass(frozen=True)
+class StoreOptions:
+    """Which server has a copy of the index; more keywords of `Index.build`."""
+
+    store: Annotated[
+        str | None,
+        store_option(
+            metavar="milvus://HOST:PORT/NAME|none",
+            help="Publish the index there, now and after later runs. Default: where it was published before.",
+        ),
+    ] = None
+    store_index: Annotated[
+        str | None,
+        store_option(
+            metavar="KIND",
+            help="Kind of the server's index of embeddings: FLAT is exact; HNSW, IVF_FLAT and DISKANN are not.",
+        ),
+    ] = None
+    store_anew: Annotated[
+        bool,
+        store_option("--store-anew", help="Write all anew there, also in place of another index's copy."),
+    ] = False
+
+
 def index(
     files: FileOptions,
     vectors: VectorOptions,
+    server: StoreOptions,
     output: Output,
     folder: Annotated[
         list[Path] | None,
@@ -132,7 +157,9 @@ def index(
     if not (vectors.model or is_index(place_for(Folders.of(named), files.index))):
         chosen = {**chosen, "model": model_for_new_indexes()}
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        built = Index.build(named, rebuild=rebuild, progress=progress, **vars(files), **chosen)
+        built = Index.build(
+            named, rebuild=rebuild, progress=progress, **vars(files), **vars(server), **chosen
+        )
     report = built.report
     assert report is not None
     output.remarks(report.notes)

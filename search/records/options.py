@@ -100,6 +100,14 @@ class BuildOptions(EncoderOptions, SourceOptions, total=False):
     """What an index is made with."""
 
 
+class StoreOptions(TypedDict, total=False):
+    """Where a server has a copy of an index."""
+
+    store: str | None
+    store_index: str | None
+    store_anew: bool
+
+
 class AnnotateOptions(TypedDict, total=False):
     """How passages are read by a task head, and what becomes of the annotations."""
 

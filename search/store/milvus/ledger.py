@@ -71,6 +71,12 @@ def keep_place(index: Path, place: Place) -> None:
         connection.execute("INSERT INTO settings VALUES (?, ?, ?, ?, ?)", settings)
 
 
+def change_kind(index: Path, kind: str) -> None:
+    """Have another kind of index of embeddings from now on; with the lock held."""
+    with _connected(index) as connection, connection:
+        connection.execute("UPDATE settings SET kind = ?", (kind,))
+
+
 def forget_place(index: Path) -> None:
     """Publish an index no more; with the lock held."""
     for name in (PUBLISHED_JOURNAL, PUBLISHED):

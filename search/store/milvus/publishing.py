@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -138,6 +138,8 @@ class _Publishing:
         self._put_passages(terms)
         self._put_documents()
         self._put_terms(terms)
+        if not self.view.generation.exact:
+            self._measure()
         generation = self.view.generation
         self.ledger.commit(generation.number, self.local.snapshot.generation)
         put(self.client, generation)
@@ -246,6 +248,14 @@ class _Publishing:
     def _end(self, kind: str, keys: list[str]) -> None:
         """Old versions die with the generation."""
         set_died(self.client, self.view.collection(kind), keys, self.view.generation.number)
+
+    def _measure(self) -> None:
+        """Write down what an approximate index of embeddings finds."""
+        from search.store.milvus.recall import measured
+
+        recall, queries = measured(self.view, self.local.snapshot, self.encoder)
+        dense = {**self.view.generation.dense, "recall@10": recall, "queries": queries}
+        self.view = View(self.client, replace(self.view.generation, dense=dense))
 
     def _tell(self, total: int) -> None:
         if self.progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 from search import Index
 from search.encoding import Encoder
 from search.errors import InputError
+from search.indexing import copy
 from search.store.milvus import generation as generations
-from search.store.milvus import terms
+from search.store.milvus import recall, terms
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client
 from search.store.milvus.generation import View, newest
-from search.store.milvus.ledger import Place, keep_place
+from search.store.milvus.ledger import Place, change_kind, keep_place
 from search.store.milvus.publishing import KINDS, publish
 from search.store.milvus.rows import OF_PASSAGE, stored_passage
 from search.store.milvus.words import Words
@@ -42,9 +44,15 @@ def in_folder(index: Path) -> dict[int, object]:
         return dict(snapshot.stored(snapshot.ids().tolist()))
 
 
+@pytest.fixture(autouse=True)
+def _published_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy, "with_copy", lambda index, report, *_: report)
+
+
 @pytest.fixture
 def published(notes: Path, tiny: Encoder, tiny_model: Path, milvus: str) -> Path:
     """An index that is published."""
+    age(notes)
     index = Index.build(notes, model=str(tiny_model)).path
     keep_place(index, Place(milvus, "FLAT"))
     publish(index, tiny)
@@ -56,12 +64,19 @@ def _any_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terms, "_MOST_MOVED", 10.0)
 
 
+def age(notes: Path) -> None:
+    """A file that was changed a moment ago is looked at again by the next run, which may find another time."""
+    for path in filter(Path.is_file, notes.rglob("*")):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
 def changed(notes: Path, index: Path) -> None:
     """Files that are new, renamed, changed and gone."""
     (notes / "keys.md").write_text("# Keys\n\nThe lock is on the door.\n")
     (notes / "table.csv").unlink()
     (notes / "deep" / "time.txt").rename(notes / "deep" / "long.txt")
     (notes / "new.md").write_text("# Water\n\nA long time on the water.\n")
+    age(notes)
     Index.open(index).update()
 
 
@@ -77,6 +92,7 @@ def test_the_server_has_what_the_folder_has(published: Path, notes: Path, tiny: 
     assert (done.anew, done.ended) == (False, len(before))
     assert done.written == sum(before.get(id_) != passage for id_, passage in now.items())
     (notes / "deep" / "long.txt").write_text("The water.\n")
+    age(notes)
     Index.open(published).update()
     one_more = publish(published, tiny)
     assert (one_more.written, one_more.ended) == (1, 1)
@@ -186,3 +202,29 @@ def rows_of_no_use(address: str) -> int:
         client.count(view.collection(kind), f"born > {generation.number} or died <= {oldest}")
         for kind in KINDS
     )
+
+
+def test_what_an_approximate_index_finds_is_measured(published: Path, tiny: Encoder, milvus: str) -> None:
+    change_kind(published, "HNSW")
+    done = publish(published, tiny)
+    dense = done.generation.dense
+    assert (done.anew, dense["kind"], dense["recall@10"]) == (
+        True,
+        "HNSW",
+        1.0,
+    )  # of five passages all are found
+    assert 0 < dense["queries"] <= 5
+    assert not newest(Client(Address.parse(milvus))).exact
+    assert publish(published, tiny).nothing
+
+
+def test_what_is_found_is_compared_with_the_folders_index(
+    published: Path, tiny: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(view: View, query: Any, k: int, where: str, count: int) -> list[tuple[int, float]]:
+        with SQLiteStore(published).reading() as snapshot:
+            return snapshot.nearest(query, k)[:2]
+
+    monkeypatch.setattr(recall, "nearest", half)
+    change_kind(published, "IVF_FLAT")
+    assert publish(published, tiny).generation.dense["recall@10"] == 2 / 5

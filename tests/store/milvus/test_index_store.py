@@ -1,0 +1,109 @@
+"""`seewhy index --store`: where an index is published is remembered, said, and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from search import Index
+from search.errors import InputError
+from search.store.milvus import client, terms
+from search.store.milvus.address import Address
+from search.store.milvus.client import Client
+from search.store.milvus.generation import newest
+from tests.conftest import Run
+
+
+def passages_on(address: str) -> int:
+    asked = Client(Address.parse(address))
+    generation = newest(asked)
+    asked.close()
+    return generation.passages if generation else 0
+
+
+@pytest.fixture
+def published(run: Run, notes: Path, tiny_model: Path, milvus: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(terms, "_MOST_MOVED", 10.0)
+    for path in filter(Path.is_file, notes.rglob("*")):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    code, _, err = run("index", notes, "--model", tiny_model, "--store", milvus)
+    assert code == 0
+    assert f"published on {milvus}: 5 of 5 passages written" in err
+    return notes
+
+
+def test_later_runs_publish_again_until_that_is_ended(run: Run, published: Path, milvus: str) -> None:
+    assert passages_on(milvus) == 5
+    assert "published on" not in run("index", published)[2]
+    (published / "new.md").write_text("# Water\n\nA long time on the water.\n")
+    assert f"published on {milvus}: 1 of 6 passages written" in run("index", published)[2]
+    assert passages_on(milvus) == 6
+    (published / "new.md").unlink()
+    code, _, err = run("index", published, "--store", "none")
+    assert code == 0
+    assert f"the index is published no more; what is on {milvus} stays there as it is" in err
+    assert passages_on(milvus) == 6
+    assert json.loads(run("status", "--json")[1])["published"] is None
+
+
+def test_status_says_where_and_whether_it_is_the_newest(run: Run, published: Path, milvus: str) -> None:
+    _, out, _ = run("status")
+    assert f"{milvus}, as it is now" in " ".join(out.split())
+    index = Index.open()
+    from search.store.choices import put_choice
+
+    put_choice(index.path, {"weight": 0.5})
+    assert json.loads(run("status", "--json")[1])["published"] == {
+        "address": milvus,
+        "kind": "FLAT",
+        "current": False,
+    }
+    assert run("index", published)[0] == 0
+    assert json.loads(run("status", "--json")[1])["published"]["current"]
+
+
+def test_without_a_server_the_index_is_whole_and_the_next_run_goes_on(
+    run: Run, published: Path, milvus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (published / "new.md").write_text("# Water\n\nA long time on the water.\n")
+
+    def gone(*_: object, **__: object) -> None:
+        raise OSError("UNAVAILABLE")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "_FIRST_PAUSE", 0)
+        patch.setattr(Client, "_connected", gone)
+        code, out, err = run("index", published)
+    assert (code, out, len(err.splitlines())) == (1, "", 1)
+    assert "is up to date, but its copy on the server is as it was: the Milvus server at" in err
+    assert (Index.open().status().passages, passages_on(milvus)) == (6, 5)
+    assert run("index", published)[0] == 0
+    assert passages_on(milvus) == 6
+
+
+def test_an_index_outside_of_the_users_own_is_sent_only_where_the_user_says(
+    run: Run, notes: Path, tiny_model: Path, milvus: str, tmp_path: Path
+) -> None:
+    command = ("index", notes, "--model", tiny_model, "--index", tmp_path / "elsewhere")
+    assert run(*command, "--store", milvus)[0] == 0
+    (notes / "table.csv").unlink()
+    code, _, err = run(*command)
+    assert (code, passages_on(milvus)) == (0, 5)
+    assert "may come from somebody else: nothing was sent" in " ".join(err.split())
+    assert run(*command, "--store", milvus)[0] == 0
+    assert passages_on(milvus) == 3
+
+
+def test_what_cannot_be_is_said_before_any_work(notes: Path, milvus: str) -> None:
+    with pytest.raises(InputError, match="is no address of an index"):
+        Index.build(notes, store="server")
+    with pytest.raises(InputError, match=r"'HSNW' is no kind .* FLAT, HNSW, IVF_FLAT, DISKANN"):
+        Index.build(notes, store=milvus, store_index="HSNW")
+
+
+def test_a_kind_of_index_without_a_server_is_refused(notes: Path, tiny_model: Path) -> None:
+    with pytest.raises(InputError, match="has no copy on a server. .* --store ADDRESS"):
+        Index.build(notes, model=str(tiny_model), store_index="HNSW")
