@@ -447,6 +447,23 @@ class Index:
         query = self._encoded(question, compared)
         return candidates(self._store, query, ranking, n, self._among(**filter_options))
 
+    def counted_words(
+        self, text: Query, **options: Unpack[RankingOptions]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The words of a query that tell passages apart, and those of them that `without` names.
+
+        Args:
+            text, mode, phrases, without: as for `query`. Whatever the weight, these are the same.
+
+        Raises:
+            InputError: no such mode, or a word of `without` is none that counts.
+        """
+        from search.ranking.whatif import counted
+
+        question = as_question(text)
+        words = question if isinstance(question, str) else question.words_of
+        return counted(self._store, words, self.ranking(**options))
+
     def hit(self, query: Query, passage_id: int, **options: Unpack[RerankOptions]) -> Hit:
         """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
         question = as_question(query)

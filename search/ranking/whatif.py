@@ -14,11 +14,11 @@ import numpy as np
 
 from search.errors import InputError
 from search.ranking.fusion import Fusion
+from search.ranking.question import EncodedQuery
 from search.records.whatif import Bound, Candidate, Candidates
 
 if TYPE_CHECKING:
     from search.ranking.options import Ranking
-    from search.ranking.question import EncodedQuery
     from search.ranking.rank import Among
     from search.store.protocol import Ids, Matches, Snapshot, Store
 
@@ -38,12 +38,30 @@ def candidates(store: Store, query: EncodedQuery, ranking: Ranking, n: int, amon
         return _candidates(snapshot, query, ranking, n, among(snapshot))
 
 
+def counted(store: Store, text: str, ranking: Ranking) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """See `Index.counted_words`."""
+    with store.reading() as snapshot:
+        return _named(_words(snapshot, EncodedQuery(text, None), ranking))
+
+
+def _words(snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, among: Ids | None = None) -> Fusion:
+    """The ranking by words, also where these count nothing by the weight that is asked for."""
+    if ranking.mode == "hybrid":
+        ranking = replace(ranking, mode="lexical", weight=0.0)
+    return Fusion(snapshot, query, ranking, among)
+
+
+def _named(words: Fusion) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words that tell passages apart, and those of them that are left out."""
+    left_out = (term for term in words.counted if term not in words.terms)
+    return tuple(term.text for term in words.counted), tuple(term.text for term in left_out)
+
+
 def _candidates(
     snapshot: Snapshot, query: EncodedQuery, ranking: Ranking, n: int, among: Ids | None
 ) -> Candidates:
-    asked = words = Fusion(snapshot, query, ranking, among)
-    if ranking.mode == "hybrid":  # also where words count nothing by the weight that is asked for
-        words = Fusion(snapshot, query, replace(ranking, mode="lexical", weight=0.0), among)
+    asked, words = Fusion(snapshot, query, ranking, among), _words(snapshot, query, ranking, among)
+    terms, without = _named(words)
     matches = snapshot.matches(words.counted)  # whatever is left out
     nearest = [] if query.embedding is None else snapshot.nearest(query.embedding, n, among)
     saying, parts = matches.best(n, among)
@@ -60,8 +78,8 @@ def _candidates(
         generation=snapshot.generation,
         mode=ranking.mode,
         weight=ranking.weight,
-        terms=tuple(term.text for term in words.counted),
-        without=tuple(term.text for term in words.counted if term not in words.terms),
+        terms=terms,
+        without=without,
         scale=matches.scale,
         pool=_pool(snapshot, query, matches, ids),
         bound=bound,

@@ -95,19 +95,16 @@ def _found(index: Index, asked: OnPage, faceting: Faceting, part: bool) -> drawn
         return drawn.Found(index.generation, facets=facets, notes=index.notes)
     hits = index.query(asked.q, asked.k, **asked.options)
     notes = index.notes  # of this query: another would leave its own
-    known = None
+    weight = WEIGHT
+    words: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     if not alone and asked.mode != "dense":
-        known = index.candidates(asked.q, 1, mode=asked.mode, phrases=asked.phrases, without=asked.without)
-    return drawn.Found(
-        index.generation,
-        known.weight if known and asked.mode == "hybrid" else WEIGHT,
-        _marked(index, asked, hits),
-        asked.shades,
-        known.terms if known else (),
-        known.without if known else (),
-        facets,
-        notes,
-    )
+        words, without = index.counted_words(
+            asked.q, mode=asked.mode, phrases=asked.phrases, without=asked.without
+        )
+        weight = index.ranking().weight if asked.mode == "hybrid" else WEIGHT
+    marked = _marked(index, asked, hits)
+    return drawn.Found(index.generation, weight, marked, asked.shades, words, without, facets, notes)
 
 
 def _marked(index: Index, asked: OnPage, hits: Sequence[Hit]) -> list[draw.Marked]:

@@ -80,6 +80,22 @@ def test_words_are_there_whatever_the_weight(index: search.Index) -> None:
     assert all(one.cosine is not None for one in index.candidates("open the door", 20, weight=0).pool)
 
 
+def test_counted_words_are_those_of_the_candidates(index: search.Index) -> None:
+    query = 'the doors, "open door" zebra'
+    options: list[dict[str, Any]] = [
+        {},
+        {"weight": 1, "without": ["door"]},
+        {"mode": "lexical", "phrases": True, "without": ["doors", "open door"]},
+        {"mode": "dense"},
+    ]
+    for asked in options:
+        found = index.candidates(query, 1, **asked)
+        assert index.counted_words(query, **asked) == (found.terms, found.without)
+    assert index.counted_words(search.Question.of("door", ("zebra open", 0.5))) == (("door", "open"), ())
+    with pytest.raises(InputError, match="'zebra' is no word"):
+        index.counted_words(query, without=["zebra"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
