@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.encoding import Encoder, Fingerprint
-from search.errors import InputError, SearchError, quoted
+from search.errors import SearchError, quoted
 from search.ranking.options import WEIGHT, Ranking, Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
 from search.ranking.rank import Among, others_than, ranked, scored
@@ -26,7 +26,7 @@ from search.records.options import (
 )
 from search.store.database import read_meta
 from search.store.folders import Folders, Named
-from search.store.layout import DATABASE, confirmed, place_for
+from search.store.layout import DATABASE, confirmed, only_read, place_for
 from search.store.opening import is_trusted, opened
 from search.store.settings import PassageSettings
 from search.store.sqlite import SQLiteStore
@@ -316,10 +316,7 @@ class Index:
             InputError: it is on a server, which holds a copy.
         """
         if not isinstance(self._store, SQLiteStore):
-            raise InputError(
-                f"the index {self.name} is a copy on a server. Change the index that it was published from, and "
-                "publish it again with: seewhy index FOLDER"
-            )
+            raise only_read(self.name)
         return self.path
 
     @property

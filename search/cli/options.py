@@ -242,7 +242,8 @@ def index_names(incomplete: str) -> list[str]:
     """The indexes of one's own whose names begin like this, for a shell that completes a word."""
     from search.store.layout import all_indexes
 
-    return [index.name for index in all_indexes() if index.name.startswith(incomplete)]
+    names = [index.name for index in all_indexes()]
+    return [name for name in [*names, *(["milvus://"] if incomplete else [])] if name.startswith(incomplete)]
 
 
 def _or_stdin(typed: Any) -> Any:
@@ -275,7 +276,8 @@ IndexOption = Annotated[
         "-i",
         metavar="NAME|PATH",
         autocompletion=index_names,
-        help="Which index. Default: $SEEWHY_INDEX, the index of the folder you are in, or the only one.",
+        help="Which index, also milvus://HOST:PORT/NAME. Default: $SEEWHY_INDEX, the index of the folder you are in, "
+        "or the only one.",
     ),
 ]
 IndexArgument = Annotated[
@@ -412,8 +414,8 @@ class AnyIndexOptions(EngineOptions):
             "-i",
             metavar="NAME|PATH",
             autocompletion=index_names,
-            help="Which index; several are asked as one. Default: $SEEWHY_INDEX, that of the folder you are in, or "
-            "the only one.",
+            help="Which index, also milvus://HOST:PORT/NAME; several are asked as one. Default: $SEEWHY_INDEX, that of "
+            "the folder you are in, or the only one.",
         ),
     ] = None
     all_indexes: Annotated[
@@ -465,7 +467,7 @@ def _update(opened: Index, quiet: bool) -> None:
 
     if not is_own(opened.path):
         note(
-            f"note: the index in '{opened.path}' is none of your own, so --update leaves it alone. If its folder "
+            f"note: the index in '{opened.name}' is none of your own, so --update leaves it alone. If its folder "
             f"may be read: {to_update(opened)}",
             quiet,
         )
@@ -489,10 +491,11 @@ def to_update(opened: Index) -> str:
     """The command that brings an index up to date, as it is to be typed."""
     from search.render.format import shown_path
     from search.store.layout import place_for
+    from search.store.milvus.address import is_address
 
-    usual = place_for(opened.folders, None).resolve() == opened.path.resolve()
+    usual = is_address(opened.name) or place_for(opened.folders, None).resolve() == opened.path.resolve()
     shown = (shown_path(str(folder)) for folder in opened.folders.paths)
-    return to_type("index", *shown, options="" if usual else f" --index {quoted(opened.path)}")
+    return to_type("index", *shown, options="" if usual else f" --index {quoted(opened.name)}")
 
 
 @dataclass(frozen=True)

@@ -31,16 +31,20 @@ class Answered:
     """What a server found, in place of the index that it found it in.
 
     Attributes:
-        path: of the index.
+        name: what opens the index.
         hits: with what counts in the text of each, and what stands around it, where that was asked for.
         notes: none, as a server that has some does not answer.
     """
 
-    path: Path
+    name: str
     hits: Hits
     _marks: list[tuple[Highlight, ...]]
     _around: list[Surroundings]
     notes: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        return Path(self.name)
 
     def query(self, text: Query, **options: Any) -> Hits:
         """The hits of the query that the server was asked."""
@@ -55,11 +59,9 @@ class Answered:
     @property
     def folders(self) -> Folders:
         """What was indexed."""
-        from search.store.database import read_meta
-        from search.store.folders import Folders
-        from search.store.layout import DATABASE
+        from search.store.opening import opened
 
-        return Folders.from_meta(read_meta(self.path / DATABASE))
+        return opened(self.name).folders
 
 
 def ask(
@@ -79,14 +81,14 @@ def ask(
     if not servers:
         return None
     from search.errors import SearchError
-    from search.store.layout import find_index
+    from search.store.layout import known_as
 
     with suppress(SearchError):
-        path = find_index(index)
+        name = known_as(index)
         asked = {
             "version": __version__,
             "zone": local_time(),
-            "index": str(path.resolve()),
+            "index": name,
             "text": text,
             "options": options,
             "marks": marks,
@@ -95,7 +97,7 @@ def ask(
         began = time.monotonic()
         for server in servers:
             with suppress(OSError, ValueError, KeyError, TypeError):
-                return _answered(path, _reply(server, json.dumps(asked).encode("ascii"), began))
+                return _answered(name, _reply(server, json.dumps(asked).encode("ascii"), began))
     return None
 
 
@@ -134,9 +136,9 @@ def _left(began: float, seconds: float) -> float:
     return left
 
 
-def _answered(path: Path, found: dict[str, Any]) -> Answered:
+def _answered(name: str, found: dict[str, Any]) -> Answered:
     return Answered(
-        path,
+        name,
         Hits(_hit(values) for values in found["hits"]),
         [tuple(Highlight(**one) for one in of_hit) for of_hit in found["marks"] or ()],
         [_surroundings(values) for values in found["around"] or ()],

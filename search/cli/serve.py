@@ -61,7 +61,8 @@ def serve(
             "-i",
             metavar="NAME|PATH",
             autocompletion=index_names,
-            help="Which index; may be repeated. Default: all of yours, first that of the folder you are in.",
+            help="Which index, also milvus://HOST:PORT/NAME; may be repeated. Default: all of yours, first that of the "
+            "folder you are in.",
         ),
     ] = None,
     watch: Annotated[

@@ -37,7 +37,7 @@ from search.records.hits import Hit
 from search.records.reports import Progress
 from search.statistics import pearson, spearman
 from search.store.layout import home
-from search.store.sqlite import SQLiteStore
+from search.store.opening import opened
 
 Judgements = Mapping[str, Mapping[str, int]]
 
@@ -76,7 +76,7 @@ def evaluate_retrieval(
         InputError: relevant documents are missing, the index is empty, no query has an answer.
     """
     if not index.status().passages:
-        raise InputError(f"the index '{index.path}' holds no passages. Fill it with: seewhy index FOLDER")
+        raise InputError(f"the index '{index.name}' holds no passages. Fill it with: seewhy index FOLDER")
     if data.entries:
         judgements, held = data.judgements, _names_in(index)
         name: Callable[[Hit], str] = lambda hit: str(hit.metadata["_id"])  # noqa: E731
@@ -85,7 +85,7 @@ def evaluate_retrieval(
         name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
     textless = {name for name, entry in data.entries.items() if not entry.whole}
     notes = [
-        *about_missing(held | textless, judgements, index.path, allow_missing),
+        *about_missing(held | textless, judgements, index.name, allow_missing),
         *about_judgements(data),
     ]
     if not index.status().complete:
@@ -135,7 +135,7 @@ def _evaluation(
         source=str(data.source),
         task=task,
         split=data.split if isinstance(data, Retrieval) else "",
-        index=str(index.path),
+        index=index.name,
         model=status.model,
         pooling=status.pooling,
         documents=status.documents,
@@ -175,7 +175,7 @@ def about_judgements(data: Retrieval) -> list[str]:
     return notes + named(empty, *holding, "no text and cannot be found")
 
 
-def about_missing(held: set[str], judgements: Judgements, index: Path, allowed: bool) -> list[str]:
+def about_missing(held: set[str], judgements: Judgements, index: str | Path, allowed: bool) -> list[str]:
     """What has to be said of relevant documents that are not held.
 
     Raises:
@@ -202,7 +202,7 @@ def _relevant(judgements: Judgements) -> set[str]:
 
 def _names_in(index: Index) -> set[str]:
     """The names ("_id") of the documents of a collection that are in its index."""
-    with SQLiteStore(index.path).reading() as snapshot:
+    with opened(index.name).reading() as snapshot:
         return {str(metadata.get("_id")) for metadata in snapshot.document_metadata()}
 
 
@@ -222,7 +222,7 @@ def _resolved(data: Retrieval, index: Index) -> tuple[dict[str, dict[str, int]],
         InputError: a path is a folder or has a line, or two paths of a query mean one document; with file and line.
     """
     names, held = {}, set()
-    with SQLiteStore(index.path).reading() as snapshot:
+    with opened(index.name).reading() as snapshot:
         for path, line in data.lines.items():
             try:
                 place = snapshot.place(path)

@@ -17,6 +17,7 @@ from search.serving.desk import Desk
 from search.serving.nearby import local_time
 from search.serving.problems import Problem
 from search.serving.served import Served
+from search.store.layout import known_as
 
 _PATIENCE = 0.3  # seconds for which a command waits for a turn; it can answer by itself
 
@@ -57,7 +58,7 @@ class Local:
             raise LookupError
         for name, index in self._served.indexes.items():
             works = self._served.ready.is_set() and name not in self._served.failed
-            if works and str(index.path.resolve()) == asked["index"]:
+            if works and known_as(index.name) == asked["index"]:
                 return index
         raise LookupError
 

@@ -12,7 +12,7 @@ from search.index import Index
 from search.serving.encoding import Encoders
 from search.serving.faceting import Faceting
 from search.several import name_of
-from search.store.layout import all_indexes
+from search.store.layout import all_indexes, known_as
 
 _SECONDS_BETWEEN_TRIES = 30.0
 
@@ -49,12 +49,12 @@ class Served:
         """
         if what:
             return cls([Index.open(one, offline=offline, engine=engine) for one in what])
-        opened: dict[Path, Index] = {}
+        opened: dict[str, Index] = {}
         notes = []
         for one in (None, *all_indexes()):
             try:
                 index = Index.open(one, offline=offline, engine=engine)
-                opened.setdefault(index.path.resolve(), index)
+                opened.setdefault(known_as(index.name), index)
             except SearchError as error:
                 if one is not None:
                     notes.append(f"an index is left out: {error}")

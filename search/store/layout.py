@@ -18,6 +18,7 @@ from search.store.database import read_meta
 from search.store.files import DATABASE as DATABASE
 from search.store.files import OWN_NAMES
 from search.store.folders import Folders, Named, absolute, as_text
+from search.store.milvus.address import Address, is_address
 
 _LONGEST_NAME = 100  # of an index; a file system takes 255 bytes
 
@@ -109,8 +110,22 @@ def own_part(folder: Path, index: Path) -> str | None:
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
 
 
+def only_read(address: str) -> InputError:
+    """That what was asked for cannot be done to an index on a server."""
+    return InputError(
+        f"the index {address} is a copy on a server. Name the index in a folder that it was published from; after a "
+        "change publish it again with: seewhy index FOLDER"
+    )
+
+
 def named_place(named: str) -> Path:
-    """`--index`: a path if it looks like one or exists as an index, otherwise a name under `home()`."""
+    """`--index`: a path if it looks like one or exists as an index, otherwise a name under `home()`.
+
+    Raises:
+        InputError: it cannot be a name; or it is the address of an index on a server.
+    """
+    if is_address(named):
+        raise only_read(named)
     path = Path(named).expanduser()
     if is_index(path) or os.sep in named or "/" in named or path.is_absolute() or named in (".", ".."):
         return path.resolve()
@@ -156,6 +171,17 @@ def find_index(what: str | Path | None = None) -> Path:
         raise IndexNotFound(f"the variable SEEWHY_INDEX names '{named}': {error}") from None
 
 
+def known_as(what: str | Path | None = None) -> str:
+    """What tells an index apart from any other on this machine: its path without links, or its address.
+
+    Raises:
+        IndexNotFound: there is no such index on this machine.
+        InputError: an address that is none.
+    """
+    named = what or variable()
+    return str(Address.parse(str(named))) if is_address(named) else str(find_index(what).resolve())
+
+
 def variable() -> str:
     """The index that the environment names; "" for none."""
     return os.environ.get("SEEWHY_INDEX", "")
@@ -163,6 +189,8 @@ def variable() -> str:
 
 def _found(what: str | Path) -> Path:
     """What `find_index` finds for what is named."""
+    if is_address(what):
+        raise only_read(str(what))
     if is_index(place := Path(what).expanduser()):
         return place.resolve()
     if not _is_path(str(what)) and is_index(place := home() / "indexes" / str(what)):
