@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -155,6 +156,7 @@ class Agreement:
     Attributes:
         swapped: neighbours whose scores are equal but for rounding, and stand the other way round.
         score, cosine, addend: the largest differences.
+        seconds, seconds_there: of each question, without the encoder: of the index, of PostgreSQL.
     """
 
     questions: int = 0
@@ -164,6 +166,8 @@ class Agreement:
     cosine: float = 0.0
     addend: float = 0.0
     wrong: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    seconds_there: list[float] = field(default_factory=list)
 
 
 def compare(found: Agreement, index: Index, oracle: Oracle, asked: Asked) -> None:
@@ -172,15 +176,19 @@ def compare(found: Agreement, index: Index, oracle: Oracle, asked: Asked) -> Non
     The store is asked as a query of the product does it, with the addends of words besides.
     """
     (vector,) = index.encoder.encode([asked.text], role="query")
+    started = time.perf_counter()
     try:
         hits, addends, scale = answer(index, asked, vector)
     except WordMissing:  # a word that is in no passage, or in most of them, cannot be left out
         asked = replace(asked, without=())
         hits, addends, scale = answer(index, asked, vector)
+    found.seconds.append(time.perf_counter() - started)
+    started = time.perf_counter()
     theirs = oracle.ranked(
         vector, stems_of(asked.terms), asked.ranking.weight, asked.without,
         FILTERS[asked.where] if asked.where else "true", asked.among,
     )  # fmt: skip
+    found.seconds_there.append(time.perf_counter() - started)
     found.questions += 1
     found.hits += len(hits)
     if len(hits) != min(asked.k, len(theirs)):
@@ -223,3 +231,9 @@ def answer(
         rows = fusion.matches.addends(ids).tolist()
         names = [term.text for term in fusion.terms]
         return hits, [dict(zip(names, row, strict=True)) for row in rows], fusion.matches.scale
+
+
+def ids_of(index: Index) -> list[int]:
+    """The ids of all passages."""
+    with index._store.reading() as snapshot:
+        return snapshot.ids().tolist()

@@ -1,4 +1,4 @@
-"""An index, and PostgreSQL with pgvector, answer alike: ids, order, and every addend."""
+"""An index in a folder, one on Milvus, and PostgreSQL with pgvector answer alike: ids, order, and every addend."""
 
 import random
 from collections.abc import Iterator
@@ -9,7 +9,19 @@ import pytest
 
 from search import Index
 from search.ranking.fusion import Fusion
-from tests.store.oracle.agreement import NEAR, SAME, Agreement, Asked, Collection, compare, question, stems_of
+from search.store.milvus.ledger import Place, keep_place
+from search.store.milvus.publishing import publish
+from tests.store.oracle.agreement import (
+    NEAR,
+    SAME,
+    Agreement,
+    Asked,
+    Collection,
+    compare,
+    ids_of,
+    question,
+    stems_of,
+)
 from tests.store.oracle.postgres import Oracle, oracle, server
 
 STATES, QUESTIONS = 3, 20
@@ -21,27 +33,32 @@ def truth() -> Iterator[Oracle]:
         yield made
 
 
-def test_postgres_ranks_alike(truth: Oracle, tmp_path: Path, tiny_model: Path) -> None:
-    collection, chance, found = Collection(tmp_path / "files", seed=20), random.Random(20), Agreement()
+def test_all_rank_alike(truth: Oracle, tmp_path: Path, tiny_model: Path, milvus: str) -> None:
+    """An index in a folder, what is published of it on Milvus, and PostgreSQL; documents are changed between."""
+    collection, chance = Collection(tmp_path / "files", seed=20), random.Random(20)
+    found = {"folder": Agreement(), "Milvus": Agreement()}
     for state in range(STATES):
         if state:
             collection.change()
         index = Index.build(collection.folder, index=str(tmp_path / "index"), model=str(tiny_model))
+        if not state:
+            keep_place(index.path, Place(milvus, "FLAT"))
+        publish(index.path, index.encoder)
+        stores = {"folder": index, "Milvus": Index.open(milvus)}
         truth.follow(index.path)
         for _ in range(QUESTIONS):
-            compare(found, index, truth, question(chance, ids(index)))
-        explained(index, truth)
-    assert not found.wrong, found.wrong[0]
-    assert found.questions == STATES * QUESTIONS
-    assert found.hits > 5 * found.questions
-    assert found.score <= SAME
-    assert max(found.cosine, found.addend) <= NEAR
+            asked = question(chance, ids_of(index))
+            for name, store in stores.items():
+                compare(found[name], store, truth, asked)
+    for name, one in found.items():
+        assert not one.wrong, f"{name}: {one.wrong[0]}"
+        assert one.questions == STATES * QUESTIONS
+        assert one.hits > 5 * one.questions
+        assert one.score <= SAME
+        assert max(one.cosine, one.addend) <= NEAR
+    for store in stores.values():
+        explained(store, truth)
     noticed(index, truth)
-
-
-def ids(index: Index) -> list[int]:
-    with index._store.reading() as snapshot:
-        return snapshot.ids().tolist()
 
 
 def explained(index: Index, truth: Oracle) -> None:
@@ -62,7 +79,7 @@ def explained(index: Index, truth: Oracle) -> None:
 def noticed(index: Index, truth: Oracle) -> None:
     """An index that ranks by another formula, or misses a hit, is told."""
     asked = Asked(("rotate", "water"), "hybrid", 0.3, 10)
-    for name, other in (("_B", 0.74), ("_CARRYING", 1), ("_LEAST_WEIGHT", 10.0)):
+    for name, other in (("_B", 0.74), ("CARRYING", 1), ("_LEAST_WEIGHT", 10.0)):
         found = Agreement()
         with patch(f"search.store.bm25.{name}", other):
             compare(found, Index.open(index.path), truth, asked)
