@@ -490,8 +490,7 @@ def index_of(opened: Any, hit: Hit) -> Index:
 def to_update(opened: Index) -> str:
     """The command that brings an index up to date, as it is to be typed."""
     from search.render.format import shown_path
-    from search.store.layout import place_for
-    from search.store.milvus.address import is_address
+    from search.store.layout import is_address, place_for
 
     usual = is_address(opened.name) or place_for(opened.folders, None).resolve() == opened.path.resolve()
     shown = (shown_path(str(folder)) for folder in opened.folders.paths)

@@ -18,7 +18,11 @@ from search.store.database import read_meta
 from search.store.files import DATABASE as DATABASE
 from search.store.files import OWN_NAMES
 from search.store.folders import Folders, Named, absolute, as_text
-from search.store.milvus.address import Address, is_address
+
+SCHEMES = {
+    "milvus": "http",
+    "milvus+tls": "https",
+}  # of an address of an index on a server, and its server's own
 
 _LONGEST_NAME = 100  # of an index; a file system takes 255 bytes
 
@@ -110,6 +114,11 @@ def own_part(folder: Path, index: Path) -> str | None:
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else None
 
 
+def is_address(what: object) -> bool:
+    """Whether something names an index on a server rather than a folder or a name."""
+    return isinstance(what, str) and what.partition("://")[0].lower() in SCHEMES
+
+
 def only_read(address: str) -> InputError:
     """That what was asked for cannot be done to an index on a server."""
     return InputError(
@@ -179,7 +188,11 @@ def known_as(what: str | Path | None = None) -> str:
         InputError: an address that is none.
     """
     named = what or variable()
-    return str(Address.parse(str(named))) if is_address(named) else str(find_index(what).resolve())
+    if not is_address(named):
+        return str(find_index(what).resolve())
+    from search.store.milvus.address import Address
+
+    return str(Address.parse(str(named)))
 
 
 def variable() -> str:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from search.store.database import read_meta
-from search.store.layout import DATABASE, find_index, is_own, variable
-from search.store.milvus.address import Address, is_address
+from search.store.layout import DATABASE, find_index, is_address, is_own, variable
 from search.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ def opened(what: str | Path | None = None) -> Store:
     """
     named = what or variable()
     if is_address(named):
+        from search.store.milvus.address import Address
         from search.store.milvus.store import MilvusStore
 
         return cast("Store", MilvusStore(Address.parse(str(named))))

@@ -7,18 +7,13 @@ import re
 from dataclasses import dataclass, field
 
 from search.errors import InputError
+from search.store.layout import SCHEMES
 
-SCHEMES = {"milvus": "http", "milvus+tls": "https"}
 TOKEN, DATABASE = "SEEWHY_MILVUS_TOKEN", "SEEWHY_MILVUS_DATABASE"  # variables of the environment
 _NAME = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]{0,99}"
 )  # with what is put before and behind it a collection's name
 _PORT = 19530
-
-
-def is_address(what: object) -> bool:
-    """Whether something names an index on a server rather than a folder or a name."""
-    return isinstance(what, str) and what.partition("://")[0].lower() in SCHEMES
 
 
 @dataclass(frozen=True)
