@@ -108,7 +108,7 @@ def test_contributions_sum_to_the_cosine_of_every_hit_of_twenty_questions(
 
 
 def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
-    """By OpenVINO on every third pair; by PyTorch, which sentence-transformers uses too, on a tenth of these."""
+    """By OpenVINO on every sixth pair; by PyTorch, which sentence-transformers uses too, on a fifth of these."""
     file = DATA / "sts" / "stsb_dev.tsv"
     if not file.is_file():
         pytest.skip("STS-B is not at hand")
@@ -118,7 +118,7 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
     with file.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
     assert len(rows) == 1500
-    rows = rows[::3]
+    rows = rows[::6]
     first, second = [row["sentence1"] for row in rows], [row["sentence2"] for row in rows]
     model = SentenceTransformer(str(real.files.folder), device="cpu")
     one, two = (model.encode(texts, normalize_embeddings=True) for texts in (first, second))
@@ -133,5 +133,5 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
 
     encoder = Encoder(offline=True, engine="torch", device="cpu")
     assert encoder.engine.name == "torch"
-    cosines = search.similarity(first[::10], second[::10], model=encoder).diagonal()
-    np.testing.assert_allclose(cosines, reference[::10], atol=1e-5)
+    cosines = search.similarity(first[::5], second[::5], model=encoder).diagonal()
+    np.testing.assert_allclose(cosines, reference[::5], atol=1e-5)

@@ -11,9 +11,9 @@ SEED = 4
 
 
 def test_calls_from_python_that_fail(place: Path) -> None:
-    outcome = every_failure(place, InPython(), seed=SEED, most=10)
+    outcome = every_failure(place, InPython(), seed=SEED, most=7)
     outcome.require_clean()
-    assert outcome.runs == 30
+    assert outcome.runs == 21
     assert outcome.figures["raised"]
 
 
@@ -27,9 +27,9 @@ def test_calls_of_the_c_library_that_fail(place: Path) -> None:
     library = compiled(place)
     if library is None:
         pytest.skip("needs Linux and a C compiler")
-    outcome = in_library(library, place, seed=SEED, most=10)
+    outcome = in_library(library, place, seed=SEED, most=7)
     outcome.require_clean()
-    assert outcome.runs == 30
+    assert outcome.runs == 21
     assert outcome.figures["raised"]
 
 

@@ -10,16 +10,16 @@ SEED = 4
 
 
 def test_kills_at_random_moments(place: Path) -> None:
-    outcome = random_kills(place, seed=SEED, kills=8, readers=1)
+    outcome = random_kills(place, seed=SEED, kills=5, readers=1)
     outcome.require_clean()
-    assert outcome.runs == 8
+    assert outcome.runs == 5
     assert outcome.figures["queries meanwhile"]
 
 
 def test_kills_at_named_steps(place: Path) -> None:
-    outcome = kills_at_steps(place, seed=SEED, most=4)
+    outcome = kills_at_steps(place, seed=SEED, most=3)
     outcome.require_clean()
-    assert outcome.runs == 12
+    assert outcome.runs == 9
 
 
 @pytest.mark.parametrize(

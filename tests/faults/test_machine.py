@@ -15,7 +15,7 @@ from tests.faults.machine import Machine, random_walks
 
 
 def test_random_walks() -> None:
-    outcome = random_walks(seed=None, walks=8, length=40)
+    outcome = random_walks(seed=None, walks=6, length=40)
     outcome.require_clean()
     assert outcome.runs > 100
 

@@ -25,23 +25,23 @@ SEED = 4
 
 
 def test_damaged_index_files(place: Path) -> None:
-    outcome = damaged_indexes(place, seed=SEED, files=60)
+    outcome = damaged_indexes(place, seed=SEED, files=40)
     outcome.require_clean()
-    assert outcome.runs == 60
+    assert outcome.runs == 40
     assert outcome.figures["right"] and outcome.figures["refused"]
 
 
 def test_damaged_files_of_segments(place: Path) -> None:
-    outcome = damaged_segments(place, seed=SEED, files=30)
+    outcome = damaged_segments(place, seed=SEED, files=20)
     outcome.require_clean()
-    assert outcome.runs == 30
+    assert outcome.runs == 20
     assert outcome.figures["right"] and outcome.figures["refused"]
 
 
 def test_damaged_index_files_and_then_a_run(place: Path) -> None:
-    outcome = damaged_indexes_updated(place, seed=SEED, files=30)
+    outcome = damaged_indexes_updated(place, seed=SEED, files=20)
     outcome.require_clean()
-    assert outcome.runs == 30
+    assert outcome.runs == 20
 
 
 def test_tampered_indexes(place: Path) -> None:
