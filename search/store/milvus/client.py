@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import random
 import threading
 import time
@@ -38,8 +39,9 @@ _BUSY = (
     "no available",
     "RESOURCE_EXHAUSTED",
     "timetick",
+    "'loading'",
 )
-_UNLOADED = ("not loaded", "'released'", "'loading'")  # as after a restart of the server
+_UNLOADED = ("not loaded", "'released'")  # as after a restart of the server
 _DENIED = ("auth check failure", "UNAUTHENTICATED", "PERMISSION", "permission deny", "unauthenticated")
 
 
@@ -177,6 +179,7 @@ class Client:
                     from pymilvus import MilvusClient
                 except ImportError as error:
                     raise OptionalDependency("pymilvus", "milvus", "an index on Milvus") from error
+                logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)  # errors are said once, in words
                 self._client = MilvusClient(
                     uri=self.address.uri, token=self.address.token, db_name=self.address.database, timeout=10
                 )
@@ -203,12 +206,11 @@ class Client:
                 gone = any(word in said for word in _GONE)
                 if gone:
                     self.close()  # the next try connects anew
-                unloaded = collection and any(word in said for word in _UNLOADED)
-                if not left or not (gone or unloaded or any(word in said for word in _BUSY)):
-                    raise self._in_words(error, gone) from error
-                if unloaded:
+                if collection and any(word in said for word in _UNLOADED):
                     self._tried(lambda client: client.load_collection(collection, timeout=_SECONDS))
-                    continue
+                    return self._tried(ask)
+                if not left or not (gone or any(word in said for word in _BUSY)):
+                    raise self._in_words(error, gone) from error
             time.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, _LONGEST_PAUSE)
         raise AssertionError

@@ -125,6 +125,7 @@ class _Publishing:
         dense = dense_of(self.ledger.kind)
         make_generations(self.client)
         before = self._answering(anew)
+        highest = max([0, *published(self.client)])
         sweep(self.client, before)
         if before and not anew:
             self.ledger.back_to(before.number)
@@ -133,7 +134,7 @@ class _Publishing:
                 self.ledger.confirm(before.number)
                 return Published(before, nothing=True)
         anew = anew or before is None
-        self._begin(before, anew, dense)
+        self._begin(before, anew, dense, max(self.local.snapshot.generation, highest + 1))
         terms = Terms(self.local.snapshot.indexed, self.ledger.terms())
         self._put_passages(terms)
         self._put_documents()
@@ -173,10 +174,8 @@ class _Publishing:
             and holds(self.local.snapshot.indexed.mean, before.reference)
         )
 
-    def _begin(self, before: Generation | None, anew: bool, dense: dict[str, Any]) -> None:
+    def _begin(self, before: Generation | None, anew: bool, dense: dict[str, Any], number: int) -> None:
         """The generation that is to be made, and its collections."""
-        there = max([0, *published(self.client)])
-        number = max(self.local.snapshot.generation, there + 1)
         if anew or before is None:
             self.ledger.clear(stamp=number)
             reference = self.local.snapshot.indexed.mean

@@ -11,10 +11,9 @@ import pytest
 
 from search import Index
 from search.encoding import Encoder
-from search.errors import InputError
-from search.indexing import copy
+from search.errors import IndexDamaged, InputError
 from search.store.milvus import generation as generations
-from search.store.milvus import recall, terms
+from search.store.milvus import layout, recall
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client
 from search.store.milvus.generation import View, newest
@@ -44,9 +43,7 @@ def in_folder(index: Path) -> dict[int, object]:
         return dict(snapshot.stored(snapshot.ids().tolist()))
 
 
-@pytest.fixture(autouse=True)
-def _published_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copy, "with_copy", lambda index, report, *_: report)
+pytestmark = pytest.mark.usefixtures("_published_by_hand")
 
 
 @pytest.fixture
@@ -57,11 +54,6 @@ def published(notes: Path, tiny: Encoder, tiny_model: Path, milvus: str) -> Path
     keep_place(index, Place(milvus, "FLAT"))
     publish(index, tiny)
     return index
-
-
-@pytest.fixture
-def _any_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terms, "_MOST_MOVED", 10.0)
 
 
 def age(notes: Path) -> None:
@@ -228,3 +220,17 @@ def test_what_is_found_is_compared_with_the_folders_index(
     monkeypatch.setattr(recall, "nearest", half)
     change_kind(published, "IVF_FLAT")
     assert publish(published, tiny).generation.dense["recall@10"] == 2 / 5
+
+
+def test_a_generation_that_is_damaged_is_written_anew_under_another_number(
+    published: Path, tiny: Encoder, milvus: str
+) -> None:
+    client = Client(Address.parse(milvus))
+    before = newest(client)
+    assert before
+    name = layout.generations(client.address.name)
+    client.put(name, [{layout.KEY: f"{before.number}/0", layout.CONTENT: "{}"}], partial=True)
+    with pytest.raises(IndexDamaged, match="--store-anew"):
+        publish(published, tiny)
+    assert publish(published, tiny, anew=True).generation.number > before.number
+    assert on_server(milvus) == in_folder(published)
