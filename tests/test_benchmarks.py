@@ -163,6 +163,7 @@ SMALL: dict[str, Made] = {
                           BENCHMARKS / "spoken" / "handbook-fresh.json", "--collections", beir(p / "d"),
                           "--questions", "2"],
     "warm_query": lambda p: [HANDBOOK, "--passages", "20", "--queries", "3", "--warming", "3"],
+    "workers": lambda p: [pages(p / "pages"), "--passages", "3", "--repeats", "1", "--ways", "1"],
 }  # fmt: skip
 
 
