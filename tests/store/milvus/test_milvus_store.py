@@ -10,10 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 from search import Index, Indexes
 from search.encoding import Encoder
 from search.errors import IndexDamaged, IndexNotFound, InputError, ModelError
+from search.serving.app import application
+from search.serving.served import Served
+from search.serving.settings import Settings
 from search.store.milvus import nearest
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client, StoreUnavailable
@@ -360,3 +364,20 @@ def test_an_approximate_index_says_so(notes: Path, tiny: Encoder, tiny_model: Pa
     assert not any(hit.approximate for hit in far.query("find the key", mode="lexical"))
     assert not any(hit.approximate for hit in built.query("find the key"))
     assert "(approximate, HNSW)" in far.status().vectors
+
+
+def test_a_server_of_pages_answers_from_it(mine: Index, milvus: str) -> None:
+    served = Served.open([str(mine.path), milvus])
+    assert list(served.indexes) == [mine.path.name, milvus]
+    with TestClient(application(served, Settings()), base_url="http://127.0.0.1:8765") as client:
+        for path in ("/api/v1/search", "/"):
+            here, there = (
+                client.get(path, params={"q": "find the key", "index": name}) for name in served.indexes
+            )
+            assert (here.status_code, there.status_code) == (200, 200)
+            if path != "/":
+                hits = [
+                    [(hit["passage_id"], hit["text"]) for hit in one.json()["hits"]] for one in (here, there)
+                ]
+                assert hits[0] == hits[1] != []
+        assert "keys.md" in there.text
