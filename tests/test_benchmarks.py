@@ -140,6 +140,8 @@ SMALL: dict[str, Made] = {
     "interactive": lambda p: [pages(p / "pages"), spoken(p / "a.json"), "--between", "0.01"],
     "labels": lambda p: [tweets(p / "a"), "--poolings", "mean", "--folds", "2", "--repeats", "1"],
     "passages": lambda p: [beir(p / "a"), "--sizes", "60", "120", "--no-headings", "--tails"],
+    "milvus_faults": lambda p: ["--rounds", "2", "--kills", "0", "--passages", "20",
+                               "--model", save_tiny_bert(p / "tiny")],
     "page": lambda p: [pages(p / "pages"), "--turns", "1", "--picture", p / "page.png"],
     "plan": lambda p: [],
     "parsers": lambda p: ["--size", "0.01", "--texts", "aliases", "--folder"],
