@@ -50,7 +50,7 @@ ASSUMED = {
     "replicas": Assumed(2, "copies of what answers on Milvus", "chosen"),
     "bandwidth": Assumed(20, "GB/s that a machine reads of its memory in a full search", "not measured"),
     "postings": Assumed(0.3, "of all passages that have a word of a query, added up over its words", "not measured"),
-    "requests": Assumed(6, "requests of a hybrid query to Milvus, one after the other", "see stores.py"),
+    "requests": Assumed(12, "requests of a hybrid query to Milvus, one after the other", "measured: stores.py"),
     "trip-ms": Assumed(1, "ms of a request's way", "chosen"),
     "row": Assumed(600, "bytes of a row on Milvus besides text, embedding and words", "rows of search/store/milvus"),
     "hnsw-links": Assumed(32, "links of a passage in HNSW's lowest layer, 2 M", "M = 16"),
