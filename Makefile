@@ -1,6 +1,7 @@
 # make install   set up the command in .venv
 # make demo   set up, index the handbook, ask it two questions, explain a hit
 # make test   set up with the test extras; linters, types, tests
+# make conformance   the suite of the Model Context Protocol against the server; brings Node with npm
 # make size   how many modules and lines of code there are
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := --index indexes/handbook
 
-.PHONY: install demo test wheel lint size clean
+.PHONY: install demo test conformance wheel lint size clean
 
 install: $(VENV)/installed
 	@echo
@@ -43,6 +44,9 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+conformance: $(VENV)/installed-dev
+	bash .ci/conformance
 
 # A wheel, put into empty environments and used there; PYTHONS names the interpreters.
 wheel:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from search.corpus.text import line_starts
 from search.errors import InputError
 from search.records.contents import DocumentText, PassageText
 from search.serving.generations import in_one_generation
@@ -31,6 +30,8 @@ class _Read:
     @cached_property
     def starts(self) -> list[int]:
         """Where each line begins, and where the last ends."""
+        from search.corpus.text import line_starts  # with all readers of files, which a search does without
+
         text = self.document.text
         return [*(start for start in line_starts(text) if start < len(text)), len(text)]
 

@@ -12,9 +12,7 @@ from search.errors import IdMissing, InputError, SearchError
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.explanations import Explanation, Highlight, Share
-from search.render.contrast import answer
 from search.render.passage import cut
-from search.render.why import sentence
 from search.serving.generations import GenerationGone, in_one_generation
 from search.serving.mcp import answers, asked
 from search.serving.mcp.budget import listed
@@ -143,6 +141,8 @@ def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
 
 def explain(served: Served, given: asked.Explain) -> answers.Explained:
     """Why a passage has its score."""
+    from search.render.why import sentence
+
     generation, hit, why = explained(served, given)
     shares = sorted(why.shares(), key=lambda share: -abs(share.contribution))
     return answers.Explained(
@@ -177,6 +177,8 @@ def _share(share: Share) -> answers.Share:
 
 def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
     """Where a document stands, and why it is not among the hits."""
+    from search.render.contrast import answer
+
     try:
         index, id_ = passage_of(served, given.document)
         name, what = id_.index, id_.passage

@@ -1,0 +1,81 @@
+"""What the pages on agents show is what runs: their programs as they are written, and what is there for registries."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import search
+from search.encoding import Encoder
+from tests.conftest import REPOSITORY, Run
+
+HANDBOOK = REPOSITORY / "corpora" / "handbook"
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Language and content of the fences of a page, in order."""
+    return [(found[1], found[2]) for found in _BLOCK.finditer((HANDBOOK / page).read_text(encoding="utf-8"))]
+
+
+@pytest.fixture
+def environment(run: Run, real: Encoder, tmp_path: Path) -> dict[str, str]:
+    """That of a user with the command, and an index of some pages."""
+    code, _, _ = run("index", HANDBOOK, "--include", "0[789]*.md", "--index", "handbook", "-q")
+    assert code == 0
+    kept = {name: os.environ[name] for name in ("SEEWHY_HOME", "SEEWHY_CACHE")} | {
+        "PYTHONPATH": str(REPOSITORY)
+    }
+    command = tmp_path / "bin" / "seewhy"
+    command.parent.mkdir()
+    told = " ".join(f"{name}={shlex.quote(value)}" for name, value in kept.items())
+    command.write_text(f'#!/bin/sh\n{told} exec {shlex.quote(sys.executable)} -m search "$@"\n')
+    command.chmod(0o755)
+    return {**os.environ, **kept, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def without_digits(text: str) -> str:
+    return re.sub(r"\d+", "0", text.strip())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the page's command is a script of a shell here")
+@pytest.mark.parametrize("page", ["70-agents-by-mcp.md", "75-other-frameworks.md"])
+def test_programs_of_pages_print_what_the_page_says(page: str, environment: dict[str, str]) -> None:
+    found = blocks(page)
+    for at, (language, program) in enumerate(found):
+        if language == "python":
+            done = subprocess.run(
+                [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120
+            )
+            assert done.returncode == 0, done.stderr
+            shown = found[at + 1][1] if found[at + 1 :] and done.stdout else ""
+            assert without_digits(done.stdout) == without_digits(shown)
+
+
+def test_the_registry_is_told_what_is_true() -> None:
+    """By the rules of the registry: the schema of 2025-12-11, and what its documentation adds."""
+    told = json.loads((REPOSITORY / "server.json").read_text())
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", told["name"]) and len(told["name"]) <= 200
+    assert 1 <= len(told["description"]) <= 100
+    (package,) = told["packages"]
+    assert told["version"] == package["version"] == search.__version__
+    assert package["identifier"] == "seewhy" and package["transport"] == {"type": "stdio"}
+    assert f"<!-- mcp-name: {told['name']} -->" in (REPOSITORY / "README.md").read_text()
+
+
+def test_the_skill_has_the_form_of_one() -> None:
+    skill = REPOSITORY / "skills" / "seewhy" / "SKILL.md"
+    _, head, body = skill.read_text().split("---\n", 2)
+    told = yaml.safe_load(head)
+    assert told["name"] == skill.parent.name
+    assert 1 <= len(told["description"]) <= 1024
+    assert len(told["compatibility"]) <= 500
+    assert len(body.splitlines()) < 100
