@@ -68,7 +68,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,entities,tui,server,mcp,milvus,ray,dev]'
+	$(BIN)/pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[offline,documents,pictures,notebooks,training,entities,tui,server,mcp,milvus,ray,langchain,llama-index,haystack,mteb,dev]'
 	@touch $@
 
 clean:

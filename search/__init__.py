@@ -18,6 +18,7 @@ The pipeline, one folder a stage; each knows only those before it:
     index.py     the public `Index`, built of all these; several.py `Indexes`, that are asked as one
     serving/     the page and the HTTP API of `seewhy serve`
     cli/         the command `seewhy`
+    integrations/  the index and the encoder as components of other frameworks, each imported only when used
 
     import search
 

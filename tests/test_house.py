@@ -15,6 +15,7 @@ ROOT = Path(search.__file__).parent
 ORDER = (
     "errors", "files", "records", "statistics", "corpus", "encoding", "store", "indexing", "ranking", "explaining",
     "bert", "annotating", "texts", "index", "several", "evaluating", "training", "render", "serving", "cli",
+    "integrations",
 )  # fmt: skip
 SQL = re.compile(
     r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA)\b", re.DOTALL
@@ -81,5 +82,32 @@ def test_only_the_store_speaks_sql() -> None:
         if part_of(path) != "store"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
+    ]
+    assert wrong == []
+
+
+# Each is an extra, and the adaptor for it has its name.
+FRAMEWORKS = {
+    "langchain_core": "langchain", "llama_index": "llama_index", "haystack": "haystack", "mteb": "mteb",
+}  # fmt: skip
+
+
+def test_a_framework_is_known_to_its_adaptor_alone() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in MODULES
+        for name in imported(path)
+        if (framework := name.split(".")[0]) in FRAMEWORKS
+        if (part_of(path), path.stem) != ("integrations", FRAMEWORKS[framework])
+    ]
+    assert wrong == []
+
+
+def test_adaptors_are_of_the_library_alone() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in (ROOT / "integrations").rglob("*.py")
+        for name in imported(path)
+        if re.match(r"search\.(serving|cli|render)\b", name)
     ]
     assert wrong == []

@@ -124,6 +124,19 @@ class Hit(Displayed):
         return f"<Hit {self.rank}: {self.score:.3f} {self.document!r} {place} p{self.passage_id}>"
 
     @property
+    def addends(self) -> dict[str, float]:
+        """What the score is the sum of: "meaning", "words", "rerank", as far as the ranking used them."""
+        if self.rerank and self.rerank != "late":
+            return {"rerank": self.score}
+        part = 0.5 if self.rerank else 1.0
+        parts = {
+            "meaning": None if self.cosine is None else part * self.weight * self.cosine,
+            "words": None if self.lexical is None else part * (1 - self.weight) * self.lexical,
+            "rerank": None if self.reranked is None else part * self.reranked,
+        }
+        return {name: value for name, value in parts.items() if value is not None}
+
+    @property
     def uri(self) -> str:
         """Where it stands: `file:///notes/keys.md#L3-L9`, and `#page=3` in a format with pages (RFC 8118)."""
         place = f"page={self.page}" if self.page else f"L{self.line_start}-L{self.line_end}"

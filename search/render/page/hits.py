@@ -175,11 +175,7 @@ def _uri_path(hit: Hit) -> str:
 
 def _score(hit: Hit, best: float) -> str:
     """The score, its two parts as numbers and as a bar, and where it stands among random pairs."""
-    parts = {
-        "meaning": None if hit.cosine is None else hit.weight * hit.cosine,
-        "words": None if hit.lexical is None else (1 - hit.weight) * hit.lexical,
-    }
-    there = {name: value for name, value in parts.items() if value is not None and not hit.rerank}
+    there = {} if hit.rerank else hit.addends
     said = " + ".join(
         f'<span data-part-of="{name}">{fixed(value, 3)}</span> {name}' for name, value in there.items()
     )

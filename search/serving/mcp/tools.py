@@ -78,24 +78,11 @@ def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int
         heading=hit.heading,
         text=_snippet(hit, marks, characters),
         score=round(hit.score, 4),
-        **_parts(hit),
+        **{name: round(value, 4) for name, value in hit.addends.items()},
         percentile=None if hit.percentile is None else round(hit.percentile, 1),
         strongest=_strongest(hit, marks) or None,
         changed=hit.changed or None,
     )
-
-
-def _parts(hit: records.Hit) -> dict[str, float]:
-    """What a score is the sum of."""
-    if hit.rerank and hit.rerank != "late":
-        return {"rerank": round(hit.score, 4)}
-    part = 0.5 if hit.rerank else 1.0
-    parts = {
-        "meaning": None if hit.cosine is None else part * hit.weight * hit.cosine,
-        "words": None if hit.lexical is None else part * (1 - hit.weight) * hit.lexical,
-        "rerank": None if hit.reranked is None else part * hit.reranked,
-    }
-    return {name: round(value, 4) for name, value in parts.items() if value is not None}
 
 
 def _strongest(hit: records.Hit, marks: Sequence[Highlight]) -> list[answers.Addend]:

@@ -1,0 +1,81 @@
+"""LangChain: `SeewhyRetriever` finds passages of an index, `SeewhyEmbeddings` encodes texts.
+
+retriever = SeewhyRetriever(index="notes", k=5)
+retriever.invoke("how do I rotate the keys?")[0].metadata["addends"]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from search.encoding.encoder import Encoder, Role
+from search.encoding.models import DEFAULT_MODEL
+from search.index import Index
+from search.integrations import extra
+from search.integrations.described import described, id_of
+from search.several import Indexes
+
+with extra("langchain", "LangChain"):
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.retrievers import BaseRetriever
+    from pydantic import ConfigDict, Field, field_validator
+
+
+class SeewhyRetriever(BaseRetriever):
+    """The best passages of an index, each with what its score is the sum of.
+
+    Attributes:
+        index: an index, or what opens one: its folder, path or name; None as for `search.Index.open`.
+        k: how many passages.
+        options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
+
+    Called with `k` or options (`retriever.invoke("keys", k=3, where="path:ops/**")`), these go before its own.
+    The metadata of a document is told in `search.integrations.described`; its `id` is that of the passage, and stays
+    as long as the passage does.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    index: Index | Indexes = Field(default=None, validate_default=True)
+    k: int = Field(default=10, ge=1)
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("index", mode="before")
+    @classmethod
+    def _opened(cls, index: Any) -> Any:
+        return index if isinstance(index, Index | Indexes) else Index.open(index)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None, **options: Any
+    ) -> list[Document]:
+        hits = self.index.query(query, self.k if k is None else k, **{**self.options, **options})
+        return [Document(id=id_of(hit), page_content=hit.text, metadata=described(hit)) for hit in hits]
+
+
+class SeewhyEmbeddings(Embeddings):
+    """Embeddings of texts; the model's prompts for queries and for documents are put before them.
+
+    Args:
+        model: a name, a folder, or an Encoder that is already loaded.
+        truncate: drop what goes beyond the model's `max_tokens`. Without it such a text is an error.
+        options: as of `search.Encoder`: pooling, layer, dim, offline ...
+    """
+
+    def __init__(
+        self, model: str | Encoder = DEFAULT_MODEL, *, truncate: bool = False, **options: Any
+    ) -> None:
+        self.encoder = model if isinstance(model, Encoder) else Encoder(model, **options)
+        self.truncate = truncate
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Embeddings of documents, each of length 1."""
+        return self._embedded(texts, "document")
+
+    def embed_query(self, text: str) -> list[float]:
+        """The embedding of a query, of length 1."""
+        return self._embedded([text], "query")[0]
+
+    def _embedded(self, texts: list[str], role: Role) -> list[list[float]]:
+        return self.encoder.encode(texts, role=role, truncate=self.truncate).tolist()

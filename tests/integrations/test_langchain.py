@@ -1,0 +1,109 @@
+"""LangChain's own tests of retrievers and embeddings, and what is found beyond these."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import pytest_socket
+from langchain_tests.integration_tests import EmbeddingsIntegrationTests, RetrieversIntegrationTests
+from langchain_tests.unit_tests import EmbeddingsUnitTests
+
+from search import Encoder, Index, Indexes, TextTooLong
+from search.integrations.langchain import SeewhyEmbeddings, SeewhyRetriever
+from tests.conftest import save_tiny_bert
+
+
+@pytest.fixture(autouse=True)
+def _no_network() -> Iterator[None]:
+    pytest_socket.disable_socket(allow_unix_socket=True)
+    yield
+    pytest_socket.enable_socket()
+
+
+@pytest.fixture
+def index(notes: Path, tiny: Encoder) -> Index:
+    return Index.build(notes, model=tiny.model, include=["*.md", "*.csv"])
+
+
+class OfSeewhy:
+    @pytest.fixture(autouse=True)
+    def _given(self, index: Index, tiny: Encoder) -> None:
+        self.index, self.tiny = index, tiny
+
+
+class TestRetriever(OfSeewhy, RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self) -> type[SeewhyRetriever]:
+        return SeewhyRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {"index": self.index, "k": 2}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return "how do I rotate the key?"
+
+
+class TestEmbeddings(OfSeewhy, EmbeddingsIntegrationTests):
+    @property
+    def embeddings_class(self) -> type[SeewhyEmbeddings]:
+        return SeewhyEmbeddings
+
+    @property
+    def embedding_model_params(self) -> dict[str, Any]:
+        return {"model": self.tiny}
+
+
+class TestEmbeddingsOffline(OfSeewhy, EmbeddingsUnitTests):
+    embeddings_class = TestEmbeddings.embeddings_class
+    embedding_model_params = TestEmbeddings.embedding_model_params
+
+
+QUERY = "rotate the key"
+
+
+def test_documents_are_the_hits_of_the_query(index: Index) -> None:
+    hits = index.query(QUERY, 3)
+    found = SeewhyRetriever(index=index, k=3).invoke(QUERY)
+    assert [document.id for document in found] == [f"p{hit.passage_id}" for hit in hits]
+    for document, hit in zip(found, hits, strict=True):
+        said = json.loads(json.dumps(document.metadata))
+        assert document.page_content == hit.text
+        assert (said["path"], said["line_start"], said["heading"]) == (hit.path, hit.line_start, hit.heading)
+        assert said["score"] == hit.score
+        assert sum(said["addends"].values()) == pytest.approx(hit.score, abs=1e-6)
+
+
+async def test_options_are_given_to_the_retriever_or_to_one_call(index: Index) -> None:
+    retriever = SeewhyRetriever(index=index, options={"where": "kind=csv"})
+    assert {document.metadata["title"] for document in retriever.invoke(QUERY)} == {"first", "second"}
+    (explained,) = await retriever.ainvoke(QUERY, k=1, where="kind=markdown", explain=True)
+    said = json.loads(json.dumps(explained.metadata))
+    added = sum(share["contribution"] for share in said["shares"]) + said["residual"]
+    assert (said["kind"], added) == ("markdown", pytest.approx(said["score"], abs=1e-6))
+
+
+def test_an_index_is_opened_by_its_folder_and_several_are_asked_as_one(index: Index, notes: Path) -> None:
+    assert SeewhyRetriever(index=notes).invoke(QUERY) == SeewhyRetriever(index=index).invoke(QUERY)
+    (document,) = SeewhyRetriever(index=Indexes([index]), k=1).invoke(QUERY)
+    assert document.id == f"{document.metadata['index']}/p{document.metadata['passage_id']}"
+
+
+def test_queries_and_documents_have_the_prompts_of_the_model(tmp_path: Path) -> None:
+    folder = save_tiny_bert(tmp_path / "model")
+    prompts = {"prompts": {"query": "find: ", "document": "text: "}}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts), encoding="utf-8")
+    embeddings = SeewhyEmbeddings(str(folder))
+    query, document = Encoder(str(folder)).encode(["find: key", "text: key"])
+    np.testing.assert_allclose(embeddings.embed_query("key"), query, atol=1e-6)
+    np.testing.assert_allclose(embeddings.embed_documents(["key"])[0], document, atol=1e-6)
+
+
+def test_what_is_too_long_is_an_error_unless_it_may_be_cut(tiny: Encoder) -> None:
+    with pytest.raises(TextTooLong):
+        SeewhyEmbeddings(tiny).embed_query("key " * 100)
+    assert SeewhyEmbeddings(tiny, truncate=True).embed_query("key " * 100)
