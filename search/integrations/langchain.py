@@ -6,6 +6,7 @@ retriever.invoke("how do I rotate the keys?")[0].metadata["addends"]
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from search.encoding.encoder import Encoder, Role
@@ -16,10 +17,11 @@ from search.integrations.described import described, id_of
 from search.several import Indexes
 
 with extra("langchain", "LangChain"):
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import run_in_executor
     from pydantic import ConfigDict, Field, field_validator
 
 
@@ -52,6 +54,12 @@ class SeewhyRetriever(BaseRetriever):
     ) -> list[Document]:
         hits = self.index.query(query, self.k if k is None else k, **{**self.options, **options})
         return [Document(id=id_of(hit), page_content=hit.text, metadata=described(hit)) for hit in hits]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        find = partial(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **options)
+        return await run_in_executor(None, find)
 
 
 class SeewhyEmbeddings(Embeddings):
