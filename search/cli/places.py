@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 from search.cli.options import IndexArgument
 from search.cli.output import Output
 from search.cli.streams import note
-from search.errors import InputError, quoted
+from search.errors import InputError, SearchError, quoted
 
 
 def move(
@@ -44,6 +45,7 @@ def remove(
     from search.render.format import size
     from search.store.files import remove_index
     from search.store.layout import existing_place, folders_of
+    from search.store.milvus.ledger import place_of
 
     place = existing_place(index)
     held = (
@@ -53,6 +55,10 @@ def remove(
         if not sys.stdin.isatty():
             raise InputError(f"{held} is not deleted without a yes: seewhy remove {quoted(index)} --yes")
         typer.confirm(f"Delete {held}?", abort=True, err=True)
+    copy = ""
+    with suppress(SearchError):  # an index is deleted also where it is damaged
+        published = place_of(place)
+        copy = f" Its copy in {published.address} stays." if published else ""
     remove_index(place)
     left = f" What is not of seewhy stays in '{place}'." if place.exists() else ""
-    note(f"Deleted {held}.{left}", quiet)
+    note(f"Deleted {held}.{copy}{left}", quiet)
