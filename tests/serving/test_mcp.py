@@ -18,7 +18,9 @@ import uvicorn
 from anyio.to_thread import run_sync
 from mcp import StdioServerParameters
 from mcp.client import Client
+from mcp.client.extension import advertise
 from mcp.client.stdio import stdio_client
+from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp.shared.exceptions import MCPError
 from starlette.testclient import TestClient
 
@@ -205,6 +207,25 @@ def test_a_document_is_a_resource(served: Served, index: Index) -> None:
     uri, text = spoken(made, speak)
     assert uri == f"seewhy://{name}/{document}"
     assert text == index.document(index.query(QUERY, 1)[0].document_id).text
+
+
+def test_an_explanation_has_a_page_for_a_program_that_shows_one(served: Served, call: Call, id_: str) -> None:
+    made, asked = server(served, run_sync), {"query": QUERY, "id": id_}
+
+    async def speak() -> Any:
+        shows = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
+        async with Client(made, extensions=[shows]) as client:
+            (tool,) = [one for one in (await client.list_tools()).tools if one.meta]
+            page = (await client.read_resource(tool.meta["ui"]["resourceUri"])).contents[0]
+            return tool.name, page, await client.call_tool("explain", asked)
+
+    name, page, answer = anyio.run(speak)
+    assert (name, page.mime_type) == ("explain", APP_MIME_TYPE)
+    assert "default-src 'none'" in page.text and "http://" not in page.text.replace("http://www.w3.org", "")
+    assert answer.meta["seewhy/page"].startswith('<div class="fragment">')
+    assert answer.structured_content == call("explain", **asked)
+    plain = spoken(made, lambda client: client.call_tool("explain", asked))
+    assert "seewhy/page" not in (plain.meta or {})
 
 
 def test_instructions_tell_the_indexes(served: Served, notes: Path) -> None:

@@ -12,6 +12,7 @@ attention.py    every head of every layer, to choose from
 search.py  hits.py    of the server: the form, and hits as a list
 reading.py      of the server: a whole document, opened at a passage
 why.py  contrast.py   of the server: why a hit, why above another, why not
+chat.py         an explanation within a chat of an agent's program
 inspection.py  laboratory.py   of the server: a look inside a text; forms for texts of one's own
 *.css  *.js     a custom element each, site.css and live.js for the server alone; the scripts only shade and move, the
                 numbers stand in the page

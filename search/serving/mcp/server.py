@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import mcp_types as types
+from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID, client_supports_apps
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
@@ -26,6 +27,7 @@ Answer = TypeVar("Answer")
 Work = Callable[[], Answer]
 Run = Callable[[Work[Any]], Awaitable[Any]]
 
+_PAGE = "ui://seewhy/explanation"
 _LONGEST_DOCUMENT = 100_000  # characters; clients refuse answers that are much longer
 _MOST_DESCRIBED = 20  # indexes in the instructions
 
@@ -39,6 +41,7 @@ class Tool:
     Attributes:
         about: what a model is told of it: what it is for, and how its answer is read.
         asked, answered: the records of its arguments and its answer.
+        shown: the answer, and what fills the page of it, for a client that shows one.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Tool:
     asked: type[asked.Arguments]
     answered: type[BaseModel]
     work: Callable[[Served, Any], BaseModel]
+    shown: Callable[[Served, Any], tuple[BaseModel, dict[str, str]]] | None = None
 
 
 TOOLS = (
@@ -78,6 +82,7 @@ TOOLS = (
         asked.Explain,
         answers.Explained,
         tools.explain,
+        tools.explain_shown,
     ),
     Tool(
         "why_not",
@@ -107,7 +112,7 @@ def server(served: Served, run: Run) -> Server[Any]:
         run: has work done in a thread.
     """
     handlers = _Handlers(served, run)
-    return Server(
+    made: Server[Any] = Server(
         "seewhy",
         version=search.__version__,
         title="seewhy",
@@ -120,6 +125,8 @@ def server(served: Served, run: Run) -> Server[Any]:
         on_read_resource=handlers.read_resource,
         on_list_prompts=handlers.list_prompts,
     )
+    made.extensions[EXTENSION_ID] = {}
+    return made
 
 
 def _instructions(served: Served) -> str:
@@ -159,14 +166,24 @@ class _Handlers:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool '{given.name}'.")
         try:
             arguments = tool.asked.model_validate(given.arguments or {})
-            answer = await self._run(partial(tool.work, self._served, arguments))
+            if tool.shown and client_supports_apps(context):
+                answer, page = await self._run(partial(tool.shown, self._served, arguments))
+            else:
+                answer, page = await self._run(partial(tool.work, self._served, arguments)), None
         except Exception as error:
             said = types.TextContent(type="text", text=_said(error))
             return types.CallToolResult(content=[said], is_error=True)
-        return _answered(answer)
+        return _answered(answer, page)
 
     async def list_resources(self, context: Any, given: Any) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[])
+        page = types.Resource(
+            uri=_PAGE,
+            name="explanation",
+            title="Why a passage has its score",
+            description="The page of an explanation, for programs that show pages within the chat.",
+            mime_type=APP_MIME_TYPE,
+        )
+        return types.ListResourcesResult(resources=[page])
 
     async def list_templates(self, context: Any, given: Any) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
@@ -182,6 +199,13 @@ class _Handlers:
         self, context: Any, given: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(given.uri)
+        if uri == _PAGE:
+            from search.render.page.chat import empty
+
+            whole = types.TextResourceContents(
+                uri=uri, mime_type=APP_MIME_TYPE, text=empty(search.__version__)
+            )
+            return types.ReadResourceResult(contents=[whole])
         try:
             text = await self._run(partial(_document, self._served, uri))
         except SearchError as error:
@@ -203,6 +227,7 @@ def _described(tool: Tool) -> types.Tool:
         annotations=types.ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),
+        _meta={"ui": {"resourceUri": _PAGE}} if tool.shown else None,
     )
 
 
@@ -223,14 +248,19 @@ def _untitled(schema: Any) -> Any:
     }
 
 
-def _answered(answer: BaseModel) -> types.CallToolResult:
-    """An answer as JSON, as text too; with a link to the document of a text."""
+def _answered(answer: BaseModel, page: dict[str, str] | None) -> types.CallToolResult:
+    """An answer as JSON, as text too; with a link to the document of a text.
+
+    Args:
+        page: what no model is to read.
+    """
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=written(answer))]
     if isinstance(answer, answers.Fetched):
         document = answer.place.rpartition(":")[0]
         uri = uri_of(PassageId.of(answer.id).index, document)
         content.append(types.ResourceLink(uri=uri, name=document, title=answer.title))
-    return types.CallToolResult(content=content, structured_content=answer.model_dump(exclude_none=True))
+    structured = answer.model_dump(exclude_none=True)
+    return types.CallToolResult(content=content, structured_content=structured, _meta=page)
 
 
 def _said(error: Exception) -> str:

@@ -128,9 +128,22 @@ def passage_of(served: Served, said: str) -> tuple[library.Index, PassageId]:
 
 def explain(served: Served, given: asked.Explain) -> answers.Explained:
     """Why a passage has its score."""
+    return _explained(given, *_explanation(served, given))
+
+
+def explain_shown(served: Served, given: asked.Explain) -> tuple[answers.Explained, dict[str, str]]:
+    """The same, and what fills the page of it within a chat."""
+    from search.render.page.chat import KEY, filling
+
+    generation, hit, why = _explanation(served, given)
+    return _explained(given, generation, hit, why), {KEY: filling(why, hit)}
+
+
+def _explained(
+    given: asked.Explain, generation: int, hit: records.Hit, why: Explanation
+) -> answers.Explained:
     from search.render.why import sentence
 
-    generation, hit, why = explained(served, given)
     shares = sorted(why.shares(), key=lambda share: -abs(share.contribution))
     return answers.Explained(
         id=given.id,
@@ -145,7 +158,7 @@ def explain(served: Served, given: asked.Explain) -> answers.Explained:
     )
 
 
-def explained(served: Served, given: asked.Explain) -> tuple[int, records.Hit, Explanation]:
+def _explanation(served: Served, given: asked.Explain) -> tuple[int, records.Hit, Explanation]:
     """The generation, and a passage as a hit with its explanation."""
     index, id_ = passage_of(served, given.id)
 
