@@ -1,0 +1,99 @@
+"""The retriever and the embeddings for LlamaIndex, within its own pipelines."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
+
+from search import Encoder, Index, Indexes
+from search.integrations.llama_index import SeewhyEmbedding, SeewhyRetriever
+
+QUESTION = "how do I rotate the key?"
+
+
+@pytest.fixture
+def index(notes: Path, tiny: Encoder) -> Index:
+    return Index.build(notes, model=tiny.model, include=["*.md", "*.csv", "*.txt"])
+
+
+def test_nodes_say_where_they_stand_and_what_their_score_is_the_sum_of(index: Index) -> None:
+    retriever = SeewhyRetriever(index, k=3, where="kind=markdown")
+    nodes, hits = retriever.retrieve(QUESTION), index.query(QUESTION, 3, where="kind=markdown")
+    assert isinstance(retriever, BaseRetriever)
+    assert [node.score for node in nodes] == [hit.score for hit in hits]
+    for node, hit in zip(nodes, hits, strict=True):
+        text = index.document(hit.document_id).text
+        assert node.text == text[node.node.start_char_idx : node.node.end_char_idx] == hit.text
+        said = node.metadata
+        assert (said["path"], said["line_start"], said["line_end"]) == (
+            hit.path,
+            hit.line_start,
+            hit.line_end,
+        )
+        assert said["heading"] == hit.heading
+        assert sum(said["addends"].values()) == pytest.approx(hit.score)
+        assert json.loads(json.dumps(said)) == said
+        assert TextNode.from_dict(node.node.to_dict()) == node.node
+    shown = nodes[0].get_content(MetadataMode.LLM)
+    assert nodes[0].text in shown and "line_start" in shown and "addends" not in shown
+    assert nodes[0].get_content(MetadataMode.EMBED) == nodes[0].text
+
+
+def test_ids_are_those_of_passages_and_stay_when_other_files_change(index: Index, notes: Path) -> None:
+    before = {node.text: node.node_id for node in SeewhyRetriever(index).retrieve(QUESTION)}
+    (notes / "deep" / "time.txt").write_text("There is no time.\n")
+    index.update()
+    after = {node.text: node.node_id for node in SeewhyRetriever(str(index.path)).retrieve(QUESTION)}
+    assert len(set(after.values())) == len(after) and "There is no time." in after
+    same = before.keys() & after.keys()
+    assert len(same) > 2 and all(before[text] == after[text] for text in same)
+
+
+def test_passages_of_several_indexes_are_told_apart(notes: Path, tiny: Encoder) -> None:
+    several = Indexes.open(
+        [
+            Index.build(notes, model=tiny.model, index=name, include=[name]).name
+            for name in ("keys.md", "table.csv")
+        ]
+    )
+    nodes = SeewhyRetriever(several).retrieve(QUESTION)
+    assert len({node.node_id for node in nodes}) == len(nodes) == len(several.query(QUESTION))
+
+
+def test_asked_by_a_query_engine_and_without_waiting(index: Index) -> None:
+    retriever = SeewhyRetriever(index, 2)
+    engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
+    answer = engine.query(QUESTION)
+    assert [source.node_id for source in answer.source_nodes] == [
+        node.node_id for node in retriever.retrieve(QUESTION)
+    ]
+    assert "keys.md" in str(answer)
+
+    async def both() -> list[list[NodeWithScore]]:
+        return await asyncio.gather(
+            retriever.aretrieve(QUESTION), retriever.aretrieve(QueryBundle("a long sound"))
+        )
+
+    first, second = asyncio.run(both())
+    assert first == retriever.retrieve(QUESTION) and second == retriever.retrieve("a long sound")
+
+
+def test_embeddings_are_those_of_the_encoder(tiny: Encoder) -> None:
+    embedding = SeewhyEmbedding(tiny)
+    texts = ["turn the lock", "time is long"]
+    wanted = tiny.encode(texts, role="document")
+    np.testing.assert_allclose(embedding.get_text_embedding_batch(texts), wanted, atol=1e-6)
+    np.testing.assert_allclose(asyncio.run(embedding.aget_text_embedding_batch(texts)), wanted, atol=1e-6)
+    np.testing.assert_allclose(
+        embedding.get_query_embedding(texts[0]), tiny.encode(texts[:1], role="query")[0], atol=1e-6
+    )
+    assert embedding.to_dict()["model_name"] == tiny.model
+    nodes = VectorStoreIndex.from_documents([], embed_model=embedding)
+    assert nodes.as_retriever(embed_model=embedding).retrieve("lock") == []
