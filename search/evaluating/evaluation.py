@@ -96,7 +96,9 @@ def evaluate(
     if own:
         opened = Index.open(index, **of_encoder)
     else:
-        opened = _collection(data, index, token_vectors=token_vectors, progress=progress, **of_encoder)
+        opened = index_of_collection(
+            data, index, token_vectors=token_vectors, progress=progress, **of_encoder
+        )
     if isinstance(data, Spans):
         return evaluate_spans(data, opened, asked, plan)
     return evaluate_retrieval(data, opened, asked, plan, allow_missing=allow_missing)
@@ -155,7 +157,7 @@ def evaluate_answers(
     opened = None
     if retrieve:
         asked = settings_of(settings, (*RerankOptions.__annotations__, "where"))
-        opened = _collection(
+        opened = index_of_collection(
             data.paragraphs, index, model=encoder, offline=offline, engine=engine, progress=progress
         )
         for one in asked:
@@ -175,7 +177,7 @@ def evaluate_answers(
     )
 
 
-def _collection(data: Retrieval | Spans, index: str | Path | None, **options: Any) -> Index:
+def index_of_collection(data: Retrieval | Spans, index: str | Path | None, **options: Any) -> Index:
     """The index of a collection, up to date, made with options of `Index.build`."""
     place = place_of_collection(data.source, options.get("model"), options.get("pooling"))
     options["index"] = str(index or place / "index")

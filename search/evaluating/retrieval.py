@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def evaluate_retrieval(
         raise InputError(f"the index '{index.name}' holds no passages. Fill it with: seewhy index FOLDER")
     if data.entries:
         judgements, held = data.judgements, _names_in(index)
-        name: Callable[[Hit], str] = lambda hit: str(hit.metadata["_id"])  # noqa: E731
+        name: Callable[[Hit], str] = id_of_record
     else:
         judgements, held = _resolved(data, index)
         name = partial(_judged_name, judged={name for grades in judgements.values() for name in grades})
@@ -93,13 +94,7 @@ def evaluate_retrieval(
     depth = max(DEPTH, plan.k)
 
     def find(query: Query, options: Mapping[str, Any]) -> Found:
-        ask = partial(index.query, query.text, **{"per_document": 1, "all_copies": True, **options})
-        if options.get("rerank"):  # what a user sees is looked at again; behind that it goes on as before
-            first = _ranked_documents(ask, plan.k, name)
-            behind = _ranked_documents(partial(ask, rerank=None), depth, name)
-            ranked = list(dict.fromkeys([*first, *behind]))[:depth]
-        else:
-            ranked = _ranked_documents(ask, depth, name)
+        ranked = list(ranked_documents(index, query.text, options, name, plan.k, depth))
         return Found(ranking_values(ranked, judgements[query.id], plan.k), tuple(ranked))
 
     return _evaluation(data, "retrieval", judgements, "ndcg", index, settings, find, plan, notes)
@@ -148,17 +143,39 @@ def _evaluation(
     )
 
 
-def _ranked_documents(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], str]) -> list[str]:
-    """The names of the `depth` best documents, best first.
+def id_of_record(hit: Hit) -> str:
+    """The name that a document of a collection has there."""
+    return str(hit.metadata["_id"])
 
-    More and more hits are asked for until there are so many documents, or no further hits.
+
+def ranked_documents(
+    index: Index, text: str, options: Mapping[str, Any], name: Callable[[Hit], str], k: int, depth: int
+) -> dict[str, float]:
+    """The `depth` best documents by their names, best first, each with the score of its best passage.
+
+    Args:
+        options: as of `Index.query`.
+        k: how many documents a user sees: a rerank is of these.
     """
+    ask = partial(index.query, text, **{"per_document": 1, "all_copies": True, **options})
+    if not options.get("rerank"):
+        return _best(ask, depth, name)
+    ranked = _best(ask, k, name)
+    for document, score in _best(partial(ask, rerank=None), depth, name).items():
+        ranked.setdefault(document, score)  # behind what is looked at again it goes on as before
+    return dict(islice(ranked.items(), depth))
+
+
+def _best(ask: Callable[..., Sequence[Hit]], depth: int, name: Callable[[Hit], str]) -> dict[str, float]:
+    """More and more hits are asked for until there are so many documents, or no further hits."""
     wanted = depth
     while True:
         hits = ask(k=wanted)
-        documents = list(dict.fromkeys(map(name, hits)))
-        if len(documents) >= depth or len(hits) < wanted:
-            return documents[:depth]
+        scores: dict[str, float] = {}
+        for hit in hits:
+            scores.setdefault(name(hit), hit.score)
+        if len(scores) >= depth or len(hits) < wanted:
+            return dict(islice(scores.items(), depth))
         wanted *= 2
 
 

@@ -1,7 +1,9 @@
 """Adaptors: the index and the encoder as components of other frameworks.
 
-langchain.py  a retriever, and embeddings
-described.py  what the adaptors say of a hit
+langchain.py    a retriever, and embeddings
+llama_index.py  a retriever, and embeddings
+mteb.py         a search and an encoder, and tasks of local files
+described.py    what the adaptors say of a hit
 
 Each framework is an extra, and imported by the module of its name alone, which nothing here imports.
 """

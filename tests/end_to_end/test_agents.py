@@ -47,7 +47,9 @@ def without_digits(text: str) -> str:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the page's command is a script of a shell here")
-@pytest.mark.parametrize("page", ["70-agents-by-mcp.md", "75-other-frameworks.md"])
+@pytest.mark.parametrize(
+    "page", ["70-agents-by-mcp.md", "72-llamaindex.md", "74-mteb.md", "75-other-frameworks.md"]
+)
 def test_programs_of_pages_print_what_the_page_says(page: str, environment: dict[str, str]) -> None:
     found = blocks(page)
     for at, (language, program) in enumerate(found):
