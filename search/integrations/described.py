@@ -7,7 +7,7 @@ from typing import Any
 
 from search.records.hits import Hit
 
-_AS_THEY_ARE = (
+OF_HIT = (
     "score", "cosine", "lexical", "mode", "weight", "addends", "percentile", "rank", "path", "document", "title",
     "heading", "kind", "line_start", "line_end", "page", "start", "end", "passage_id", "changed", "index",
     "approximate",
@@ -22,7 +22,7 @@ def described(hit: Hit) -> dict[str, Any]:
         name as one of these, these: the fields of a `Hit`, `addends` included; `source`, its address; `verdict`;
         `shares` and `residual` of a query that was asked with `explain=True`.
     """
-    of_hit = {name: getattr(hit, name) for name in _AS_THEY_ARE}
+    of_hit = {name: getattr(hit, name) for name in OF_HIT}
     why = hit.explanation
     return {
         **hit.metadata,

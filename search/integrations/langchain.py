@@ -12,7 +12,7 @@ from typing import Any
 from search.encoding.encoder import Encoder, Role
 from search.encoding.models import DEFAULT_MODEL
 from search.index import Index
-from search.integrations import extra
+from search.integrations import extra, opened
 from search.integrations.described import described, id_of
 from search.several import Indexes
 
@@ -29,7 +29,8 @@ class SeewhyRetriever(BaseRetriever):
     """The best passages of an index, each with what its score is the sum of.
 
     Attributes:
-        index: an index, or what opens one: its folder, path or name; None as for `search.Index.open`.
+        index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
+            None as for `search.Index.open`.
         k: how many passages.
         options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
 
@@ -47,7 +48,7 @@ class SeewhyRetriever(BaseRetriever):
     @field_validator("index", mode="before")
     @classmethod
     def _opened(cls, index: Any) -> Any:
-        return index if isinstance(index, Index | Indexes) else Index.open(index)
+        return opened(index)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None, **options: Any

@@ -1,26 +1,17 @@
 """LangChain's own tests of retrievers and embeddings, and what is found beyond these."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import pytest_socket
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests, RetrieversIntegrationTests
 from langchain_tests.unit_tests import EmbeddingsUnitTests
 
 from search import Encoder, Index, Indexes, TextTooLong
 from search.integrations.langchain import SeewhyEmbeddings, SeewhyRetriever
 from tests.conftest import save_tiny_bert
-
-
-@pytest.fixture(autouse=True)
-def _no_network() -> Iterator[None]:
-    pytest_socket.disable_socket(allow_unix_socket=True)
-    yield
-    pytest_socket.enable_socket()
 
 
 @pytest.fixture

@@ -1,0 +1,141 @@
+"""Haystack: components that find passages of an index, and that encode texts.
+
+pipeline.add_component("retriever", SeewhyRetriever(index="notes", top_k=5))
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from search.encoding import Encoder
+from search.encoding.models import DEFAULT_MODEL
+from search.errors import InputError
+from search.index import Index
+from search.integrations import Opens, extra, opened
+from search.integrations.described import described, id_of
+from search.integrations.filters import where_of
+
+with extra("haystack", "Haystack"):
+    from haystack import Document, component, default_to_dict
+    from haystack.errors import FilterError
+
+
+@component
+class SeewhyRetriever:
+    """The best passages of an index, each with what its score is the sum of.
+
+    Args:
+        index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
+            None as for `search.Index.open`.
+        top_k: how many passages.
+        filters: as Haystack has them, unless others come with a query; see `search.integrations.filters`.
+        options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
+
+    The meta of a document is told in `search.integrations.described`; its `id` is that of the passage, and stays as
+    long as the passage does.
+    """
+
+    def __init__(
+        self,
+        index: Opens = None,
+        top_k: int = 10,
+        filters: dict[str, Any] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.index = opened(index)
+        self.top_k, self.filters, self.options = top_k, filters, options
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a pipeline is written as; the index by the name that opens it again."""
+        index = self.index.name if isinstance(self.index, Index) else [one.name for one in self.index.all]
+        return default_to_dict(
+            self, index=index, top_k=self.top_k, filters=self.filters, options=self.options
+        )
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """The best passages for a query.
+
+        Raises:
+            FilterError: the filter is malformed, or asks for what `--where` cannot say.
+        """
+        options = dict(self.options or {})
+        options["where"] = _both(options.get("where"), self.filters if filters is None else filters)
+        hits = self.index.query(query, self.top_k if top_k is None else top_k, **options)
+        return {
+            "documents": [
+                Document(id=id_of(hit), content=hit.text, meta=described(hit), score=hit.score)
+                for hit in hits
+            ]
+        }
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """As `run`."""
+        return await asyncio.to_thread(self.run, query, filters, top_k)
+
+
+def _both(where: str | None, filters: dict[str, Any] | None) -> str | None:
+    try:
+        parts = [part for part in (where, where_of(filters) if filters else None) if part is not None]
+    except InputError as error:
+        raise FilterError(str(error)) from error
+    return " and ".join(f"({part})" for part in parts) or None
+
+
+class _Embedder:
+    """What both embedders are made of.
+
+    Args:
+        model: a name, or a folder.
+        truncate: drop what goes beyond the model's `max_tokens`. Without it such a text is an error.
+        options: as of `search.Encoder`: pooling, layer, dim, offline ...
+    """
+
+    def __init__(
+        self, model: str = DEFAULT_MODEL, truncate: bool = False, options: dict[str, Any] | None = None
+    ) -> None:
+        self.model, self.truncate, self.options = model, truncate, options
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return Encoder(self.model, **(self.options or {}))
+
+    def warm_up(self) -> None:
+        """Load the model."""
+        _ = self._encoder.engine
+
+
+@component
+class SeewhyTextEmbedder(_Embedder):
+    """The embedding of a query, of length 1; the model's prompt for queries is put before it."""
+
+    @component.output_types(embedding=list[float])
+    def run(self, text: str) -> dict[str, list[float]]:
+        """The embedding of a text."""
+        (embedding,) = self._encoder.encode([text], role="query", truncate=self.truncate)
+        return {"embedding": embedding.tolist()}
+
+
+@component
+class SeewhyDocumentEmbedder(_Embedder):
+    """Documents with embeddings of length 1; the model's prompt for documents is put before their contents."""
+
+    @component.output_types(documents=list[Document])
+    def run(self, documents: list[Document]) -> dict[str, list[Document]]:
+        """The same documents with their embeddings."""
+        texts = [document.content or "" for document in documents]
+        embeddings = self._encoder.encode(texts, role="document", truncate=self.truncate).tolist()
+        return {
+            "documents": [
+                replace(document, embedding=embedding)
+                for document, embedding in zip(documents, embeddings, strict=True)
+            ]
+        }
