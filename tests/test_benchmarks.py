@@ -149,6 +149,8 @@ SMALL: dict[str, Made] = {
                             "--repeats", "1", "--queries", "2", "--device", "cpu"],
     "peers": lambda p: [exported(p / "export"), Index.build(pages(p / "pages"), index=str(p / "index")).path,
                         "--repeats", "1"],
+    "protocol": lambda p: [Index.build(pages(p / "pages"), index=str(p / "index")).path, "--queries", "2",
+                           "--repeats", "1"],
     "quality": lambda p: [beir(p / "a"), "--offline"],
     "scale": lambda p: [pages(p / "pages"), "--sizes", "150", "--steps", "built", "changed", "exact", "--repeats", "1",
                         "--queries", "3", "--adversarial", "--many", "9"],

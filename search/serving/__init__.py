@@ -15,6 +15,8 @@ asked.py      parameters that pages and API share
 api.py        /api/v1; parameters.py, models.py and openapi.py, what goes in and out; paging.py, answers.py
 pages.py      a page as an answer, whole or as a fragment; scripts and styles
 site.py  reading.py  why.py  laboratory.py  reference.py   the pages
+generations.py   answers of one state of an index; sentences.py, what is wrong with arguments
+mcp/          the same answers for agents, by the Model Context Protocol; without FastAPI
 
 HTML is made in `search.render.page`, of records, as for files. Nothing is written over HTTP. The packages of the extra
 `server` are imported only here.

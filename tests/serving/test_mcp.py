@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -174,7 +175,8 @@ def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str
     assert call("why_not", query=QUERY, document=document)["cause"] == "found"
     assert call("why_not", query=QUERY, document=id_)["rank"] == 1
     assert call("why_not", query=QUERY, document="nothing.md")["cause"] == "not indexed"
-    for path in ("/etc/passwd", "../secret.txt", str(notes / document)):
+    (notes / "out").symlink_to(notes.parent)
+    for path in ("/etc/passwd", "../secret.txt", "out/secret.txt", str(notes / document)):
         assert "by its path within" in call("why_not", query=QUERY, document=path)
 
 
@@ -297,11 +299,11 @@ def running(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     assert not sockets(SESSIONS)
 
 
-def over_stdio(conversation: Callable[[Client], Any], mode: str = "auto", *arguments: str) -> Any:
+def over_stdio(conversation: Callable[[Client], Any], mode: str) -> Any:
     """What a conversation with the command comes to."""
-    command = [*("-m", "search", "mcp", "--offline"), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    process = StdioServerParameters(command=sys.executable, args=command, env=environment)
+    arguments = ["-m", "search", "mcp", "--offline"]
+    process = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
     return spoken(stdio_client(process), conversation, mode)
 
 
@@ -321,8 +323,27 @@ def test_over_stdio_a_running_server_answers(
     assert asked == [running.first] * 2
 
 
-def test_over_stdio_without_a_server_the_command_answers_by_itself(indexed: Path, call: Call) -> None:
-    assert over_stdio(_searched, "legacy", "--index", str(indexed)) == call("search", query=QUERY)
+def test_over_stdio_without_a_server_the_command_answers_by_itself_until_it_is_stopped(
+    indexed: Path, call: Call
+) -> None:
+    command = [sys.executable, "-m", "search", "mcp", "--offline", "--index", str(indexed)]
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    messages = (
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": QUERY}}},
+    )
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin and process.stdout
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        process.stdin.flush()
+        begun, found = (json.loads(process.stdout.readline())["result"] for _ in range(2))
+        assert begun["serverInfo"]["name"] == "seewhy"
+        assert found["structuredContent"] == call("search", query=QUERY)
+        if sys.platform != "win32":
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == -signal.SIGINT
 
 
 def test_what_is_no_index_of_ones_own_is_offered_only_by_name(

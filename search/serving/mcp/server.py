@@ -283,7 +283,7 @@ def _document(served: Served, uri: str) -> str:
     """
     name, path = of_uri(uri)
     index = served.index(name)
-    for one in index.documents_named(path, 1_000):
+    for one in index.documents_named(path, 10_000):
         if one.name == path:
             document = index.document(one.id)
             text = readable(document, 0, len(document.text))

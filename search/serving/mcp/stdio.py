@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -101,4 +102,5 @@ def answered(opening: Future[Served], output: BinaryIO) -> None:
 
     gc.freeze()
     gc.enable()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the SDK would wait for a line that it has begun to read
     anyio.run(conversation)

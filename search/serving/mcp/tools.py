@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from search import index as library
@@ -181,7 +181,8 @@ def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
 
     try:
         index, id_ = passage_of(served, given.document)
-        name, what = id_.index, id_.passage
+        name = id_.index
+        what: Path | int = id_.passage
     except InputError:
         index, name = served.index(given.index), given.index or served.first
         what = _within(index, given.document)
@@ -206,18 +207,18 @@ def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
     )
 
 
-def _within(index: library.Index, document: str) -> Any:
+def _within(index: library.Index, document: str) -> Path:
     """A document by its path, which leads out of no folder.
 
     Raises:
         InputError: it does.
     """
-    path = PurePath(document)
-    if path.is_absolute() or ".." in path.parts:
+    root = index.folders.root
+    if Path(document).is_absolute() or not (root / document).resolve().is_relative_to(root.resolve()):
         raise InputError(
             f"name a document by its path within {index.folders.described}, as search does in `place`."
         )
-    return index.folders.root / path
+    return root / document
 
 
 def _differences(standing: WhyNot) -> list[answers.Addend]:
