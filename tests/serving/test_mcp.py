@@ -27,9 +27,10 @@ from starlette.testclient import TestClient
 
 from search.cli.mcp import _offered, _places
 from search.cli.options import EngineOptions
-from search.errors import IndexNotFound
+from search.errors import IndexNotFound, SearchError
 from search.index import Index
-from search.serving.app import application
+from search.serving.app import _asked_for, application
+from search.serving.desk import Desk
 from search.serving.mcp import asked
 from search.serving.mcp.places import PassageId
 from search.serving.mcp.server import TOOLS, server
@@ -246,12 +247,17 @@ def test_every_tool_is_documented() -> None:
 
 def test_over_http_each_request_stands_for_itself(client: TestClient) -> None:
     headers = {"accept": "application/json, text/event-stream"}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-    params = {"name": "search", "arguments": {"query": QUERY}}
-    answer = client.post("/mcp", json={**body, "params": params}, headers=headers)
-    assert answer.status_code == 200
-    assert answer.json()["result"]["structuredContent"]["results"]
-    assert "mcp-session-id" not in answer.headers
+
+    def called(name: str, **arguments: str) -> Any:
+        params = {"name": name, "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        answer = client.post("/mcp", json=body, headers=headers)
+        assert answer.status_code == 200
+        assert "mcp-session-id" not in answer.headers
+        return answer.json()["result"]["structuredContent"]
+
+    id_ = called("search", query=QUERY)["results"][0]["id"]
+    assert called("explain", query=QUERY, id=id_)["shares"]
     assert client.get("/mcp").status_code == 405
     assert client.delete("/mcp").status_code == 405
 
@@ -374,9 +380,21 @@ def test_without_the_extra_the_rest_is_served(served: Served, monkeypatch: pytes
         assert client.post("/mcp", json={}).status_code == 404
 
 
-def test_standard_output_is_the_protocols_alone() -> None:
+def test_a_server_that_is_busy_says_so_to_agents() -> None:
+    full = Desk(at_once=0, waiting=0)
+    with pytest.raises(SearchError, match="Ask again in a moment"):
+        anyio.run(_asked_for, full, lambda: None)
+
+
+def test_indexes_beyond_many_are_not_listed(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.serving.mcp.tools._LISTED", 0)
+    assert call("status") == {"indexes": [], "notes": ["1 more are not listed. Name one."]}
+
+
+def test_without_fastapi_standard_output_is_the_protocols_alone() -> None:
     code = (
-        "import os, sys\nfrom search.serving.mcp.stdio import own_output\nwire = own_output()\n"
+        "import os, sys\nsys.modules['fastapi'] = None\nimport search.serving.mcp.server\n"
+        "from search.serving.mcp.stdio import own_output\nwire = own_output()\n"
         "print('stray')\nos.write(1, b'stray')\nwire.write(b'wire')\nwire.flush()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=REPOSITORY)

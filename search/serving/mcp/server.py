@@ -28,7 +28,7 @@ Work = Callable[[], Answer]
 Run = Callable[[Work[Any]], Awaitable[Any]]
 
 _PAGE = "ui://seewhy/explanation"
-_LONGEST_DOCUMENT = 100_000  # characters; clients refuse answers that are much longer
+_LONGEST_DOCUMENT = 80_000  # characters; clients refuse answers that are much longer
 _MOST_DESCRIBED = 20  # indexes in the instructions
 
 _log = logging.getLogger(__name__)

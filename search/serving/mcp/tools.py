@@ -21,6 +21,7 @@ from search.serving.served import Served
 
 _STRONGEST = 3
 _SHARES = 20
+_LISTED = 50  # indexes
 
 
 def search(served: Served, given: asked.Search) -> answers.Found:
@@ -234,8 +235,10 @@ def status(served: Served, given: asked.Status) -> answers.Indexes:
     if given.index:
         served.index(given.index)
     names = [given.index] if given.index else list(served.indexes)
+    left_out = [f"{len(names) - _LISTED} more are not listed. Name one."] if len(names) > _LISTED else []
     return answers.Indexes(
-        indexes=[_status(served, name) for name in names], notes=list(served.notes) or None
+        indexes=[_status(served, name) for name in names[:_LISTED]],
+        notes=[*served.notes, *left_out] or None,
     )
 
 
