@@ -18,6 +18,10 @@ from search.encoding import Encoder
 from tests.conftest import REPOSITORY, Run
 
 HANDBOOK = REPOSITORY / "corpora" / "handbook"
+PAGES = (
+    "70-agents-by-mcp.md", "71-langchain.md", "72-llamaindex.md", "73-haystack.md", "74-mteb.md",
+    "75-other-frameworks.md",
+)  # fmt: skip
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -32,7 +36,8 @@ def environment(run: Run, real: Encoder, tmp_path: Path) -> dict[str, str]:
     code, _, _ = run("index", HANDBOOK, "--include", "0[789]*.md", "--index", "handbook", "-q")
     assert code == 0
     kept = {name: os.environ[name] for name in ("SEEWHY_HOME", "SEEWHY_CACHE")} | {
-        "PYTHONPATH": str(REPOSITORY)
+        "PYTHONPATH": str(REPOSITORY),
+        "HAYSTACK_TELEMETRY_ENABLED": "false",
     }
     command = tmp_path / "bin" / "seewhy"
     command.parent.mkdir()
@@ -47,9 +52,7 @@ def without_digits(text: str) -> str:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the page's command is a script of a shell here")
-@pytest.mark.parametrize(
-    "page", ["70-agents-by-mcp.md", "72-llamaindex.md", "74-mteb.md", "75-other-frameworks.md"]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_programs_of_pages_print_what_the_page_says(page: str, environment: dict[str, str]) -> None:
     found = blocks(page)
     for at, (language, program) in enumerate(found):

@@ -1,6 +1,8 @@
 """The components in pipelines, and Haystack's own tests of filters, asked of an index of the same documents."""
 
+import ast
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -16,8 +18,11 @@ from haystack.testing.document_store import FilterDocumentsTest, create_filterab
 from haystack.utils.filters import document_matches_filter
 
 from search import Encoder, Index, InputError
+from search.integrations.filters import where_of
 from search.integrations.haystack import SeewhyDocumentEmbedder, SeewhyRetriever, SeewhyTextEmbedder
+from tests.conftest import REPOSITORY
 
+PAGE = REPOSITORY / "corpora" / "handbook" / "73-haystack.md"
 QUERY = "a document"
 ALL = {"per_document": 0, "all_copies": True}
 
@@ -151,6 +156,13 @@ def test_what_cannot_be_said_is_refused_by_name(
 ) -> None:
     with pytest.raises(FilterError, match=said):
         retriever.run(QUERY, filters)
+
+
+def test_the_handbook_shows_what_filters_become() -> None:
+    rows = re.findall(r"^\| `(\{.*\})` \| `(.*)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == 4
+    for filters, where in rows:
+        assert where_of(ast.literal_eval(filters)) == where
 
 
 def test_a_field_that_no_document_has_is_an_error(retriever: SeewhyRetriever) -> None:
