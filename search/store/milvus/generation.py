@@ -109,24 +109,25 @@ def newest(client: Client) -> Generation | None:
         IndexOutdated: another version of this program wrote them.
     """
     while there := published(client):
-        if found := load(client, there[-1]):
+        if found := load(client, max(there)):
             return found
         # It was deleted meanwhile, as there are two newer ones.
     return None
 
 
-def published(client: Client) -> list[int]:
-    """The numbers of the generations that can be read, increasing."""
+def published(client: Client) -> dict[int, int]:
+    """The numbers of the generations that can be read, each with a checksum, by which it is told from another one that
+    was given the same number after all had been deleted."""
     name = generations(client.address.name)
     try:
-        rows = client.query(name, f"{PART} == 0", [GENERATION])
+        rows = client.query(name, f"{PART} == 0", [GENERATION, CHECKSUM])
     except StoreUnavailable:
         raise
     except SearchError:
         if client.has(name):
             raise
-        return []
-    return sorted(int(row[GENERATION]) for row in rows)
+        return {}
+    return {int(row[GENERATION]): int(row[CHECKSUM]) for row in rows}
 
 
 def load(client: Client, number: int) -> Generation | None:

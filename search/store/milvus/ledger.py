@@ -117,10 +117,9 @@ class Ledger:
         execute("DELETE FROM generations WHERE number > ?", (number,))
 
     def clear(self, stamp: int) -> None:
-        """Nothing is there under a new stamp."""
+        """Nothing is there under a new stamp; what answers until that is whole is still known."""
         self.stamp = stamp
-        for statement in ("DELETE FROM versions", "DELETE FROM generations"):
-            self._connection.execute(statement)
+        self._connection.execute("DELETE FROM versions")
         self._connection.execute("UPDATE settings SET stamp = ?", (stamp,))
 
     def ids(self, kind: str) -> Ids:
@@ -162,7 +161,7 @@ class Ledger:
 
     def commit(self, number: int, local: int) -> None:
         """All of a generation is on the server, but that it answers."""
-        self._connection.execute("INSERT INTO generations VALUES (?, ?)", (number, local))
+        self._connection.execute("INSERT OR REPLACE INTO generations VALUES (?, ?)", (number, local))
         self._connection.commit()
 
     def confirm(self, number: int) -> None:

@@ -68,8 +68,9 @@ class Local:
         words = terms.vectors(passages, reference)
         rows = self.passage_rows(passages, born)
         for chunk in _chunks(passages):
-            vectors = self.snapshot.embeddings(chunk)
-            for vector, (id_, digest, row), (its, of_words) in zip(vectors, rows, words, strict=False):
+            for vector in self.snapshot.embeddings(chunk):
+                id_, digest, row = next(rows)
+                its, of_words = next(words, (0, {}))
                 if its != id_:
                     raise IndexDamaged(
                         f"passage {id_} of the index has no words. Mend it with: seewhy repair"

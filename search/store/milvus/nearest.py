@@ -55,8 +55,8 @@ def nearest(
                 pass
             break
         search.limit = min(most, 2 * search.limit)
-    if len(rows) < search.limit < count and not view.generation.exact:
-        return _read_through(view, query, k, where, count)  # it gave fewer than there are
+    if len(rows) < search.limit < count:  # it gave fewer than there are
+        return _read_through(view, query, k, where, count)
     return search.best
 
 

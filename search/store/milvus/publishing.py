@@ -16,6 +16,7 @@ the mean length has moved too far from that which sparse vectors were made with 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -177,9 +178,10 @@ class _Publishing:
     def _begin(self, before: Generation | None, anew: bool, dense: dict[str, Any], number: int) -> None:
         """The generation that is to be made, and its collections."""
         if anew or before is None:
-            self.ledger.clear(stamp=number)
+            stamp = max(number, time.time_ns() // 1_000_000)  # never given twice, also where all was deleted
+            self.ledger.clear(stamp)
             reference = self.local.snapshot.indexed.mean
-            make_collections(self.client, number, dense, int(self.local.snapshot.fingerprint.dimension))
+            make_collections(self.client, stamp, dense, int(self.local.snapshot.fingerprint.dimension))
         else:
             reference = before.reference
         facts = {"number": number, "stamp": self.ledger.stamp, "ledger": self.ledger.id}

@@ -85,7 +85,7 @@ class MilvusStore:
 
     @property
     def state(self) -> Hashable:
-        return self._newest().generation.number
+        return self._newest().of
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -111,14 +111,13 @@ class MilvusStore:
             ChangedMeanwhile: two newer ones were published while it was read, so that it was deleted.
         """
         kept = self._newest()
-        number = kept.generation.number
         try:
             yield MilvusSnapshot(self, kept)
         except SearchError:
-            if number not in published(self.client):
+            if kept.of not in published(self.client).items():
                 raise self._changed() from None
             raise
-        if number not in published(self.client):
+        if kept.of not in published(self.client).items():
             raise self._changed()
 
     def _changed(self) -> ChangedMeanwhile:
@@ -126,12 +125,13 @@ class MilvusStore:
 
     def _newest(self) -> _Kept:
         while there := published(self.client):
+            number, checksum = max(there.items())
             with self._lock:
-                if self._kept is not None and self._kept.generation.number == there[-1]:
+                if self._kept is not None and self._kept.of == (number, checksum):
                     return self._kept
-            if found := load(self.client, there[-1]):
+            if found := load(self.client, number):
                 with self._lock:
-                    self._kept = _Kept(View(self.client, found), self.stemmer)
+                    self._kept = _Kept(View(self.client, found), self.stemmer, (number, checksum))
                     return self._kept
         raise IndexNotFound(
             f"there is no index '{self.address.name}' on the Milvus server at {self.address.uri}. Publish one with: "
@@ -142,8 +142,8 @@ class MilvusStore:
 class _Kept:
     """What is kept of a state while it is the newest. Safe between threads, which may find the same twice."""
 
-    def __init__(self, view: View, stemmer: Stemmer) -> None:
-        self.view = view
+    def __init__(self, view: View, stemmer: Stemmer, of: tuple[int, int]) -> None:
+        self.view, self.of = view, of
         self.words = Words(view, stemmer)
         self.copied: dict[int, int] = {}  # key of a text -> in how many documents it is
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -171,6 +173,31 @@ def test_a_writer_that_is_killed_leaves_one_state_or_the_other(
     assert rows_of_no_use(milvus) == 0
 
 
+def test_after_a_kill_before_all_that_is_anew_answers_the_next_run_goes_on(
+    published: Path, notes: Path, tiny: Encoder, milvus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = in_folder(published)
+    changed(notes, published)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr("search.store.milvus.publishing.put", mock.Mock(side_effect=Killed))
+        publish(published, tiny, anew=True)
+    assert on_server(milvus) == old
+    assert publish(published, tiny).anew
+    assert on_server(milvus) == in_folder(published)
+    assert rows_of_no_use(milvus) == 0
+
+
+def test_a_stamp_is_never_given_twice(published: Path, tiny: Encoder, milvus: str) -> None:
+    with closing(Client(Address.parse(milvus))) as client:
+        first = newest(client)
+        for name in client.collections():
+            if name.startswith(f"seewhy_{client.address.name}_"):
+                client.drop(name)
+        again = publish(published, tiny).generation
+    assert first is not None
+    assert again.stamp > first.stamp
+
+
 def die_at(step: int, patch: pytest.MonkeyPatch) -> None:
     """Be killed before the server gets the so many-th request that changes something."""
     steps = iter(range(step))
@@ -187,7 +214,7 @@ def die_at(step: int, patch: pytest.MonkeyPatch) -> None:
 def rows_of_no_use(address: str) -> int:
     """Rows that no generation has that can be read."""
     client = Client(Address.parse(address))
-    oldest, generation = generations.published(client)[0], newest(client)
+    oldest, generation = min(generations.published(client)), newest(client)
     assert generation
     view = View(client, generation)
     return sum(
