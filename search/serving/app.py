@@ -31,7 +31,7 @@ def application(served: Served, settings: Settings | None = None, nearby: bool =
     Args:
         served: the indexes that can be asked.
         settings: how it is reached, and what it takes.
-        nearby: let agents of the same user find it without an address, too.
+        nearby: let agents of the same user find it without an address, too, once `served` is ready.
     """
     desk = Desk()
     agents = Agents(served, partial(_asked_for, desk)) if find_spec("mcp") else None

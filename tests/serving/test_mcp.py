@@ -294,6 +294,7 @@ def running(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     """A server of this user that agents find."""
     monkeypatch.chdir(indexed)
     served = Served.open()
+    served.ready.set()
     server = uvicorn.Server(uvicorn.Config(application(served, nearby=True), port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 1 << 20  # bytes of a message
 _log = logging.getLogger(__name__)
 
+_BETWEEN_LOOKS = 0.05  # seconds
 _SECONDS = 30.0  # for the first line of a session, and for the SDK to be there
 
 
@@ -54,7 +55,8 @@ class Agents:
         """The time in which requests are answered; the SDK is loaded beside.
 
         Args:
-            nearby: take sessions by a socket, too.
+            nearby: take sessions by a socket, too; and begin only when the indexes are ready, so that the first query
+                does not wait for the SDK.
         """
         async with anyio.create_task_group() as group:
             group.start_soon(self._answer, nearby, group)
@@ -65,6 +67,8 @@ class Agents:
         async def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             group.start_soon(self._session, reader, writer)
 
+        while nearby and not self._served.ready.is_set():
+            await anyio.sleep(_BETWEEN_LOOKS)
         self._manager = await run_sync(self._load)
         async with self._manager.run():
             self._is_there.set()
