@@ -7,16 +7,14 @@ retriever.retrieve("how do I rotate the keys?")[0].metadata["addends"]
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 from search.encoding.encoder import Encoder, Role
 from search.encoding.models import DEFAULT_MODEL
 from search.index import Index
-from search.integrations import extra
+from search.integrations import Opens, extra, opened
 from search.integrations.described import described
 from search.records.hits import Hit
-from search.several import Indexes
 
 with extra("llama-index", "LlamaIndex"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -38,7 +36,8 @@ class SeewhyRetriever(BaseRetriever):
     """The best passages of an index as nodes, each with what its score is the sum of.
 
     Args:
-        index: an index, or what opens one: its folder, path or name; None as for `search.Index.open`.
+        index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
+            None as for `search.Index.open`.
         k: how many passages.
         callback_manager: of LlamaIndex.
         options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
@@ -50,13 +49,13 @@ class SeewhyRetriever(BaseRetriever):
 
     def __init__(
         self,
-        index: Index | Indexes | str | Path | None = None,
+        index: Opens = None,
         k: int = 10,
         *,
         callback_manager: CallbackManager | None = None,
         **options: Any,
     ) -> None:
-        self.index = index if isinstance(index, Index | Indexes) else Index.open(index)
+        self.index = opened(index)
         self.k, self.options = k, options
         super().__init__(callback_manager)
 
