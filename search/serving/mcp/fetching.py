@@ -104,13 +104,14 @@ Made = Callable[..., answers.Fetched]
 
 
 def _around(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
-    most = _most(
-        min(given.around, read.lines), lambda n: tokens(made(*read.around(n), _TOO_LONG)) <= given.max_tokens
-    )
-    if most is None:
-        return _cut(made, *read.around(0), given.max_tokens)
-    whole = read.around(most) == read.around(given.around)
-    return made(*read.around(most), "" if whole else _TOO_LONG.format(f"only {most} lines around are here"))
+    wanted = min(given.around, read.lines)
+
+    def around(lines: int) -> answers.Fetched:
+        cut = _TOO_LONG.format(f"only {lines} lines around are here") if lines < wanted else ""
+        return made(*read.around(lines), cut)
+
+    found = _longest(wanted, around, given.max_tokens)
+    return found or _cut(made, *read.around(0), given.max_tokens)
 
 
 def _some_lines(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
@@ -119,31 +120,32 @@ def _some_lines(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
         raise InputError("lines are two numbers, the first and the last, as in 120-180.")
     first, last = int(said[1]), int(said[2])
     start, end = read.of_lines(first, last)
-    begins = read.at(start)
-    ends = read.starts[begins + 1 : bisect_right(read.starts, end)] or [end]
-    most = _most(len(ends) - 1, lambda n: tokens(made(start, ends[n], _TOO_LONG)) <= given.max_tokens)
-    if most is None:
-        return _cut(made, start, end, given.max_tokens)
-    if most == len(ends) - 1:
-        return made(start, end)
-    there = read.named(start, ends[most])[1]
-    return made(start, ends[most], _TOO_LONG.format(f"go on with lines={there + 1}-{last}"))
+    ends = read.starts[read.at(start) + 1 : bisect_right(read.starts, end)] or [end]
+
+    def until(line: int) -> answers.Fetched:
+        following = read.named(start, ends[line])[1] + 1
+        cut = _TOO_LONG.format(f"go on with lines={following}-{last}") if line < len(ends) - 1 else ""
+        return made(start, ends[line], cut)
+
+    return _longest(len(ends) - 1, until, given.max_tokens) or _cut(made, start, end, given.max_tokens)
 
 
-_TOO_LONG = "All of it is longer than max_tokens; {0:.70}."
+_TOO_LONG = "All of it is longer than max_tokens; {}."
 
 
-def _cut(made: Made, start: int, end: int, most_tokens: int) -> answers.Fetched:
+def _cut(made: Made, start: int, end: int, most: int) -> answers.Fetched:
     """What is cut within a line, as even that is too long."""
     said = _TOO_LONG.format("ask with a larger max_tokens")
-    most = _most(end - start, lambda n: tokens(made(start, start + n, said)) <= most_tokens)
-    return made(start, start + (most or 0), said)
+    found = _longest(end - start, lambda length: made(start, start + length, said), most)
+    return found or made(start, start, said)
 
 
-def _most(high: int, fits: Callable[[int], bool]) -> int | None:
-    """The largest number up to `high` that fits, where all below it fit, too; None for none."""
-    found = bisect_right(range(high + 1), False, key=lambda n: not fits(n)) - 1
-    return found if found >= 0 else None
+def _longest(high: int, make: Callable[[int], answers.Fetched], most: int) -> answers.Fetched | None:
+    """Of the answers 0 to `high`, each longer than the one before, the longest with so many tokens; None for none."""
+    if tokens(make(high)) <= most:
+        return make(high)
+    found = bisect_right(range(high), False, key=lambda n: tokens(make(n)) > most) - 1
+    return make(found) if found >= 0 else None
 
 
 def readable(document: DocumentText, start: int, end: int) -> str:
