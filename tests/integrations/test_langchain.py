@@ -78,6 +78,25 @@ async def test_options_are_given_to_the_retriever_or_to_one_call(index: Index) -
     assert (said["kind"], added) == ("markdown", pytest.approx(said["score"], abs=1e-6))
 
 
+@pytest.mark.parametrize(
+    ("options", "of"),
+    [
+        ({"weight": 0.3}, ["meaning", "words"]),
+        ({"mode": "dense"}, ["meaning"]),
+        ({"mode": "lexical"}, ["words"]),
+        ({"rerank": "late"}, ["meaning", "words", "rerank"]),
+    ],
+    ids=str,
+)
+def test_addends_sum_to_the_score_however_that_is_made(
+    index: Index, options: dict[str, Any], of: list[str]
+) -> None:
+    for document in SeewhyRetriever(index=index).invoke(QUERY, **options):
+        addends = document.metadata["addends"]
+        assert list(addends) == of
+        assert sum(addends.values()) == pytest.approx(document.metadata["score"], abs=1e-6)
+
+
 def test_an_index_is_opened_by_its_folder_and_several_are_asked_as_one(index: Index, notes: Path) -> None:
     assert SeewhyRetriever(index=notes).invoke(QUERY) == SeewhyRetriever(index=index).invoke(QUERY)
     (document,) = SeewhyRetriever(index=Indexes([index]), k=1).invoke(QUERY)
