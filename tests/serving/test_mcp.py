@@ -263,6 +263,19 @@ def test_over_http_each_request_stands_for_itself(client: TestClient) -> None:
     assert client.delete("/mcp").status_code == 405
 
 
+def test_over_http_the_indexes_are_told_as_they_are_now(
+    client: TestClient, notes: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.serving.mcp.http._SECONDS_TOLD", 0)
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    for n in (4, 5):
+        answer = client.post("/mcp", json=body, headers={"accept": "application/json, text/event-stream"})
+        assert f"{n} documents of" in answer.json()["result"]["instructions"]
+        (notes / "another.md").write_text("Another key.")
+        run("index", notes)
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

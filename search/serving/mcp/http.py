@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from socket import socket
@@ -33,6 +34,7 @@ _LONGEST_LINE = 1 << 20  # bytes of a message
 _log = logging.getLogger(__name__)
 
 _BETWEEN_LOOKS = 0.05  # seconds
+_SECONDS_TOLD = 60.0  # for which clients are told the same of the indexes
 _SECONDS = 30.0  # for the first line of a session, and for the SDK to be there
 
 
@@ -43,12 +45,22 @@ class Agents:
         self._served, self._run = served, run
         self._is_there = anyio.Event()
         self._manager: StreamableHTTPSessionManager | None = None
+        self._told = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with anyio.fail_after(_SECONDS):
             await self._is_there.wait()
         assert self._manager is not None
+        if time.monotonic() - self._told > _SECONDS_TOLD:
+            await self._tell(self._manager)
         await self._manager.handle_request(scope, receive, send)
+
+    async def _tell(self, manager: StreamableHTTPSessionManager) -> None:
+        """Let clients be told of the indexes as they are now."""
+        from search.serving.mcp.server import instructions_of
+
+        self._told = time.monotonic()
+        manager.app.instructions = await run_sync(instructions_of, self._served)
 
     @asynccontextmanager
     async def answering(self, nearby: bool) -> AsyncIterator[None]:
@@ -69,7 +81,7 @@ class Agents:
 
         while nearby and not self._served.ready.is_set():
             await anyio.sleep(_BETWEEN_LOOKS)
-        self._manager = await run_sync(self._load)
+        self._manager, self._told = await run_sync(self._load), time.monotonic()
         async with self._manager.run():
             self._is_there.set()
             with found_here(SESSIONS) if nearby else nullcontext(list[socket]()) as listening:

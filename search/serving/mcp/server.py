@@ -117,7 +117,7 @@ def server(served: Served, run: Run) -> Server[Any]:
         version=search.__version__,
         title="seewhy",
         description="Semantic search that shows its working.",
-        instructions=_instructions(served),
+        instructions=instructions_of(served),
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
@@ -129,7 +129,7 @@ def server(served: Served, run: Run) -> Server[Any]:
     return made
 
 
-def _instructions(served: Served) -> str:
+def instructions_of(served: Served) -> str:
     """What a client is told of the indexes before it asks."""
     listed = tools.status(served, asked.Status()).indexes
     lines = [
