@@ -92,6 +92,19 @@ def spoken(path: Path) -> Path:
     return path
 
 
+def answered(folder: Path) -> list[str | Path]:
+    """A file, a question that it answers, and one that nothing answers."""
+    lines(folder / "notes" / "pods.jsonl", [{"text": "A pod that is not ready gets no requests."}])
+    (folder / "notes" / "keys.md").write_text("# Keys\n\nThe key opens the door.\n", encoding="utf-8")
+    says = [("keys.md", "opens the door"), ("keys.md", "nothing of that kind")]
+    asked = [
+        {"query": "how do I open the door", "kind": "any", "answers": [{"path": path, "says": text}]}
+        for path, text in says
+    ]
+    (folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
+    return [folder / "notes", folder / "asked.json", "--most", "4000"]
+
+
 def pages(folder: Path) -> Path:
     """Three pages of the handbook."""
     folder.mkdir()
@@ -127,6 +140,7 @@ HEADS: dict[str, Made] = {
 HELPERS = {"machine", "peers_libraries", "scale_corpus", "scale_exact"}
 SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
+    "agent": answered,
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
     "cold_start": lambda p: [HANDBOOK, "--passages", "10", "--repeats", "1", "--calls", "5", "--no-reference"],
     "commits": lambda p: ["--small", "1000", "--large", "2000", "--any"],
