@@ -149,7 +149,8 @@ class Index:
             FingerprintMismatch: the index was made with another model or other settings.
             IndexLocked: another process is writing to the index.
             OptionalDependency: Ray or Milvus is asked for and not installed.
-            StoreUnavailable: the server does not answer; the index itself is up to date.
+            StoreUnavailable: the server does not answer; the index itself is up to date, unless the server was named
+                for the first time.
         """
         from search.encoding.workers import checked, hired
         from search.indexing.copy import check_store, with_copy
@@ -160,9 +161,9 @@ class Index:
 
         workers = checked(workers)
         copy: StoreOptions = {"store": store, "store_index": store_index, "store_anew": store_anew}
-        check_store(copy)
         folders = Folders.of(folder)
         path = place_for(folders, index)
+        check_store(path, copy)
         encoder, source, settings = asked_for(
             folders, path, options, rebuild=rebuild, offline=offline, engine=engine
         )

@@ -17,6 +17,7 @@ from search.errors import InputError, SearchError, quoted
 
 if TYPE_CHECKING:
     from search.index import Index
+    from search.records.reports import Report
     from search.store.folders import Folders, Named
 
 files_option, store_option = panel("Files"), panel("Server")
@@ -144,7 +145,9 @@ def index(
     from search.render import json, reports
     from search.store.folders import Folders
     from search.store.layout import is_index, place_for
+    from search.store.milvus.client import StoreUnavailable
 
+    unpublished: StoreUnavailable | None = None
     named: Named | Folders = folder or folders_of_index(files.index)
     if dry_run:
         if rebuild or watch:
@@ -156,17 +159,27 @@ def index(
     chosen = vars(vectors)
     if not (vectors.model or is_index(place_for(Folders.of(named), files.index))):
         chosen = {**chosen, "model": model_for_new_indexes()}
+
+    def show(report: Report) -> None:
+        output.remarks(report.notes)
+        if output.as_json:
+            echo(json.lines([report]) if watch else json.document(report))
+        elif not output.quiet:
+            echo(reports.report(report, **output.style))
+
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        built = Index.build(
-            named, rebuild=rebuild, progress=progress, **vars(files), **vars(server), **chosen
-        )
-    report = built.report
-    assert report is not None
-    output.remarks(report.notes)
-    if output.as_json:
-        echo(json.lines([report]) if watch else json.document(report))
-    elif not output.quiet:
-        echo(reports.report(report, **output.style))
+        try:
+            built = Index.build(
+                named, rebuild=rebuild, progress=progress, **vars(files), **vars(server), **chosen
+            )
+        except StoreUnavailable as error:
+            unpublished = error
+    if unpublished:
+        if unpublished.report:
+            show(unpublished.report)
+        raise unpublished
+    assert built.report is not None
+    show(built.report)
     if watch:
         watch_on(built, output)
 

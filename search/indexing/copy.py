@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search.errors import InputError, OptionalDependency
+from search.errors import InputError, OptionalDependency, first_line
 from search.store.files import PUBLISHED, writer_lock
 from search.store.layout import is_own
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 NONE = "none"
 
 
-def check_store(options: StoreOptions) -> None:
-    """Refuse what cannot be published, before any work is done.
+def check_store(index: Path, options: StoreOptions) -> None:
+    """Refuse what cannot be published, before any work is done and before anything is kept of it.
 
     Raises:
-        InputError: it is no address, or there is no such kind of index.
+        InputError: it is no address, there is no such kind of index, or another index was published there.
         OptionalDependency: what asks a server is not installed.
+        StoreUnavailable: a server that is named for the first time does not answer.
     """
     store, kind = options.get("store"), options.get("store_index")
     if kind:
@@ -40,9 +41,15 @@ def check_store(options: StoreOptions) -> None:
     if store and store != NONE:
         from search.store.milvus.address import Address
 
-        Address.parse(store)
+        address = Address.parse(store)
         if find_spec("pymilvus") is None:
             raise OptionalDependency("pymilvus", "milvus", "an index on Milvus")
+        from search.store.milvus.ledger import place_of
+        from search.store.milvus.publishing import require_free
+
+        place = place_of(index)
+        if not options.get("store_anew") and (place is None or place.address != str(address)):
+            require_free(address)
 
 
 def with_copy(
@@ -72,7 +79,8 @@ def with_copy(
     except StoreUnavailable as error:
         raise StoreUnavailable(
             f"the index in '{index}' is up to date, but its copy on the server is as it was: "
-            f"{error} The next run goes on."
+            f"{first_line(error)} The next run goes on; --store none ends publishing.",
+            report,
         ) from error
     return report if done.nothing else replace(report, notes=(*report.notes, _said(index, done)))
 

@@ -19,6 +19,8 @@ from search.store.milvus.ranges import both, in_parts
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
+    from search.records.reports import Report
+
 Answer = TypeVar("Answer")
 
 _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.1, 2.0  # seconds
@@ -46,7 +48,15 @@ _DENIED = ("auth check failure", "UNAUTHENTICATED", "PERMISSION", "permission de
 
 
 class StoreUnavailable(SearchError):
-    """A server that holds an index does not answer."""
+    """A server that holds an index does not answer.
+
+    Attributes:
+        report: of the run that brought the index in the folder up to date before; None where there was none.
+    """
+
+    def __init__(self, message: str, report: Report | None = None) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class Client:
@@ -219,7 +229,7 @@ class Client:
         server, said = self.address.uri, str(error)
         if gone:
             return StoreUnavailable(
-                f"the Milvus server at {server} does not answer. Start it, or name another with --index or --store."
+                f"the Milvus server at {server} does not answer. Start it, or name another."
             )
         if any(word in said for word in _DENIED):
             return SearchError(

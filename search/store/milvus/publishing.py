@@ -105,6 +105,25 @@ def publish(
         return _Publishing(client, ledger, Local(snapshot), encoder, progress).run(anew)
 
 
+def require_free(address: Address) -> None:
+    """
+    Raises:
+        InputError: an index was published there.
+        StoreUnavailable: the server does not answer.
+    """
+    with closing(Client(address)) as client:
+        if found := newest(client):
+            raise _taken(address, found)
+
+
+def _taken(address: Address, found: Generation) -> InputError:
+    return InputError(
+        f"{address} was published from another index than this, of '{found.root}' ({found.passages:,} passages), or "
+        "from a copy of this one. Publish under another name with --store, or put this index in its place with: "
+        f"seewhy index FOLDER --store {address} --store-anew"
+    )
+
+
 @dataclass
 class _Publishing:
     """One run of it.
@@ -158,11 +177,7 @@ class _Publishing:
                 return None
             raise
         if found and not anew and not (found.ledger == self.ledger.id and self.ledger.knows(found.number)):
-            raise InputError(
-                f"{self.client.address} was published from another index than this, of '{found.root}' "
-                f"({found.passages:,} passages), or from a copy of this one. Publish under another name with --store, "
-                "or put this index in its place with: seewhy index FOLDER --store-anew"
-            )
+            raise _taken(self.client.address, found)
         return found
 
     def _fits(self, before: Generation, dense: dict[str, Any]) -> bool:

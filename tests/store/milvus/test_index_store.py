@@ -77,11 +77,30 @@ def test_without_a_server_the_index_is_whole_and_the_next_run_goes_on(
         patch.setattr(client, "_FIRST_PAUSE", 0)
         patch.setattr(Client, "_connected", gone)
         code, out, err = run("index", published)
-    assert (code, out, len(err.splitlines())) == (1, "", 1)
+    assert (code, len(err.splitlines())) == (1, 1)
+    assert "1 file added" in out
     assert "is up to date, but its copy on the server is as it was: the Milvus server at" in err
     assert (Index.open().status().passages, passages_on(milvus)) == (6, 5)
     assert run("index", published)[0] == 0
     assert passages_on(milvus) == 6
+
+
+def test_a_name_that_another_index_has_is_refused_and_changes_nothing(
+    run: Run, published: Path, tiny_model: Path, milvus: str, tmp_path: Path
+) -> None:
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "a.md").write_text("# Water\n\nOn the other side of the water.\n")
+    other = milvus + "_other"
+    assert run("index", tmp_path / "others", "--model", tiny_model, "--store", other)[0] == 0
+    code, _, err = run("index", published, "--store", other)
+    assert (code, f"--store {other} --store-anew" in err) == (1, True)
+    assert json.loads(run("status", "--json", "-i", Index.open(published).path)[1])["published"] == {
+        "address": milvus,
+        "kind": "FLAT",
+        "current": True,
+    }
+    assert run("index", published)[0] == 0
+    assert (passages_on(milvus), passages_on(other)) == (5, 1)
 
 
 def test_an_index_outside_of_the_users_own_is_sent_only_where_the_user_says(
