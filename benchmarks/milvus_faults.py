@@ -23,10 +23,9 @@ from pathlib import Path
 from machine import headline
 
 from search import Index
-from search.errors import IndexNotFound
+from search.errors import ChangedMeanwhile, IndexNotFound, StoreUnavailable
 from search.store.milvus.address import Address
-from search.store.milvus.client import StoreUnavailable
-from search.store.milvus.store import ChangedMeanwhile, MilvusStore
+from search.store.milvus.store import MilvusStore
 from search.store.sqlite import SQLiteStore
 from tests.milvus_server import MilvusServer
 

@@ -12,6 +12,8 @@
     ├── IndexDamaged          an index is there but cannot be trusted
     ├── IndexOutdated         an index of an earlier format, which `seewhy index --rebuild` makes anew
     ├── IndexLocked           another process is writing this index
+    ├── StoreUnavailable      the server that an index is on does not answer
+    ├── ChangedMeanwhile      the state of an index that was read was deleted while it was read
     ├── FingerprintMismatch   two embeddings that cannot be compared
     │   ├── IndexMismatch     two indexes that are to be asked as one
     │   └── HeadMismatch      a trained head, and embeddings that it was not trained on
@@ -24,7 +26,7 @@ libraries are turned into one of these where the project calls them.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,6 +138,23 @@ class IndexOutdated(SearchError):
 
 class IndexLocked(SearchError):
     """Another process is writing to this index."""
+
+
+class StoreUnavailable(SearchError):
+    """A server that holds an index does not answer.
+
+    Attributes:
+        report: `search.records.reports.Report` of the run that brought the index in the folder up to date before; None
+            where there was none.
+    """
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class ChangedMeanwhile(SearchError):
+    """The state of an index on a server that was read has been deleted while it was read."""
 
 
 class FingerprintMismatch(SearchError):

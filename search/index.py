@@ -880,15 +880,15 @@ class Index:
         return moved
 
     def remove(self) -> None:
-        """Delete the index; the folder that was indexed stays as it is.
+        """Delete the index; the folder that was indexed stays as it is. Of one on a server, the copy there.
 
         Raises:
             IndexLocked: another process is writing to it.
             IndexDamaged: a name in it is a link.
         """
-        from search.store.files import remove_index
+        from search.store.opening import remove_store
 
-        remove_index(self._place)
+        remove_store(self._store)
 
     def ranking(self, question: str | Question = "", **options: Unpack[RerankOptions]) -> Ranking:
         """How passages are ranked: as is asked for, else as was chosen for this index (`seewhy eval --tune`).

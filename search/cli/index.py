@@ -13,7 +13,7 @@ from search.cli.config import model_for_new_indexes
 from search.cli.options import EncoderOptions, EngineOptions, IndexOption, index_names, model_option, panel
 from search.cli.output import Output, echo, progress_bar, stopped_gently
 from search.cli.streams import note
-from search.errors import InputError, SearchError, quoted
+from search.errors import InputError, SearchError, StoreUnavailable, quoted
 
 if TYPE_CHECKING:
     from search.index import Index
@@ -145,7 +145,6 @@ def index(
     from search.render import json, reports
     from search.store.folders import Folders
     from search.store.layout import is_index, place_for
-    from search.store.milvus.client import StoreUnavailable
 
     unpublished: StoreUnavailable | None = None
     named: Named | Folders = folder or folders_of_index(files.index)

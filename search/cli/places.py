@@ -40,21 +40,21 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
-    """Delete an index; the folder that was indexed stays as it is."""
+    """Delete an index, or a published copy by its address; the folder that was indexed stays as it is."""
     from search.files import bytes_in
     from search.render.format import size
     from search.store.files import remove_index
-    from search.store.layout import existing_place, folders_of
+    from search.store.layout import existing_place, folders_of, is_address
     from search.store.milvus.ledger import place_of
 
+    if is_address(index):
+        _remove_copy(index, yes, quiet)
+        return
     place = existing_place(index)
     held = (
         f"the index in '{place}' ({size(bytes_in(place))}, of {folders_of(place) or 'what cannot be told'})"
     )
-    if not yes:
-        if not sys.stdin.isatty():
-            raise InputError(f"{held} is not deleted without a yes: seewhy remove {quoted(index)} --yes")
-        typer.confirm(f"Delete {held}?", abort=True, err=True)
+    _confirm(held, index, yes)
     copy = ""
     with suppress(SearchError):  # an index is deleted also where it is damaged
         published = place_of(place)
@@ -62,3 +62,26 @@ def remove(
     remove_index(place)
     left = f" What is not of seewhy stays in '{place}'." if place.exists() else ""
     note(f"Deleted {held}.{copy}{left}", quiet)
+
+
+def _remove_copy(address: str, yes: bool, quiet: bool) -> None:
+    """Delete what was published on a server."""
+    from search.store.milvus.address import Address
+    from search.store.milvus.publishing import unpublish
+
+    held = f"the copy {address}"
+    _confirm(held, address, yes)
+    unpublish(Address.parse(address))
+    note(
+        f"Deleted {held}. The next run of seewhy index puts it there again, unless --store none is said.",
+        quiet,
+    )
+
+
+def _confirm(held: str, named: str, yes: bool) -> None:
+    """Ask whether to delete something, where that was not said."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError(f"{held} is not deleted without a yes: seewhy remove {quoted(named)} --yes")
+    typer.confirm(f"Delete {held}?", abort=True, err=True)

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search.errors import InputError, OptionalDependency, first_line
+from search.errors import InputError, OptionalDependency, StoreUnavailable, first_line
 from search.store.files import PUBLISHED, writer_lock
 from search.store.layout import is_own
 
@@ -69,7 +69,6 @@ def with_copy(
         if options.get("store_index") or options.get("store_anew"):
             raise InputError("the index has no copy on a server. Say where it is to be with --store ADDRESS.")
         return report
-    from search.store.milvus.client import StoreUnavailable
     from search.store.milvus.publishing import publish
 
     if note := _settle(index, options):

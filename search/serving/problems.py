@@ -14,6 +14,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from search.errors import (
+    ChangedMeanwhile,
     FingerprintMismatch,
     IdMissing,
     IndexDamaged,
@@ -24,6 +25,7 @@ from search.errors import (
     ModelError,
     OptionalDependency,
     SearchError,
+    StoreUnavailable,
     TextTooLong,
     is_of_memory,
 )
@@ -65,6 +67,7 @@ CODES = {
     "ending": (503, "the server is about to end"),
     "not-ready": (503, "the first index has not answered yet; of `/readyz`"),
     "index-damaged": (503, "the index cannot be trusted"),
+    "store-unavailable": (503, "the index is on another server, which does not answer; `Retry-After`"),
     "model-unusable": (503, "the model cannot be found or loaded"),
     "no-memory": (503, "there is not enough memory for that now"),
 }
@@ -77,6 +80,8 @@ _CODES: tuple[tuple[type[SearchError], int, str], ...] = (
     (IndexOutdated, 409, "index-outdated"),
     (IndexDamaged, 503, "index-damaged"),
     (IndexLocked, 409, "index-locked"),
+    (StoreUnavailable, 503, "store-unavailable"),
+    (ChangedMeanwhile, 503, "busy"),
     (FingerprintMismatch, 409, "fingerprint-mismatch"),
     (ModelError, 503, "model-unusable"),
     (OptionalDependency, 501, "dependency-missing"),
@@ -120,7 +125,8 @@ def problem_of(error: Exception) -> Problem:
         return Problem(400, "bad-input", f"{str(error).partition('. ')[0]}. Shorten it.")
     for kind, status, code in _CODES:
         if isinstance(error, kind):
-            return Problem(status, code, str(error), (("Retry-After", "1"),) if code == "busy" else ())
+            again = code in ("busy", "store-unavailable")
+            return Problem(status, code, str(error), (("Retry-After", "1"),) if again else ())
     return Problem(500, "failed", "the server failed at that; its log says how.")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from search.store.database import read_meta
+from search.store.files import remove_index
 from search.store.layout import DATABASE, find_index, is_address, is_own, variable
 from search.store.sqlite import SQLiteStore
 
@@ -30,6 +31,17 @@ def opened(what: str | Path | None = None) -> Store:
     place = find_index(what)
     read_meta(place / DATABASE)
     return SQLiteStore(place)
+
+
+def remove_store(store: Store) -> None:
+    """Delete an index; of one on a server the copy there."""
+    if isinstance(store, SQLiteStore):
+        remove_index(store.path)
+        return
+    from search.store.milvus.address import Address
+    from search.store.milvus.publishing import unpublish
+
+    unpublish(Address.parse(store.name))
 
 
 def is_trusted(store: Store) -> bool:

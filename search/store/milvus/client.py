@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from search.errors import OptionalDependency, SearchError, first_line
+from search.errors import OptionalDependency, SearchError, StoreUnavailable, first_line
 from search.store.milvus.address import TOKEN, Address
 from search.store.milvus.layout import MOST_AT_ONCE, MOST_HITS
 from search.store.milvus.ranges import both, in_parts
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
-
-    from search.records.reports import Report
 
 Answer = TypeVar("Answer")
 
@@ -45,18 +43,6 @@ _BUSY = (
 )
 _UNLOADED = ("not loaded", "'released'")  # as after a restart of the server
 _DENIED = ("auth check failure", "UNAUTHENTICATED", "PERMISSION", "permission deny", "unauthenticated")
-
-
-class StoreUnavailable(SearchError):
-    """A server that holds an index does not answer.
-
-    Attributes:
-        report: of the run that brought the index in the folder up to date before; None where there was none.
-    """
-
-    def __init__(self, message: str, report: Report | None = None) -> None:
-        super().__init__(message)
-        self.report = report
 
 
 class Client:

@@ -12,9 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from search.encoding.fingerprint import Fingerprint
-from search.errors import IndexDamaged, IndexOutdated, SearchError
+from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, SearchError, StoreUnavailable
 from search.store.checksums import row_checksum
-from search.store.milvus.client import Client, StoreUnavailable
+from search.store.milvus.client import Client
 from search.store.milvus.layout import (
     BORN,
     CHECKSUM,
@@ -113,6 +113,23 @@ def newest(client: Client) -> Generation | None:
             return found
         # It was deleted meanwhile, as there are two newer ones.
     return None
+
+
+def names(client: Client) -> list[str]:
+    """Of the indexes on a server."""
+    before, behind = generations("\0").split("\0")
+    there = [name for name in client.collections() if name.startswith(before) and name.endswith(behind)]
+    return sorted(name[len(before) : -len(behind)] for name in there)
+
+
+def missing(client: Client) -> IndexNotFound:
+    """That nothing was published under a name, and what was under others."""
+    address, others = client.address, names(client)
+    there = f"There are: {', '.join(others)}." if others else "It has none."
+    return IndexNotFound(
+        f"there is no index '{address.name}' on the Milvus server at {address.uri}. {there} Publish one with: seewhy "
+        f"index FOLDER --store {address}"
+    )
 
 
 def published(client: Client) -> dict[int, int]:

@@ -32,7 +32,17 @@ from search.store.files import writer_lock
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client
 from search.store.milvus.collections import dense_of, drop_others, make_collections, make_generations
-from search.store.milvus.generation import Generation, View, forget, load, newest, published, put
+from search.store.milvus.generation import (
+    Generation,
+    View,
+    forget,
+    load,
+    missing,
+    names,
+    newest,
+    published,
+    put,
+)
 from search.store.milvus.layout import (
     ALIVE,
     BORN,
@@ -44,6 +54,7 @@ from search.store.milvus.layout import (
     MOST_AT_ONCE,
     ROW,
     SPARSE,
+    generations,
 )
 from search.store.milvus.ledger import Ledger, ledger_of
 from search.store.milvus.local import Digested, Local
@@ -114,6 +125,21 @@ def require_free(address: Address) -> None:
     with closing(Client(address)) as client:
         if found := newest(client):
             raise _taken(address, found)
+
+
+def unpublish(address: Address) -> None:
+    """Delete all that was published there: first what makes it answer.
+
+    Raises:
+        IndexNotFound: nothing was.
+    """
+    with closing(Client(address)) as client:
+        name = generations(address.name)
+        if address.name not in names(client):
+            raise missing(client)
+        forget(client, f"{GENERATION} > 0")
+        drop_others(client, set())
+        client.drop(name)
 
 
 def _taken(address: Address, found: Generation) -> InputError:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
-from search.errors import IdMissing, IndexNotFound, SearchError
+from search.errors import ChangedMeanwhile, IdMissing, SearchError
 from search.store.checksums import content_key
 from search.store.copies import FEWEST_DOCUMENTS
 from search.store.documents import document_of
@@ -22,7 +22,7 @@ from search.store.layout import home
 from search.store.milvus import catalogue, facts, filters, nearest
 from search.store.milvus.chosen import Chosen
 from search.store.milvus.client import Client
-from search.store.milvus.generation import Generation, View, load, published
+from search.store.milvus.generation import Generation, View, load, missing, published
 from search.store.milvus.layout import CONTENT, COPY, DOCUMENT, MOST_HITS, PASSAGE, ROW
 from search.store.milvus.places import place_of
 from search.store.milvus.ranges import both
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 
 _IDS_AT_ONCE = 1000  # in one expression
 _ROWS_AT_ONCE = 250  # of passages: one may be as long as a text
-
-
-class ChangedMeanwhile(SearchError):
-    """The state that was read has been deleted while it was read."""
 
 
 class MilvusStore:
@@ -133,10 +129,7 @@ class MilvusStore:
                 with self._lock:
                     self._kept = _Kept(View(self.client, found), self.stemmer, (number, checksum))
                     return self._kept
-        raise IndexNotFound(
-            f"there is no index '{self.address.name}' on the Milvus server at {self.address.uri}. Publish one with: "
-            f"seewhy index FOLDER --store {self.name}"
-        )
+        raise missing(self.client)
 
 
 class _Kept:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from search import Index
-from search.errors import InputError
+from search.errors import IndexNotFound, InputError
 from search.store.milvus import client, terms
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client
@@ -126,3 +127,18 @@ def test_what_cannot_be_is_said_before_any_work(notes: Path, milvus: str) -> Non
 def test_a_kind_of_index_without_a_server_is_refused(notes: Path, tiny_model: Path) -> None:
     with pytest.raises(InputError, match="has no copy on a server. .* --store ADDRESS"):
         Index.build(notes, model=str(tiny_model), store_index="HNSW")
+
+
+def test_a_copy_is_deleted_by_its_address(run: Run, published: Path, milvus: str) -> None:
+    other = milvus + "_other"
+    assert run("index", published, "--store", other)[0] == 0
+    code, _, err = run("remove", milvus)
+    assert (code, f"is not deleted without a yes: seewhy remove {milvus} --yes" in err) == (1, True)
+    assert run("remove", milvus, "--yes")[0] == 0
+    code, _, err = run("query", "water", "-i", milvus)
+    assert code == 1
+    assert re.search(rf"there is no index '{Address.parse(milvus).name}' on .* There are: .*_other", err)
+    assert passages_on(other) == 5
+    Index.open(other).remove()
+    with pytest.raises(IndexNotFound):
+        Index.open(other).remove()

@@ -10,12 +10,13 @@ import pytest
 
 from search import Index
 from search.encoding import Encoder
+from search.errors import ChangedMeanwhile, StoreUnavailable
 from search.store.milvus import client as requests
 from search.store.milvus.address import Address
-from search.store.milvus.client import Client, StoreUnavailable
+from search.store.milvus.client import Client
 from search.store.milvus.ledger import Place, keep_place
 from search.store.milvus.publishing import publish
-from search.store.milvus.store import ChangedMeanwhile, MilvusStore
+from search.store.milvus.store import MilvusStore
 from tests.milvus_server import MilvusServer
 from tests.store.milvus.test_publishing import age, changed, in_folder, on_server
 

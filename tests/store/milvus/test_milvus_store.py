@@ -14,18 +14,25 @@ from starlette.testclient import TestClient
 
 from search import Index, Indexes
 from search.encoding import Encoder
-from search.errors import IndexDamaged, IndexNotFound, InputError, ModelError
+from search.errors import (
+    ChangedMeanwhile,
+    IndexDamaged,
+    IndexNotFound,
+    InputError,
+    ModelError,
+    StoreUnavailable,
+)
 from search.serving.app import application
 from search.serving.served import Served
 from search.serving.settings import Settings
 from search.store.milvus import nearest
 from search.store.milvus.address import Address
-from search.store.milvus.client import Client, StoreUnavailable
+from search.store.milvus.client import Client
 from search.store.milvus.layout import CHECKSUM, DENSE, DENSE_CHECKSUM, KEY, PASSAGE
 from search.store.milvus.ledger import Place, keep_place
 from search.store.milvus.publishing import publish
 from search.store.milvus.rows import embedding_fields
-from search.store.milvus.store import ChangedMeanwhile, MilvusStore
+from search.store.milvus.store import MilvusStore
 from search.store.sqlite import SQLiteStore
 from tests.conftest import Run
 from tests.milvus_server import MilvusServer
@@ -308,13 +315,13 @@ def test_what_would_change_it_is_refused(
     mine: Index, milvus: str, run: Run, tmp_path: Path, notes: Path
 ) -> None:
     far = Index.open(milvus)
-    for change in (far.update, far.check, far.repair, far.remove, lambda: far.tag("x"), lambda: far.label("x"),
+    for change in (far.update, far.check, far.repair, lambda: far.tag("x"), lambda: far.label("x"),
                    lambda: far.move(tmp_path), lambda: next(far.watch())):  # fmt: skip
         with pytest.raises(InputError, match="is a copy on a server"):
             change()
     of_it = ["--index", milvus]
     commands = (["check", *of_it], ["repair", *of_it], ["tag", "--model", "x", *of_it], ["index", notes, *of_it],
-                ["index", *of_it], ["remove", milvus, "--yes"], ["move", milvus, notes])  # fmt: skip
+                ["index", *of_it], ["move", milvus, notes])  # fmt: skip
     for command in commands:
         code, out, err = run(*command)
         assert (code, out) == (1, ""), (command, out, err)
