@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable
 
@@ -17,7 +18,10 @@ def stored_document(connection: sqlite3.Connection, id_: int) -> StoredDocument:
         IdMissing: there is none of that number.
         IndexDamaged: a row of it is damaged.
     """
-    rows = connection.execute("SELECT id FROM passages WHERE document = ?", (id_,)).fetchall()
+    one = "(SELECT value FROM json_each(?))"  # any whole number
+    rows = connection.execute(
+        f"SELECT id FROM passages WHERE document IN {one}", (json.dumps([int(id_)]),)
+    ).fetchall()
     return document_of(id_, stored_passages(connection, [row[0] for row in rows]).values())
 
 

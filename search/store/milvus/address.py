@@ -13,6 +13,7 @@ TOKEN, DATABASE = "SEEWHY_MILVUS_TOKEN", "SEEWHY_MILVUS_DATABASE"  # variables o
 _NAME = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]{0,99}"
 )  # with what is put before and behind it a collection's name
+_HOST = re.compile(r"[\w.:-]+")
 _PORT = 19530
 
 
@@ -40,18 +41,24 @@ class Address:
         """
         from urllib.parse import urlsplit  # which a query of an index in a folder does not need
 
-        parts = urlsplit(text)
         try:
-            host, port = parts.hostname, parts.port or _PORT
+            parts = urlsplit(text)
+            host, port = parts.hostname or "", _PORT if parts.port is None else parts.port
         except ValueError:
-            host, port = None, _PORT
+            parts, host, port = urlsplit(""), "", _PORT
         name = parts.path.strip("/")
-        if parts.username or parts.password:
+        if "@" in text:
             raise InputError(
                 "an address shall hold no password, as it is shown and kept. Set the variable "
                 f"{TOKEN} to user:password instead."
             )
-        if parts.scheme.lower() not in SCHEMES or not host or parts.query or parts.fragment:
+        if (
+            parts.scheme.lower() not in SCHEMES
+            or not _HOST.fullmatch(host)
+            or not port
+            or parts.query
+            or parts.fragment
+        ):
             raise InputError(f"'{text}' is no address of an index. Write it as milvus://HOST:{_PORT}/NAME")
         if not _NAME.fullmatch(name):
             raise InputError(

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from search.errors import OptionalDependency, SearchError, StoreUnavailable, first_line
@@ -171,12 +172,7 @@ class Client:
     def _connected(self) -> MilvusClient:
         with self._lock:
             if self._client is None:
-                try:
-                    from pymilvus import MilvusClient
-                except ImportError as error:
-                    raise OptionalDependency("pymilvus", "milvus", "an index on Milvus") from error
-                logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)  # errors are said once, in words
-                self._client = MilvusClient(
+                self._client = _pymilvus().MilvusClient(
                     uri=self.address.uri, token=self.address.token, db_name=self.address.database, timeout=10
                 )
             return self._client
@@ -189,15 +185,12 @@ class Client:
         Args:
             collection: that it asks, which has to be loaded.
         """
-        from pymilvus.exceptions import MilvusException
-
+        refused = (_pymilvus().MilvusException, OSError, ValueError)
         pause = _FIRST_PAUSE
         for left in reversed(range(_TRIES)):
             try:
                 return ask(self._connected())
-            except OptionalDependency:
-                raise
-            except (MilvusException, OSError, ValueError) as error:
+            except refused as error:
                 said = str(error)
                 gone = any(word in said for word in _GONE)
                 if gone:
@@ -222,6 +215,15 @@ class Client:
                 f"the Milvus server at {server} lets nobody in with this token. Set the variable {TOKEN}."
             )
         return SearchError(f"the Milvus server at {server} says: {first_line(error)}")
+
+
+def _pymilvus() -> ModuleType:
+    try:
+        import pymilvus
+    except ImportError as error:
+        raise OptionalDependency("pymilvus", "milvus", "an index on Milvus") from error
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)  # errors are said once, in words
+    return pymilvus
 
 
 def _upsert(

@@ -301,7 +301,8 @@ class MilvusSnapshot:
         return {int(row[PASSAGE]): int(row[DOCUMENT]) for row in rows}
 
     def document(self, id_: int) -> StoredDocument:
-        rows = self._each(f"{DOCUMENT} == {int(id_)}", OF_PASSAGE, _ROWS_AT_ONCE)
+        asked = f"{DOCUMENT} in {[int(id_)] if _can_be(id_) else []}"
+        rows = self._each(asked, OF_PASSAGE, _ROWS_AT_ONCE)
         return document_of(id_, [stored_passage(row, self._generation.root) for row in rows])
 
     def siblings(self, passages: Sequence[int]) -> dict[int, int]:
@@ -371,8 +372,13 @@ class MilvusSnapshot:
     ) -> Iterator[dict[str, Any]]:
         """The rows of those of some passages that are there, and pass an expression."""
         most = _ROWS_AT_ONCE if ROW in fields else _IDS_AT_ONCE
-        for chunk in _chunks(sorted(set(map(int, passages))), most):
+        for chunk in _chunks(sorted(filter(_can_be, set(map(int, passages)))), most):
             yield from self._each(both(f"{PASSAGE} in {chunk}", where), fields)
+
+
+def _can_be(id_: int) -> bool:
+    """Whether a row can have that number."""
+    return -(2**63) <= id_ < 2**63
 
 
 def _chunks(numbers: Sequence[int], most: int = _IDS_AT_ONCE) -> Iterator[list[int]]:
