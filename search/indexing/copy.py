@@ -6,6 +6,7 @@ that lies outside of the user's own may come from somebody else: then the server
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -73,6 +74,7 @@ def with_copy(
 
     if note := _settle(index, options):
         return replace(report, notes=(*report.notes, note))
+    started = time.monotonic()
     try:
         done = publish(index, encoder, anew=bool(options.get("store_anew")), progress=progress)
     except StoreUnavailable as error:
@@ -81,7 +83,11 @@ def with_copy(
             f"{first_line(error)} The next run goes on; --store none ends publishing.",
             report,
         ) from error
-    return report if done.nothing else replace(report, notes=(*report.notes, _said(index, done)))
+    return (
+        report
+        if done.nothing
+        else replace(report, notes=(*report.notes, _said(index, done, time.monotonic() - started)))
+    )
 
 
 def _settle(index: Path, options: StoreOptions) -> str:
@@ -110,12 +116,13 @@ def _settle(index: Path, options: StoreOptions) -> str:
     return ""
 
 
-def _said(index: Path, done: Published) -> str:
+def _said(index: Path, done: Published, seconds: float) -> str:
     """What was published, in a sentence."""
     from search.store.milvus.ledger import place_of
 
     place, made = place_of(index), done.generation
-    text = f"published on {place and place.address}: {done.written:,} of {made.passages:,} passages written"
+    written = f"{done.written:,} of {made.passages:,} passages written in {seconds:.1f} s"
+    text = f"published on {place and place.address}: {written}"
     if done.ended:
         text += f", {done.ended:,} old ones ended"
     if not made.exact:

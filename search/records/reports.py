@@ -14,8 +14,9 @@ class Progress:
     """How far a long piece of work is; handed to a `progress` callback.
 
     Attributes:
-        stage: "reading", "encoding" or "saving"; "checking" for `Index.check`, "integrating" for `explain`.
-        done, total: bytes of source files; `total` is known from the start.
+        stage: "reading", "encoding" or "saving"; "publishing" of passages on a server; "checking" for `Index.check`,
+            "integrating" for `explain`.
+        done, total: bytes of source files, passages that are published; `total` is known from the start.
         documents, passages, tokens: counted since the start of this run.
         warning: what has just happened that is worth a line at once, as the death of a worker; "" for nothing.
     """

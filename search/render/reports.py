@@ -190,6 +190,9 @@ def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
     numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in indexes]
     fitted = _fitted(names, canvas.width - _NUMBERS_OF_INDEX)
     canvas.table(table, (row + more for row, more in zip(fitted, numbers, strict=True)))
+    for item in indexes:
+        if item.published:
+            canvas.line(f"{escape(item.name)} is published on {_copy_line(item.published)}", whole=True)
 
 
 @as_text

@@ -32,7 +32,7 @@ def published(run: Run, notes: Path, tiny_model: Path, milvus: str, monkeypatch:
         os.utime(path, (1_700_000_000, 1_700_000_000))
     code, _, err = run("index", notes, "--model", tiny_model, "--store", milvus)
     assert code == 0
-    assert f"published on {milvus}: 5 of 5 passages written" in err
+    assert re.search(rf"published on {milvus}: 5 of 5 passages written in \d+\.\d s", err)
     return notes
 
 
@@ -53,6 +53,7 @@ def test_later_runs_publish_again_until_that_is_ended(run: Run, published: Path,
 def test_status_says_where_and_whether_it_is_the_newest(run: Run, published: Path, milvus: str) -> None:
     _, out, _ = run("status")
     assert f"{milvus}, as it is now" in " ".join(out.split())
+    assert f"is published on {milvus}, as it is now" in " ".join(run("list")[1].split())
     index = Index.open()
     from search.store.choices import put_choice
 
