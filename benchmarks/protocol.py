@@ -60,7 +60,9 @@ class Agent:
 
     def __init__(self, index: Index) -> None:
         command = [*SEEWHY, "mcp", "--offline", "--index", str(index.path)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
         self._ids = itertools.count(1)
         about = {
             "protocolVersion": "2025-06-18",

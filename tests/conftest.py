@@ -9,9 +9,11 @@ import math
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -290,9 +292,14 @@ def indexed(run: Run, notes: Path, tiny_model: Path) -> Path:
 @pytest.fixture(scope="session")
 def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
     """One server for all tests, which nobody kills."""
+    from pymilvus.client import grpc_handler
+
+    hasty = SimpleNamespace(**vars(time) | {"sleep": lambda seconds: time.sleep(min(seconds, 0.01))})
     server = MilvusServer(tmp_path_factory.mktemp("milvus") / "data")
     server.start()
-    yield server
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grpc_handler, "time", hasty)  # it looks twice a second whether a collection is made
+        yield server
     server.kill()
 
 

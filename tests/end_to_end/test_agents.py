@@ -58,7 +58,11 @@ def test_programs_of_pages_print_what_the_page_says(page: str, environment: dict
     for at, (language, program) in enumerate(found):
         if language == "python":
             done = subprocess.run(
-                [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120
+                [sys.executable, "-X", "utf8", "-c", program],
+                capture_output=True,
+                encoding="utf-8",
+                env=environment,
+                timeout=120,
             )
             assert done.returncode == 0, done.stderr
             shown = found[at + 1][1] if found[at + 1 :] and done.stdout else ""

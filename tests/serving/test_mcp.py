@@ -354,7 +354,9 @@ def test_over_stdio_without_a_server_the_command_answers_by_itself_until_it_is_s
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": QUERY}}},
     )
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as process:
         assert process.stdin and process.stdout
         for message in messages:
             process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
