@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +259,10 @@ def test_over_http_each_request_stands_for_itself(client: TestClient) -> None:
 
     id_ = called("search", query=QUERY)["results"][0]["id"]
     assert called("explain", query=QUERY, id=id_)["shares"]
+    for line in UNREADABLE:
+        answer = client.post("/mcp", content=line, headers={**headers, "content-type": "application/json"})
+        assert answer.status_code in (200, 400), line
+        assert {"result", "error"} & answer.json().keys()
     assert client.get("/mcp").status_code == 405
     assert client.delete("/mcp").status_code == 405
 
@@ -332,6 +336,43 @@ async def _searched(client: Client) -> Any:
     return (await client.call_tool("search", {"query": QUERY})).structured_content
 
 
+CALL = '{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": %s}'
+UNREADABLE = {
+    CALL % r'{"name": "search", "arguments": {"query": "\ud800x"}}': None,
+    CALL % r'{"name": "search", "arguments": {"\udfff": 1}}': None,
+    CALL % "[1]": -32600,
+    "[]": -32600,
+    "nonsense": -32700,
+    "[" * 5_000: -32700,
+}
+
+
+def test_a_line_that_is_no_message_is_answered() -> None:
+    from search.serving.mcp.lines import Lines
+
+    async def coming() -> AsyncIterator[str]:
+        for line in ("", *UNREADABLE):
+            yield line + "\n"
+
+    sent: list[str] = []
+
+    async def send(text: str) -> None:
+        sent.append(text)
+
+    async def read() -> list[Any]:
+        return [json.loads(line) async for line in Lines(coming(), send)]
+
+    query, argument = (message["params"]["arguments"] for message in anyio.run(read))
+    assert (query, argument) == ({"query": "\ufffdx"}, {"\ufffd": 1})
+    refused = [json.loads(text) for text in sent]
+    assert [(one["id"], one["error"]["code"]) for one in refused] == [
+        (9, -32600),
+        (None, -32600),
+        (None, -32700),
+        (None, -32700),
+    ]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such sockets")
 def test_over_stdio_a_running_server_answers(
     running: Served, call: Call, monkeypatch: pytest.MonkeyPatch
@@ -364,6 +405,11 @@ def test_over_stdio_without_a_server_the_command_answers_by_itself_until_it_is_s
         begun, found = (json.loads(process.stdout.readline())["result"] for _ in range(2))
         assert begun["serverInfo"]["name"] == "seewhy"
         assert found["structuredContent"] == call("search", query=QUERY)
+        for line, code in UNREADABLE.items():
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            assert answer.get("error", {}).get("code") == code, line
         if sys.platform != "win32":
             process.send_signal(signal.SIGINT)
             assert process.wait(10) == -signal.SIGINT

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import partial
 from socket import socket
 from typing import TYPE_CHECKING, Any
 
@@ -103,12 +104,14 @@ class Agents:
         """A whole conversation; none with a client that would be answered otherwise by itself."""
         from mcp.server.stdio import stdio_server
 
+        from search.serving.mcp.lines import Lines
+
         try:
             with anyio.fail_after(_SECONDS):
                 served = self._wanted(json.loads(await reader.readline()))
             made = await run_sync(self._server, served)
             writer.write(b"\n")
-            lines = _Lines(reader, writer)
+            lines = Lines(_coming(reader), partial(_send, writer))
             async with stdio_server(lines, lines) as (incoming, outgoing):  # type: ignore[arg-type]
                 await made.run(incoming, outgoing, made.create_initialization_options())
         except Exception:  # one session ends, and no other
@@ -128,20 +131,13 @@ class Agents:
         return self._served.only([names[place] for place in asked["indexes"]])
 
 
-class _Lines:
-    """A connection, as the SDK takes standard input and output."""
+async def _coming(reader: asyncio.StreamReader) -> AsyncIterator[str]:
+    with suppress(ValueError, OSError):  # a line is too long, or the client is gone
+        async for line in reader:
+            yield line.decode("utf-8", "replace")
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
 
-    async def __aiter__(self) -> AsyncIterator[str]:
-        with suppress(ValueError, OSError):  # a line is too long, or the client is gone
-            async for line in self._reader:
-                yield line.decode("utf-8", "replace")
-
-    async def write(self, text: str) -> None:
-        self._writer.write(text.encode("utf-8"))
-
-    async def flush(self) -> None:
-        with suppress(OSError):
-            await self._writer.drain()
+async def _send(writer: asyncio.StreamWriter, text: str) -> None:
+    writer.write(text.encode("utf-8"))
+    with suppress(OSError):
+        await writer.drain()

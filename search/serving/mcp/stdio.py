@@ -39,6 +39,15 @@ def own_output() -> BinaryIO:
     return os.fdopen(wire, "wb")
 
 
+def own_input() -> BinaryIO:
+    """Standard input, for the protocol alone: nothing else finds anything there from now on."""
+    wire = os.dup(sys.stdin.fileno())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    return os.fdopen(wire, "rb")
+
+
 def forwarded(places: Sequence[Path], output: BinaryIO) -> bool:
     """Whether a running server took the whole conversation.
 
@@ -73,6 +82,11 @@ def _hand_on(connection: socket.socket, output: BinaryIO) -> None:
         output.flush()
 
 
+def _write(output: BinaryIO, text: str) -> None:
+    output.write(text.encode("utf-8"))
+    output.flush()
+
+
 def answered(opening: Future[Served], output: BinaryIO) -> None:
     """Answer by oneself, until standard input ends.
 
@@ -85,6 +99,7 @@ def answered(opening: Future[Served], output: BinaryIO) -> None:
     from anyio.to_thread import run_sync
     from mcp.server.stdio import stdio_server
 
+    from search.serving.mcp.lines import Lines
     from search.serving.mcp.server import Work, server
 
     served = opening.result()
@@ -95,9 +110,13 @@ def answered(opening: Future[Served], output: BinaryIO) -> None:
         async def run(work: Work[Any]) -> Any:
             return await run_sync(work, limiter=limiter)
 
+        async def send(text: str) -> None:
+            await run_sync(_write, output, text)
+
         made = server(served, run)
-        lines = anyio.wrap_file(TextIOWrapper(output, encoding="utf-8"))
-        async with stdio_server(stdout=lines) as (incoming, outgoing):
+        coming = anyio.wrap_file(TextIOWrapper(own_input(), encoding="utf-8", errors="replace"))
+        lines = Lines(coming, send)
+        async with stdio_server(lines, lines) as (incoming, outgoing):  # type: ignore[arg-type]
             await made.run(incoming, outgoing, made.create_initialization_options())
 
     gc.freeze()
