@@ -314,7 +314,7 @@ def placed(root: Path, what: str | Path, rows: Rows, near: Callable[[str], tuple
     inside = [place for place in places if place.name is not None]
     # Of the meanings that lead nowhere yet, the last ones have record and line taken off.
     place = (stored or there or inside[-1:] or places[-1:])[0]
-    if not stored and place.location.is_dir() and not place.location.is_symlink():
+    if place in there and not stored and place.location.is_dir() and not place.location.is_symlink():
         raise InputError(f"'{what}' is a folder. Name a file in it.")
     if not stored:
         return place if place in there else replace(place, near=near(place.location.name))

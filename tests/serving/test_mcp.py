@@ -103,7 +103,10 @@ def test_the_rest_of_a_list_is_the_rest_of_the_list(call: Call) -> None:
     rest = call("search", query=QUERY, k=2, next=first["next"])
     assert first["results"] + rest["results"] == whole
     assert "no value of next" in call("search", query=QUERY, next="7")
-    assert "the index has changed" in call("search", query=QUERY, next="7-2")
+    assert "of another query" in call("search", query="another", next=first["next"])
+    assert "of another query" in call("search", query=QUERY, where="kind=markdown", next=first["next"])
+    before = "7" + first["next"].removeprefix(str(first["generation"]))
+    assert "the index has changed" in call("search", query=QUERY, next=before)
 
 
 def test_an_answer_is_as_long_as_may_be(notes: Path, run: Run, call: Call) -> None:
@@ -140,7 +143,8 @@ def test_a_passage_is_read_with_what_stands_around_it(call: Call, notes: Path, i
         fetched = call("fetch", id=id_, lines=f"{first}-{last}")
         assert fetched["text"].strip() == "".join(lines[first - 1 : last]).strip()
         assert fetched["place"].startswith(f"{hit.document}:{first}-")
-    assert "two numbers" in call("fetch", id=id_, lines="a-b")
+    for lines_ in ("a-b", "1-2\n"):
+        assert "two numbers" in call("fetch", id=id_, lines=lines_)
     assert "there are no lines 7000-7001" in call("fetch", id=id_, lines="7000-7001")
 
 
@@ -172,13 +176,22 @@ def test_an_explanation_adds_up(call: Call, id_: str) -> None:
     assert any(share.get("by") for share in why["shares"])
 
 
+def test_an_explanation_says_that_no_word_adds(call: Call, id_: str) -> None:
+    assert call("explain", query="\0", id=id_)["said"] == "No word of the query adds to the score."
+    lexical = call("explain", query="xylophone", id=id_, mode="lexical")
+    assert lexical["said"] == "No word of the query stands in it."
+
+
 def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str, notes: Path) -> None:
     document = call("search", query=QUERY)["results"][-1]["place"].rpartition(":")[0]
     assert call("why_not", query=QUERY, document=document)["cause"] == "found"
     assert call("why_not", query=QUERY, document=id_)["rank"] == 1
-    assert call("why_not", query=QUERY, document="nothing.md")["cause"] == "not indexed"
+    for name in ("nothing.md", "x" * 1_900):
+        assert "no such file" in call("why_not", query=QUERY, document=name)["said"]
+    (notes / "late.md").write_text("Turn the key.")
+    assert "seewhy index FOLDER" in call("why_not", query=QUERY, document="late.md:9")["said"]
     (notes / "out").symlink_to(notes.parent)
-    for path in ("/etc/passwd", "../secret.txt", "out/secret.txt", str(notes / document)):
+    for path in ("/etc/passwd", "../secret.txt", "out/secret.txt", "a\0b", str(notes / document)):
         assert "by its path within" in call("why_not", query=QUERY, document=path)
 
 

@@ -115,7 +115,7 @@ def _around(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
 
 
 def _some_lines(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
-    said = re.match(asked.LINES, given.lines or "")
+    said = re.fullmatch(asked.LINES, given.lines or "")
     if said is None:
         raise InputError("lines are two numbers, the first and the last, as in 120-180.")
     first, last = int(said[1]), int(said[2])

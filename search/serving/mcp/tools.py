@@ -27,7 +27,8 @@ _LISTED = 50  # indexes
 def search(served: Served, given: asked.Search) -> answers.Found:
     """The best passages for a query."""
     index, name = served.index(given.index), given.index or served.first
-    wanted, offset = of_next(given.next) if given.next else (None, 0)
+    query = (name, given.query, given.where, given.since, given.mode)
+    wanted, offset = of_next(given.next, query) if given.next else (None, 0)
 
     def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]], int]:
         hits = index.query(
@@ -46,7 +47,7 @@ def search(served: Served, given: asked.Search) -> answers.Found:
                 _hit(hit, of_hit, str(PassageId(name, generation, hit.passage_id)), characters)
                 for hit, of_hit in zip(hits[:count], marks, strict=False)
             ],
-            next=as_next(generation, offset + count) if hits and there_is_more else None,
+            next=as_next(generation, offset + count, query) if hits and there_is_more else None,
             total=total,
             index=name,
             generation=generation,
@@ -149,7 +150,7 @@ def _explained(
     return answers.Explained(
         id=given.id,
         place=place(hit.document, hit.line_start, hit.line_end),
-        said=sentence(why),
+        said=sentence(why) or _no_words(why),
         score=round(why.score, 6),
         cosine=round(why.cosine, 6),
         shares=[_share(share) for share in shares[:_SHARES]],
@@ -157,6 +158,13 @@ def _explained(
         residual=why.residual,
         generation=generation,
     )
+
+
+def _no_words(why: Explanation) -> str:
+    """What is said of a score that no word of the query adds to."""
+    if any(term.kind == "model" for term in why.terms):
+        return "Another model gave the score, and not word by word."
+    return "No word of the query adds to the score." if why.weight else "No word of the query stands in it."
 
 
 def _explanation(served: Served, given: asked.Explain) -> tuple[int, records.Hit, Explanation]:
@@ -178,7 +186,7 @@ def _share(share: Share) -> answers.Share:
 
 def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
     """Where a document stands, and why it is not among the hits."""
-    from search.render.contrast import answer
+    from search.render.contrast import WAYS_OUT, answer
 
     try:
         index, id_ = passage_of(served, given.document)
@@ -195,7 +203,7 @@ def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
     return answers.Why(
         document=standing.document,
         cause=standing.cause,
-        said=answer(standing),
+        said=" ".join(filter(None, (answer(standing), WAYS_OUT.get(standing.reason)))),
         rank=standing.rank,
         passages=standing.passages,
         id=str(PassageId(name, generation, hit.passage_id)) if hit else None,
@@ -212,10 +220,14 @@ def _within(index: library.Index, document: str) -> Path:
     """A document by its path, which leads out of no folder.
 
     Raises:
-        InputError: it does.
+        InputError: it does, or no file can be called so.
     """
     root = index.folders.root
-    if Path(document).is_absolute() or not (root / document).resolve().is_relative_to(root.resolve()):
+    try:
+        is_within = (root / document).resolve().is_relative_to(root.resolve())
+    except (OSError, ValueError):
+        is_within = False
+    if Path(document).is_absolute() or not is_within:
         raise InputError(
             f"name a document by its path within {index.folders.described}, as search does in `place`."
         )
