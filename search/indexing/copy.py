@@ -66,7 +66,7 @@ def with_copy(
         InputError: the index is to have none, and something is asked of it; or it has one of another index's name.
         StoreUnavailable: the server does not answer.
     """
-    if not (options.get("store") or (index / PUBLISHED).is_file()):
+    if options.get("store") in (None, "", NONE) and not (index / PUBLISHED).is_file():
         if options.get("store_index") or options.get("store_anew"):
             raise InputError("the index has no copy on a server. Say where it is to be with --store ADDRESS.")
         return report

@@ -12,9 +12,9 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from search.errors import OptionalDependency, SearchError, StoreUnavailable, first_line
+from search.errors import IndexDamaged, OptionalDependency, SearchError, StoreUnavailable, first_line
 from search.store.milvus.address import TOKEN, Address
-from search.store.milvus.layout import MOST_AT_ONCE, MOST_HITS
+from search.store.milvus.layout import MOST_AT_ONCE, MOST_HITS, WAY_OUT
 from search.store.milvus.ranges import both, in_parts
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ Answer = TypeVar("Answer")
 
 _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.1, 2.0  # seconds
 _SECONDS = 60.0  # of one request
+_RECONNECTING = {  # milliseconds: a server that is back is asked at once
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.min_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 500,
+}
 _GONE = (
     "UNAVAILABLE",
     "Fail connecting",
@@ -43,6 +48,7 @@ _BUSY = (
     "'loading'",
 )
 _UNLOADED = ("not loaded", "'released'")  # as after a restart of the server
+_LOST = ("does not exist", "can't find collection", "collection not found")
 _DENIED = ("auth check failure", "UNAUTHENTICATED", "PERMISSION", "permission deny", "unauthenticated")
 
 
@@ -173,7 +179,11 @@ class Client:
         with self._lock:
             if self._client is None:
                 self._client = _pymilvus().MilvusClient(
-                    uri=self.address.uri, token=self.address.token, db_name=self.address.database, timeout=10
+                    uri=self.address.uri,
+                    token=self.address.token,
+                    db_name=self.address.database,
+                    timeout=10,
+                    grpc_options=_RECONNECTING,
                 )
             return self._client
 
@@ -214,6 +224,8 @@ class Client:
             return SearchError(
                 f"the Milvus server at {server} lets nobody in with this token. Set the variable {TOKEN}."
             )
+        if any(word in said for word in _LOST):
+            return IndexDamaged(f"a part of {self.address} is not on the server any more. {WAY_OUT}")
         return SearchError(f"the Milvus server at {server} says: {first_line(error)}")
 
 

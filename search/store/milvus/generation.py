@@ -148,7 +148,7 @@ def published(client: Client) -> dict[int, int]:
 
 
 def load(client: Client, number: int) -> Generation | None:
-    """A generation by its number; None where it is not there, or only some of it.
+    """A generation by its number; None where it is not there, or no more.
 
     Raises:
         IndexDamaged, IndexOutdated: as for `newest`.
@@ -156,10 +156,13 @@ def load(client: Client, number: int) -> Generation | None:
     fields = [KEY, PART, PARTS, CONTENT, CHECKSUM]
     rows = client.query(generations(client.address.name), f"{GENERATION} == {number}", fields)
     rows.sort(key=lambda row: row[PART])
-    if not rows or [row[PART] for row in rows] != list(range(rows[0][PARTS])):
-        return None
+    damaged = IndexDamaged(f"generation {number} of {client.address} is damaged. {WAY_OUT}")
     if any(row_checksum(row[KEY], row[PARTS], row[CONTENT]) != row[CHECKSUM] for row in rows):
-        raise IndexDamaged(f"generation {number} of {client.address} is damaged. {WAY_OUT}")
+        raise damaged
+    if not rows or [row[PART] for row in rows] != list(range(rows[0][PARTS])):
+        if number in published(client):  # else it is being deleted
+            raise damaged
+        return None
     try:
         values = json.loads("".join(row[CONTENT] for row in rows))
         if values["format"] == FORMAT:

@@ -209,8 +209,10 @@ class _Publishing:
     def _fits(self, before: Generation, dense: dict[str, Any]) -> bool:
         """Whether what is there can be gone on with."""
         made = self.local.snapshot.fingerprint
+        there = View(self.client, before)
         return (
-            before.stamp == self.ledger.stamp
+            all(self.client.has(there.collection(kind)) for kind in KINDS)
+            and before.stamp == self.ledger.stamp
             and not before.made.differences(made)
             and {**before.dense, **dense} == before.dense
             and holds(self.local.snapshot.indexed.mean, before.reference)
@@ -314,6 +316,8 @@ def sweep(client: Client, answering: Generation | None) -> None:
     view = View(client, answering)
     for kind in KINDS:
         name = view.collection(kind)
+        if not client.has(name):  # somebody dropped it: all is written anew
+            continue
         client.delete(name, f"{BORN} > {number}")
         while rows := client.query(name, f"{DIED} > {number} and {DIED} < {ALIVE}", [KEY]):
             set_died(client, name, [row[KEY] for row in rows], ALIVE)
@@ -324,7 +328,9 @@ def delete_before(client: Client, oldest: Generation) -> None:
     forget(client, f"{GENERATION} < {oldest.number}")
     _drop_unreadable(client)
     for kind in KINDS:
-        client.delete(View(client, oldest).collection(kind), f"{DIED} <= {oldest.number}")
+        name = View(client, oldest).collection(kind)
+        if client.has(name):
+            client.delete(name, f"{DIED} <= {oldest.number}")
 
 
 def _drop_unreadable(client: Client) -> None:

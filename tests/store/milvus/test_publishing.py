@@ -198,6 +198,32 @@ def test_a_stamp_is_never_given_twice(published: Path, tiny: Encoder, milvus: st
     assert again.stamp > first.stamp
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_collection_that_was_dropped_is_said_and_written_anew(
+    published: Path, tiny: Encoder, milvus: str, kind: str
+) -> None:
+    with closing(Client(Address.parse(milvus))) as client:
+        generation = newest(client)
+        assert generation
+        client.drop(View(client, generation).collection(kind))
+        with pytest.raises(IndexDamaged, match="not on the server any more.*--store-anew"):
+            client.query(View(client, generation).collection(kind), "", [])
+    assert publish(published, tiny).anew
+    assert on_server(milvus) == in_folder(published)
+
+
+def test_a_generation_of_which_a_part_is_gone_is_damaged(published: Path, tiny: Encoder, milvus: str) -> None:
+    with closing(Client(Address.parse(milvus))) as client:
+        generation = newest(client)
+        assert generation
+        name = layout.generations(client.address.name)
+        client.put(name, [{"key": f"{generation.number}/0", "parts": 2}], partial=True)
+        with pytest.raises(IndexDamaged, match="is damaged"):
+            newest(client)
+    assert publish(published, tiny, anew=True).anew
+    assert on_server(milvus) == in_folder(published)
+
+
 def die_at(step: int, patch: pytest.MonkeyPatch) -> None:
     """Be killed before the server gets the so many-th request that changes something."""
     steps = iter(range(step))
