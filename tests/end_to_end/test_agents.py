@@ -88,3 +88,4 @@ def test_the_skill_has_the_form_of_one() -> None:
     assert 1 <= len(told["description"]) <= 1024
     assert len(told["compatibility"]) <= 500
     assert len(body.splitlines()) < 100
+    assert "`fetch` with the same id and `lines`" in body

@@ -68,8 +68,8 @@ TOOLS = (
     Tool(
         "fetch",
         "Read a passage or lines",
-        "Read a passage that search found with the lines around it, or any lines of its document. Answer from this, "
-        "and cite `place`.",
+        "Read a passage that search found with the lines around it, or any lines of its document. If the document "
+        "is right but the answer does not stand here, read on there with `lines`. Answer from this, and cite `place`.",
         asked.Fetch,
         answers.Fetched,
         fetch,
