@@ -7,6 +7,7 @@ workers_ray.py        it is an actor of a Ray cluster
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -306,7 +307,7 @@ def checked(workers: int | str | None) -> int | str | None:
     Raises:
         InputError: it is something else.
     """
-    if isinstance(workers, str) and workers.isascii() and workers.isdecimal():
+    if isinstance(workers, str) and re.fullmatch("[0-9]{1,9}", workers):
         workers = int(workers)
     if workers is None or workers == "ray" or (isinstance(workers, str) and workers.startswith("ray://")):
         return workers

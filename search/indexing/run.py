@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import wait
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -52,7 +52,7 @@ class HandedOut:
     Attributes:
         passages: of each content one, by its key.
         vectors: of the contents that were encoded before.
-        new: the keys of the others.
+        new: the keys of the others, but for those that are new in a batch before it.
         encoding: what workers will have made of these; None where this process is to encode them, or there is none.
     """
 
@@ -158,16 +158,17 @@ class Run:
         """Each batch, in order; with workers, the next ones are with them when it is stored."""
         waiting: deque[HandedOut] = deque()
         for batch in batches:
-            waiting.append(self._hand_out(batch))
+            coming = {key for handed in waiting for key in handed.new}
+            waiting.append(self._hand_out(batch, coming))
             while len(waiting) > (self.workers.ahead if self.workers else 0):
                 yield waiting.popleft()
         yield from waiting
 
-    def _hand_out(self, batch: Sequence[Work]) -> HandedOut:
+    def _hand_out(self, batch: Sequence[Work], coming: Set[bytes]) -> HandedOut:
         found = [(document, p) for work in batch for document, cut in work.documents for p in cut]
         by_key = {content_key(p.context, p.shown): (document, p) for document, p in found}
         vectors = self.writer.stored_embeddings(by_key)
-        new = [key for key in by_key if key not in vectors]
+        new = [key for key in by_key if key not in vectors and key not in coming]
         handed = HandedOut(batch, {key: p for key, (_, p) in by_key.items()}, vectors, new, None)
         if not self.workers or not new:
             return handed
@@ -210,8 +211,8 @@ class Run:
         if new:
             encoded = self._encoded(handed, tell)
             vectors |= {key: as_blob(vector) for key, vector in zip(new, encoded, strict=True)}
-        if handed.encoding:  # what a batch before this one held, too, has one embedding, to the last bit
-            vectors |= self.writer.stored_embeddings(new)
+        # What was new in a batch before this one is stored by now.
+        vectors |= self.writer.stored_embeddings(passages.keys() - vectors.keys())
         if batch:
             self.writer.store(batch, vectors)
             if sealing.tail_is_full(self.connection):

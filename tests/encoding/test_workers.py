@@ -25,12 +25,12 @@ from tests.indexing.test_update import content
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    """A folder of 60 short files, two of them alike."""
+    """A folder of 60 short files, two of them alike, close together."""
     choose = random.Random(0)
     folder = tmp_path / "many"
     folder.mkdir()
     texts = [" ".join(choose.choices(WORDS, k=30)) + "." for _ in range(59)]
-    for number, text in enumerate([*texts, texts[0]]):
+    for number, text in enumerate([*texts[:5], texts[0], *texts[5:]]):
         (folder / f"{number:02}.txt").write_text(text, encoding="utf-8")
     return folder
 
@@ -93,6 +93,8 @@ def test_processes_make_the_index_that_one_makes_also_if_they_are_killed(
     assert_alike(alone.path, helped.path)
     assert alone.report and helped.report
     assert helped.report.passages == alone.report.passages
+    assert helped.report.encoded == alone.report.encoded
+    assert helped.report.reused == alone.report.reused
     assert 1 <= len(warnings) <= len(killed) == 2
     assert all("a worker died (process" in warning for warning in warnings)
     assert f"workers died {len(warnings)} times; their batches were encoded again" in helped.report.notes
@@ -233,7 +235,9 @@ def test_a_machine_without_the_model_is_sent_it(tiny: Encoder, own_cache: Path) 
     np.testing.assert_allclose(worker.encode(tiny.fingerprint, ["key"]), tiny.encode(["key"]), atol=1e-6)
 
 
-@pytest.mark.parametrize("asked", [0, -1, True, "", "two", "-1", "ray:/", "rays"])
+@pytest.mark.parametrize(
+    "asked", [0, -1, True, "", "two", "-1", "ray:/", "rays", pytest.param("9" * 5000, id="9...")]
+)
 def test_what_workers_can_be(notes: Path, asked: int | str) -> None:
     with pytest.raises(InputError, match="workers is .* how many processes"):
         Index.build(notes, workers=asked)
