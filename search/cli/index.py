@@ -97,7 +97,8 @@ class StoreOptions:
         str | None,
         store_option(
             metavar="milvus://HOST:PORT/NAME|none",
-            help="Publish the index there, now and after later runs. Default: where it was published before.",
+            help="Publish the index there, now and after later runs (extra `milvus`). SEEWHY_MILVUS_TOKEN and "
+            "SEEWHY_MILVUS_DATABASE say as whom and where. Default: where it was published before.",
         ),
     ] = None
     store_index: Annotated[

@@ -12,7 +12,7 @@ import pytest
 from search import Index
 from search.errors import IndexNotFound, InputError
 from search.store.milvus import client, terms
-from search.store.milvus.address import Address
+from search.store.milvus.address import DATABASE, TOKEN, Address
 from search.store.milvus.client import Client
 from search.store.milvus.generation import newest
 from tests.conftest import Run
@@ -48,6 +48,11 @@ def test_later_runs_publish_again_until_that_is_ended(run: Run, published: Path,
     assert f"the index is published no more; what is on {milvus} stays there as it is" in err
     assert passages_on(milvus) == 6
     assert json.loads(run("status", "--json")[1])["published"] is None
+
+
+def test_the_help_names_the_extra_and_the_variables(run: Run) -> None:
+    out = run("index", "--help")[1]
+    assert all(name in out for name in ("`milvus`", TOKEN, DATABASE))
 
 
 def test_status_says_where_and_whether_it_is_the_newest(run: Run, published: Path, milvus: str) -> None:
