@@ -162,7 +162,7 @@ class Status:
     Attributes:
         folder, folders: as in a `Report`.
         engine: what encoded it last.
-        bytes: its size on disk.
+        bytes: its size on disk; 0 where it is on a server.
         complete: the last run came to its end.
         running: a run is under way; what it has not committed yet is not told.
         copies: how many passages have a text that stands in many documents; `copied_texts`, how many such texts.

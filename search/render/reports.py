@@ -160,7 +160,7 @@ def status(canvas: Canvas, held: Status) -> None:
         ("vectors", held.vectors),
         ("random pairs", random_pairs(held.random_pairs)),
         *([("copies", copied_texts(held))] if held.copies else []),
-        ("size", size(held.bytes)),
+        *([("size", size(held.bytes))] if held.bytes else []),
         ("updated", held.updated or "never finished"),
         ("skipped", skipped_line(held.skipped)),
         *(("annotations", escape(annotator.progress)) for annotator in held.annotations),

@@ -51,6 +51,7 @@ def status_of(view: View, weight: float) -> Status:
     made, said, baseline = generation.made, dict(generation.status), random_pairs(generation)
     skipped = said.pop("skipped", ())
     kind = "exact" if generation.exact else f"approximate, {generation.dense['kind']}"
+    since = f", published {said['published']}" if "published" in said else ""
     return Status(
         name=address.name,
         index=str(address),
@@ -66,7 +67,7 @@ def status_of(view: View, weight: float) -> Status:
         bytes=0,
         updated=said.pop("updated", ""),
         engine=said.pop("engine", ""),
-        vectors=f"{generation.passages} passages on a server ({kind}), generation {generation.number}",
+        vectors=f"{generation.passages} passages on a server ({kind}), generation {generation.number}{since}",
         skipped=tuple(SkippedGroup(one["reason"], one["count"], tuple(one["examples"])) for one in skipped),
         fingerprint=generation.fingerprint,
         complete=bool(said.pop("complete", True)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -98,7 +99,7 @@ class Local:
             root=self.root,
             source=_plain(asdict(snapshot.source)),
             choice=dict(snapshot.choice),
-            status=_plain(status_row(status)),
+            status={**_plain(status_row(status)), "published": time.strftime("%Y-%m-%d %H:%M:%S")},
             annotators=[_plain(annotator_row(one)) for one in snapshot.annotators()],
             baseline=baseline_row(baseline) if baseline else None,
             fields=_plain(catalog(snapshot.connection)),
