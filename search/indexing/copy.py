@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search.errors import InputError, OptionalDependency, StoreUnavailable, first_line
+from search.errors import IndexDamaged, InputError, OptionalDependency, StoreUnavailable, first_line
 from search.store.files import PUBLISHED, writer_lock
 from search.store.layout import is_own
 
@@ -48,9 +49,10 @@ def check_store(index: Path, options: StoreOptions) -> None:
         from search.store.milvus.ledger import place_of
         from search.store.milvus.publishing import require_free
 
-        place = place_of(index)
-        if not options.get("store_anew") and (place is None or place.address != str(address)):
-            require_free(address)
+        if not options.get("store_anew"):
+            place = place_of(index)
+            if place is None or place.address != str(address):
+                require_free(address)
 
 
 def with_copy(
@@ -98,10 +100,12 @@ def _settle(index: Path, options: StoreOptions) -> str:
 
     store, kind = options.get("store"), options.get("store_index")
     with writer_lock(index):
-        place = None if options.get("store_anew") and store else ledger.place_of(index)
+        place = None
+        with suppress(IndexDamaged) if store == NONE else nullcontext():
+            place = None if options.get("store_anew") and store else ledger.place_of(index)
         if store == NONE:
             ledger.forget_place(index)
-            where = place.address if place else "no server"
+            where = place.address if place else "the server"
             return f"the index is published no more; what is on {where} stays there as it is"
         if not store and not is_own(index):
             return (
@@ -126,8 +130,11 @@ def _said(index: Path, done: Published, seconds: float) -> str:
     if done.ended:
         text += f", {done.ended:,} old ones ended"
     if not made.exact:
-        text += (
-            f"; its index of embeddings is approximate ({made.dense['kind']}) and finds "
-            f"{made.dense['recall@10']:.1%} of the ten nearest ({made.dense['queries']:,} questions)"
+        recall = made.dense["recall@10"]
+        finds = (
+            "what it finds was not measured, as no passage has a sentence to ask with"
+            if recall is None
+            else f"finds {recall:.1%} of the ten nearest ({made.dense['queries']:,} questions)"
         )
+        text += f"; its index of embeddings is approximate ({made.dense['kind']}), {finds}"
     return text

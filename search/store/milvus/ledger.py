@@ -189,6 +189,6 @@ def _connected(index: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     except sqlite3.Error as error:
         raise IndexDamaged(
-            f"'{index / PUBLISHED}', which says what was published of the index, cannot be used ({error}). Remove that "
-            "file, and write all anew with: seewhy index FOLDER --store ADDRESS --store-anew"
+            f"'{index / PUBLISHED}', which says what was published of the index, cannot be used ({error}). Write all "
+            "anew with: seewhy index FOLDER --store ADDRESS --store-anew; or publish no more, with: --store none"
         ) from error

@@ -16,10 +16,10 @@ _MOST = 200
 _NEAREST = 10
 
 
-def measured(view: View, snapshot: SQLiteSnapshot, encoder: Encoder) -> tuple[float, int]:
+def measured(view: View, snapshot: SQLiteSnapshot, encoder: Encoder) -> tuple[float | None, int]:
     """The share of the ten nearest passages that a server finds, over sentences of passages, and how many those were.
 
-    All of it where the index has no sentence to ask with.
+    None where the index has no sentence to ask with.
     """
     texts = questions(snapshot, _MOST)
     found = wanted = 0
@@ -28,4 +28,4 @@ def measured(view: View, snapshot: SQLiteSnapshot, encoder: Encoder) -> tuple[fl
         there = nearest(view, query, _NEAREST, "", snapshot.passage_count)
         found += len(exact & {id_ for id_, _ in there})
         wanted += len(exact)
-    return (found / wanted if wanted else 1.0), len(texts)
+    return (found / wanted if wanted else None), len(texts)

@@ -148,3 +148,14 @@ def test_a_copy_is_deleted_by_its_address(run: Run, published: Path, milvus: str
     Index.open(other).remove()
     with pytest.raises(IndexNotFound):
         Index.open(other).remove()
+
+
+def test_a_ledger_that_is_damaged_has_ways_out(run: Run, published: Path, milvus: str) -> None:
+    ledger = Index.open(published).path / "published.db"
+    ledger.write_bytes(b"")
+    code, _, err = run("index", published)
+    assert (code, "--store-anew; or publish no more, with: --store none" in err) == (1, True)
+    assert run("index", published, "--store", milvus, "--store-anew")[0] == 0
+    ledger.write_bytes(b"nonsense" * 200)
+    assert run("index", published, "--store", "none")[0] == 0
+    assert not ledger.exists()
