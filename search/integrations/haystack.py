@@ -17,6 +17,7 @@ from search.index import Index
 from search.integrations import Opens, extra, opened
 from search.integrations.described import described, id_of
 from search.integrations.filters import where_of
+from search.several import name_of
 
 with extra("haystack", "Haystack"):
     from haystack import Document, component, default_to_dict
@@ -50,7 +51,7 @@ class SeewhyRetriever:
 
     def to_dict(self) -> dict[str, Any]:
         """What a pipeline is written as; the index by the name that opens it again."""
-        index = self.index.name if isinstance(self.index, Index) else [one.name for one in self.index.all]
+        index = name_of(self.index) if isinstance(self.index, Index) else list(map(name_of, self.index.all))
         return default_to_dict(
             self, index=index, top_k=self.top_k, filters=self.filters, options=self.options
         )

@@ -15,6 +15,7 @@ from search.index import Index
 from search.integrations import Opens, extra, opened
 from search.integrations.described import described
 from search.records.hits import Hit
+from search.several import name_of
 
 with extra("llama-index", "LlamaIndex"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -67,7 +68,7 @@ class SeewhyRetriever(BaseRetriever):
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
     def _node(self, hit: Hit) -> TextNode:
-        name = hit.index or (self.index.name if isinstance(self.index, Index) else "")
+        name = hit.index or (name_of(self.index) if isinstance(self.index, Index) else "")
         metadata = described(hit)
         return TextNode(
             id_=f"{name}/p{hit.passage_id}",

@@ -1,6 +1,7 @@
 """LangChain's own tests of retrievers and embeddings, and what is found beyond these."""
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,15 @@ def test_documents_are_the_hits_of_the_query(index: Index) -> None:
         assert (said["path"], said["line_start"], said["heading"]) == (hit.path, hit.line_start, hit.heading)
         assert said["score"] == hit.score
         assert sum(said["addends"].values()) == pytest.approx(hit.score, abs=1e-6)
+
+
+def test_a_copy_is_opened_anew(index: Index) -> None:
+    retriever = SeewhyRetriever(index=index, k=3)
+    several = SeewhyRetriever(index=[str(index.path)], k=3)
+    for one in (retriever, several):
+        for copied in (pickle.loads(pickle.dumps(one)), one.model_copy(deep=True)):
+            assert copied.index is not one.index
+            assert copied.invoke(QUERY) == one.invoke(QUERY)
 
 
 async def test_options_are_given_to_the_retriever_or_to_one_call(index: Index) -> None:

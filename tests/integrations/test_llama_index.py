@@ -52,6 +52,7 @@ def test_ids_are_those_of_passages_and_stay_when_other_files_change(index: Index
     index.update()
     after = {node.text: node.node_id for node in SeewhyRetriever(str(index.path)).retrieve(QUESTION)}
     assert len(set(after.values())) == len(after) and "There is no time." in after
+    assert {id_.partition("/p")[0] for id_ in after.values()} == {index.path.name}
     same = before.keys() & after.keys()
     assert len(same) > 2 and all(before[text] == after[text] for text in same)
 
