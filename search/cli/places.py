@@ -40,7 +40,10 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
-    """Delete an index, or a published copy by its address; the folder that was indexed stays as it is."""
+    """Delete an index; the folder that was indexed stays as it is.
+
+    Named by an address (milvus://...), the copy that was published there is deleted.
+    """
     from search.files import bytes_in
     from search.render.format import size
     from search.store.files import remove_index
