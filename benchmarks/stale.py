@@ -17,6 +17,7 @@ import json
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -24,6 +25,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 from machine import headline
