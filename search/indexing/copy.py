@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,6 +72,8 @@ def with_copy(
         if options.get("store_index") or options.get("store_anew"):
             raise InputError("the index has no copy on a server. Say where it is to be with --store ADDRESS.")
         return report
+    if options.get("store") == NONE:
+        return replace(report, notes=(*report.notes, _ended(index)))
     from search.store.milvus.publishing import publish
 
     if note := _settle(index, options):
@@ -92,6 +94,19 @@ def with_copy(
     )
 
 
+def _ended(index: Path) -> str:
+    """Publish the index no more, also where what says where it was is damaged; a sentence that says so."""
+    from search.store.milvus import ledger
+
+    where = "the server"
+    with writer_lock(index):
+        with suppress(IndexDamaged):
+            place = ledger.place_of(index)
+            where = place.address if place else where
+        ledger.forget_place(index)
+    return f"the index is published no more; what is on {where} stays there as it is"
+
+
 def _settle(index: Path, options: StoreOptions) -> str:
     """Keep where the copy is to be; or a sentence that says why there is none to bring up to date."""
     from search.store.milvus import ledger
@@ -100,13 +115,7 @@ def _settle(index: Path, options: StoreOptions) -> str:
 
     store, kind = options.get("store"), options.get("store_index")
     with writer_lock(index):
-        place = None
-        with suppress(IndexDamaged) if store == NONE else nullcontext():
-            place = None if options.get("store_anew") and store else ledger.place_of(index)
-        if store == NONE:
-            ledger.forget_place(index)
-            where = place.address if place else "the server"
-            return f"the index is published no more; what is on {where} stays there as it is"
+        place = None if options.get("store_anew") and store else ledger.place_of(index)
         if not store and not is_own(index):
             return (
                 f"the index says that it is published on {place and place.address}, and may come from somebody else: "
