@@ -8,11 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from search.cli.options import EngineOptions, index_names
+from search.cli.options import EngineOptions, ServedIndexes
 from search.cli.streams import note
 from search.errors import OptionalDependency, SearchError
 
@@ -22,16 +20,7 @@ if TYPE_CHECKING:
 
 def mcp(
     engine: EngineOptions,
-    index: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--index",
-            "-i",
-            metavar="NAME|PATH",
-            autocompletion=index_names,
-            help="Which index; may be repeated. Default: all of your own, first that of the folder you are in.",
-        ),
-    ] = None,
+    index: ServedIndexes = None,
 ) -> None:
     """Let agents search, by the Model Context Protocol.
 

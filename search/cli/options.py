@@ -280,6 +280,17 @@ IndexOption = Annotated[
         "or the only one.",
     ),
 ]
+ServedIndexes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--index",
+        "-i",
+        metavar="NAME|PATH",
+        autocompletion=index_names,
+        help="Which index, also milvus://HOST:PORT/NAME; may be repeated. Default: all of yours, first that of the "
+        "folder you are in.",
+    ),
+]
 IndexArgument = Annotated[
     str,
     typer.Argument(metavar="INDEX", autocompletion=index_names, help="Its name, as listed, or its path."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.options import EngineOptions, index_names, panel
+from search.cli.options import EngineOptions, ServedIndexes, panel
 from search.cli.streams import note
 from search.errors import InputError, OptionalDependency
 
@@ -54,17 +54,7 @@ class NetworkOptions:
 def serve(
     network: NetworkOptions,
     engine: EngineOptions,
-    index: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--index",
-            "-i",
-            metavar="NAME|PATH",
-            autocompletion=index_names,
-            help="Which index, also milvus://HOST:PORT/NAME; may be repeated. Default: all of yours, first that of the "
-            "folder you are in.",
-        ),
-    ] = None,
+    index: ServedIndexes = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep your own indexes up to date, as files change.")
     ] = False,
