@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from search.store.database import read_meta
 from search.store.files import remove_index
@@ -27,7 +27,7 @@ def opened(what: str | Path | None = None) -> Store:
         from search.store.milvus.address import Address
         from search.store.milvus.store import MilvusStore
 
-        return cast("Store", MilvusStore(Address.parse(str(named))))
+        return MilvusStore(Address.parse(str(named)))
     place = find_index(what)
     read_meta(place / DATABASE)
     return SQLiteStore(place)

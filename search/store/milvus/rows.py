@@ -118,13 +118,7 @@ def passage_row(
         content_key(stored.context, stored.shown).hex(),
         text,
     )
-    return {
-        KEY: key(stored.id, born),
-        BORN: born,
-        DIED: ALIVE,
-        **dict(zip((PASSAGE, DOCUMENT, COPY, CONTENT, ROW), values, strict=True)),
-        CHECKSUM: row_checksum(*values),
-    }
+    return _version(born, (PASSAGE, DOCUMENT, COPY, CONTENT, ROW), values)
 
 
 def embedding_fields(passage: int, embedding: NDArray[np.float32]) -> dict[str, Any]:
@@ -148,14 +142,7 @@ def document_row(stored: StoredPassage, root: str, born: int) -> dict[str, Any]:
         "file": astuple(stored.file),
     }
     values = (stored.document_id, file_key(name), _packed(content, f"'{stored.document}'"))
-    return {
-        KEY: key(stored.document_id, born),
-        BORN: born,
-        DIED: ALIVE,
-        **dict(zip((DOCUMENT, FILE, ROW), values, strict=True)),
-        NOTHING: [0.0, 0.0],
-        CHECKSUM: row_checksum(*values),
-    }
+    return {**_version(born, (DOCUMENT, FILE, ROW), values), NOTHING: [0.0, 0.0]}
 
 
 def stored_passage(row: Mapping[str, Any], root: str) -> StoredPassage:
@@ -249,6 +236,17 @@ def _stored(row: Mapping[str, Any], content: dict[str, Any], root: str) -> Store
         hidden=hidden,
         annotations=annotations,
     )
+
+
+def _version(born: int, names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+    """A row that has not died, given its fields, of which the first is its id, with their checksum."""
+    return {
+        KEY: key(values[0], born),
+        BORN: born,
+        DIED: ALIVE,
+        **dict(zip(names, values, strict=True)),
+        CHECKSUM: row_checksum(*values),
+    }
 
 
 def _file(stored: StoredPassage, root: str) -> tuple[str, int]:
