@@ -2,12 +2,14 @@
 
     python benchmarks/encoder.py FOLDER [--passages 800] [--repeats 3]
     python benchmarks/encoder.py FOLDER --memory
+    python benchmarks/encoder.py FOLDER --device cuda [--model NAME_OR_FOLDER]
 
 The passages are those of the first files of FOLDER, as `seewhy index` cuts and encodes them, with their contexts. Each
 engine encodes all of them, in turn, several times; the figures are medians, and the ratios, by the clock and of
 processor time, are medians of the ratios within one turn. `indexing` reads, cuts, encodes and stores the same files,
 from nothing. The share of sgemm counts the multiplications of the model's layers without padding, against NumPy's or
 PyTorch's matrix product, whichever is quicker, in a process without the variables that could hold them back.
+--device compares the PyTorch engine on another device, by precision, with SentenceTransformer.encode on the same device.
 --memory prints the peak memory of indexing about 1,000 and about 20,000 passages, each in a process of its own.
 """
 
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +33,6 @@ from machine import headline
 
 from search import Encoder, Index
 from search.corpus import Cutter, Skipped, documents, load, walk
-from search.encoding.openvino_engine import computes_in
 from search.store.settings import PassageSettings
 
 HOLD_BACK = ("OPENBLAS_", "OMP_", "MKL_", "KMP_", "GOTO_", "DNNL_", "ONEDNN_")
@@ -43,6 +45,8 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=800)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--model", help="with --device; the default model otherwise")
     parser.add_argument("--index-only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--sgemm-only", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -51,6 +55,11 @@ def main() -> None:
         return
     if args.sgemm_only:
         print(json.dumps(products()))
+        return
+    if args.device != "cpu":
+        print(headline("torch", "transformers", "sentence-transformers"))
+        with tempfile.TemporaryDirectory() as place:
+            on_device(args.folder, Path(place), args.passages, args.repeats, args.device, args.model)
         return
     print(headline("openvino", "torch", "transformers", "sentence-transformers", "numpy"))
     with tempfile.TemporaryDirectory() as place:
@@ -63,6 +72,8 @@ def main() -> None:
 
 def speed(folder: Path, place: Path, n: int, repeats: int) -> None:
     from sentence_transformers import SentenceTransformer
+
+    from search.encoding.openvino_engine import computes_in
 
     fast, torch = Encoder(offline=True), Encoder(offline=True, engine="torch", device="cpu")
     texts, lengths = copy_files(folder, place / "files", n, fast)
@@ -104,6 +115,43 @@ def speed(folder: Path, place: Path, n: int, repeats: int) -> None:
     found = ", ".join(f"{name} {rate / 1e9:.0f}" for name, rate in rates.items())
     print(f"\nsgemm, GFLOP/s: {found}; the shares are of {quickest}'s")
     print(f"Largest difference from SentenceTransformer, in float32: {off:.1e}")
+
+
+def on_device(folder: Path, place: Path, n: int, repeats: int, device: str, model: str | None) -> None:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    engines = {
+        name: Encoder(model or DEFAULT_MODEL, offline=True, engine="torch", device=device, precision=name)
+        for name in ("fp32", "bf16", "fp16")
+    }
+    texts, lengths = copy_files(folder, place / "files", n, engines["fp32"])
+    reference = SentenceTransformer(str(engines["fp32"].files.folder), device=device)
+    tokens = sum(lengths)
+    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
+    print(f"{name}: {len(texts):,} passages, {tokens:,} tokens, {tokens / len(texts):.0f} on average\n")
+    expected = reference.encode(texts, normalize_embeddings=True)
+    contestants: dict[str, Callable[[], object]] = {
+        "SentenceTransformer.encode": lambda: reference.encode(texts),
+        "the same, batch_size=256": lambda: reference.encode(texts, batch_size=256),
+    }
+    contestants |= {
+        f"engine torch, {kind}": partial(encoder.encode, texts) for kind, encoder in engines.items()
+    }
+    off = {kind: 1 - (encoder.encode(texts) * expected).sum(1).min() for kind, encoder in engines.items()}
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
+    for _ in range(repeats):
+        for name, work in contestants.items():
+            seconds[name].append(timed(work))
+    base = seconds["SentenceTransformer.encode"]
+    print(f"{'':28}{'tokens/s':>12}{'ratio':>8}")
+    for name, taken in seconds.items():
+        median = statistics.median(clock for clock, _ in taken)
+        print(f"{name:28}{tokens / median:>12,.0f}{ratio(base, taken, 0):>8.2f}")
+    print(
+        "\nLargest 1 - cosine with SentenceTransformer.encode:",
+        *(f"{kind} {value:.1e}" for kind, value in off.items()),
+    )
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
