@@ -9,7 +9,7 @@ engine encodes all of them, in turn, several times; the figures are medians, and
 processor time, are medians of the ratios within one turn. `indexing` reads, cuts, encodes and stores the same files,
 from nothing. The share of sgemm counts the multiplications of the model's layers without padding, against NumPy's or
 PyTorch's matrix product, whichever is quicker, in a process without the variables that could hold them back.
---device compares the PyTorch engine on another device, by precision, with SentenceTransformer.encode on the same device.
+--device compares the PyTorch engine on another device, by precision, with SentenceTransformer.encode on it.
 --memory prints the peak memory of indexing about 1,000 and about 20,000 passages, each in a process of its own.
 """
 
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--model", help="with --device; the default model otherwise")
+    parser.add_argument("--model", default="all-MiniLM-L6-v2", help="with --device")
     parser.add_argument("--index-only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--sgemm-only", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -117,12 +117,12 @@ def speed(folder: Path, place: Path, n: int, repeats: int) -> None:
     print(f"Largest difference from SentenceTransformer, in float32: {off:.1e}")
 
 
-def on_device(folder: Path, place: Path, n: int, repeats: int, device: str, model: str | None) -> None:
+def on_device(folder: Path, place: Path, n: int, repeats: int, device: str, model: str) -> None:
     import torch
     from sentence_transformers import SentenceTransformer
 
     engines = {
-        name: Encoder(model or DEFAULT_MODEL, offline=True, engine="torch", device=device, precision=name)
+        name: Encoder(model, offline=True, engine="torch", device=device, precision=name)
         for name in ("fp32", "bf16", "fp16")
     }
     texts, lengths = copy_files(folder, place / "files", n, engines["fp32"])
