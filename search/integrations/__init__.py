@@ -4,7 +4,7 @@ langchain.py    a retriever, and embeddings
 llama_index.py  a retriever, and embeddings
 haystack.py     a retriever, and embedders; filters.py, what Haystack's filters are here
 mteb.py         a search and an encoder, and tasks of local files
-described.py    what the adaptors say of a hit
+described.py    ids and metadata of hits, for all adaptors
 
 Each framework is an extra, and imported by the module of its name alone, which nothing here imports.
 """
@@ -20,7 +20,7 @@ from search.errors import OptionalDependency
 from search.index import Index
 from search.several import Indexes
 
-Opens: TypeAlias = "Index | Indexes | str | Path | Sequence[str | Path] | None"
+Opens: TypeAlias = Index | Indexes | str | Path | Sequence[str | Path] | None
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.index import Index
 from search.integrations import Opens, extra, opened
-from search.integrations.described import described, id_of
+from search.integrations.described import described, hits_of, id_of
 from search.integrations.filters import where_of
 from search.several import name_of
 
@@ -26,7 +26,7 @@ with extra("haystack", "Haystack"):
 
 @component
 class SeewhyRetriever:
-    """The best passages of an index, each with what its score is the sum of.
+    """The best passages of an index.
 
     Args:
         index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
@@ -34,8 +34,9 @@ class SeewhyRetriever:
         top_k: how many passages.
         filters: as Haystack has them, unless others come with a query; see `search.integrations.filters`.
         options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
+        figures: add the addends of the score, percentile, verdict and rank to the meta.
 
-    The meta of a document is told in `search.integrations.described`; its `id` is that of the passage, and stays as
+    The meta of a document is told in `search.integrations.described`; its `id` names index and passage, and stays as
     long as the passage does.
     """
 
@@ -45,15 +46,21 @@ class SeewhyRetriever:
         top_k: int = 10,
         filters: dict[str, Any] | None = None,
         options: dict[str, Any] | None = None,
+        figures: bool = False,
     ) -> None:
         self.index = opened(index)
-        self.top_k, self.filters, self.options = top_k, filters, options
+        self.top_k, self.filters, self.options, self.figures = top_k, filters, options, figures
 
     def to_dict(self) -> dict[str, Any]:
         """What a pipeline is written as; the index by the name that opens it again."""
         index = name_of(self.index) if isinstance(self.index, Index) else list(map(name_of, self.index.all))
         return default_to_dict(
-            self, index=index, top_k=self.top_k, filters=self.filters, options=self.options
+            self,
+            index=index,
+            top_k=self.top_k,
+            filters=self.filters,
+            options=self.options,
+            figures=self.figures,
         )
 
     @component.output_types(documents=list[Document])
@@ -67,10 +74,10 @@ class SeewhyRetriever:
         """
         options = dict(self.options or {})
         options["where"] = _both(options.get("where"), self.filters if filters is None else filters)
-        hits = self.index.query(query, self.top_k if top_k is None else top_k, **options)
+        hits = hits_of(self.index, query, self.top_k if top_k is None else top_k, **options)
         return {
             "documents": [
-                Document(id=id_of(hit), content=hit.text, meta=described(hit), score=hit.score)
+                Document(id=id_of(hit), content=hit.text, meta=described(hit, self.figures), score=hit.score)
                 for hit in hits
             ]
         }

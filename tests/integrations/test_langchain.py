@@ -60,14 +60,22 @@ QUERY = "rotate the key"
 
 def test_documents_are_the_hits_of_the_query(index: Index) -> None:
     hits = index.query(QUERY, 3)
-    found = SeewhyRetriever(index=index, k=3).invoke(QUERY)
-    assert [document.id for document in found] == [f"p{hit.passage_id}" for hit in hits]
+    found = SeewhyRetriever(index=index, k=3, figures=True).invoke(QUERY)
+    assert [document.id for document in found] == [f"{index.path.name}/p{hit.passage_id}" for hit in hits]
     for document, hit in zip(found, hits, strict=True):
         said = json.loads(json.dumps(document.metadata))
         assert document.page_content == hit.text
         assert (said["path"], said["line_start"], said["heading"]) == (hit.path, hit.line_start, hit.heading)
         assert said["score"] == hit.score
         assert sum(said["addends"].values()) == pytest.approx(hit.score, abs=1e-6)
+
+
+def test_a_passage_is_the_same_document_for_every_query(index: Index) -> None:
+    """As in the union of `MultiQueryRetriever`, which compares whole documents."""
+    retriever = SeewhyRetriever(index=index, k=100)
+    first, second = retriever.invoke(QUERY), retriever.invoke("a long time on the water", mode="lexical")
+    by_id = {document.id: document for document in first}
+    assert second and all(by_id[document.id] == document for document in second)
 
 
 def test_a_copy_is_opened_anew(index: Index) -> None:
@@ -101,7 +109,7 @@ async def test_options_are_given_to_the_retriever_or_to_one_call(index: Index) -
 def test_addends_sum_to_the_score_however_that_is_made(
     index: Index, options: dict[str, Any], of: list[str]
 ) -> None:
-    for document in SeewhyRetriever(index=index).invoke(QUERY, **options):
+    for document in SeewhyRetriever(index=index, figures=True).invoke(QUERY, **options):
         addends = document.metadata["addends"]
         assert list(addends) == of
         assert sum(addends.values()) == pytest.approx(document.metadata["score"], abs=1e-6)

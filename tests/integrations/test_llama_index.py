@@ -10,6 +10,8 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 from search import Encoder, Index, Indexes
@@ -24,7 +26,7 @@ def index(notes: Path, tiny: Encoder) -> Index:
 
 
 def test_nodes_say_where_they_stand_and_what_their_score_is_the_sum_of(index: Index) -> None:
-    retriever = SeewhyRetriever(index, k=3, where="kind=markdown")
+    retriever = SeewhyRetriever(index, k=3, figures=True, where="kind=markdown")
     nodes, hits = retriever.retrieve(QUESTION), index.query(QUESTION, 3, where="kind=markdown")
     assert isinstance(retriever, BaseRetriever)
     assert [node.score for node in nodes] == [hit.score for hit in hits]
@@ -66,6 +68,18 @@ def test_passages_of_several_indexes_are_told_apart(notes: Path, tiny: Encoder) 
     )
     nodes = SeewhyRetriever(several).retrieve(QUESTION)
     assert len({node.node_id for node in nodes}) == len(nodes) == len(several.query(QUESTION))
+
+
+def test_a_passage_that_two_retrievers_find_is_fused(index: Index) -> None:
+    dense, lexical = (SeewhyRetriever(index, k=100, mode=mode) for mode in ("dense", "lexical"))
+    fusion = QueryFusionRetriever(
+        [dense, lexical], llm=MockLLM(), mode=FUSION_MODES.RECIPROCAL_RANK, num_queries=1, similarity_top_k=1
+    )
+    (best,) = fusion.retrieve(QUESTION)
+    ranks = [
+        [node.node_id for node in each.retrieve(QUESTION)].index(best.node_id) for each in (dense, lexical)
+    ]
+    assert best.score == pytest.approx(sum(1 / (60 + rank) for rank in ranks))
 
 
 def test_asked_by_a_query_engine_and_without_waiting(index: Index) -> None:
