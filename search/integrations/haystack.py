@@ -14,7 +14,7 @@ from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.index import Index
-from search.integrations import Opens, extra, opened
+from search.integrations import Opens, embedded, extra, opened
 from search.integrations.described import described, hits_of, id_of
 from search.integrations.filters import where_of
 from search.several import name_of
@@ -99,18 +99,15 @@ def _both(where: str | None, filters: dict[str, Any] | None) -> str | None:
 
 
 class _Embedder:
-    """What both embedders are made of.
+    """Base of both embedders. A text is cut at what the model reads, with one warning.
 
     Args:
         model: a name, or a folder.
-        truncate: drop what goes beyond the model's `max_tokens`. Without it such a text is an error.
         options: as of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
-    def __init__(
-        self, model: str = DEFAULT_MODEL, truncate: bool = False, options: dict[str, Any] | None = None
-    ) -> None:
-        self.model, self.truncate, self.options = model, truncate, options
+    def __init__(self, model: str = DEFAULT_MODEL, options: dict[str, Any] | None = None) -> None:
+        self.model, self.options = model, options
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -128,8 +125,7 @@ class SeewhyTextEmbedder(_Embedder):
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, list[float]]:
         """The embedding of a text."""
-        (embedding,) = self._encoder.encode([text], role="query", truncate=self.truncate)
-        return {"embedding": embedding.tolist()}
+        return {"embedding": embedded(self._encoder, [text], "query")[0]}
 
 
 @component
@@ -140,7 +136,7 @@ class SeewhyDocumentEmbedder(_Embedder):
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         """The same documents with their embeddings."""
         texts = [document.content or "" for document in documents]
-        embeddings = self._encoder.encode(texts, role="document", truncate=self.truncate).tolist()
+        embeddings = embedded(self._encoder, texts, "document")
         return {
             "documents": [
                 replace(document, embedding=embedding)

@@ -9,12 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from search.encoding.encoder import Encoder, Role
+from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.index import Index
-from search.integrations import Opens, extra, opened
+from search.integrations import Opens, embedded, extra, opened
 from search.integrations.described import described, hits_of, id_of
-from search.several import Indexes
 
 with extra("langchain", "LangChain"):
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -72,25 +70,20 @@ class SeewhyRetriever(BaseRetriever):
 class SeewhyEmbeddings(Embeddings):
     """Embeddings of texts; the model's prompts for queries and for documents are put before them.
 
+    A text is cut at what the model reads, with one warning.
+
     Args:
         model: a name, a folder, or an Encoder that is already loaded.
-        truncate: drop what goes beyond the model's `max_tokens`. Without it such a text is an error.
         options: as of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
-    def __init__(
-        self, model: str | Encoder = DEFAULT_MODEL, *, truncate: bool = False, **options: Any
-    ) -> None:
+    def __init__(self, model: str | Encoder = DEFAULT_MODEL, **options: Any) -> None:
         self.encoder = model if isinstance(model, Encoder) else Encoder(model, **options)
-        self.truncate = truncate
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Embeddings of documents, each of length 1."""
-        return self._embedded(texts, "document")
+        return embedded(self.encoder, texts, "document")
 
     def embed_query(self, text: str) -> list[float]:
         """The embedding of a query, of length 1."""
-        return self._embedded([text], "query")[0]
-
-    def _embedded(self, texts: list[str], role: Role) -> list[list[float]]:
-        return self.encoder.encode(texts, role=role, truncate=self.truncate).tolist()
+        return embedded(self.encoder, [text], "query")[0]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from search.encoding.encoder import Encoder, Role
+from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.integrations import Opens, extra, opened
+from search.integrations import Opens, embedded, extra, opened
 from search.integrations.described import described, hits_of, id_of
 from search.records.hits import Hit
 
@@ -85,42 +85,38 @@ class SeewhyRetriever(BaseRetriever):
 class SeewhyEmbedding(BaseEmbedding):
     """Embeddings of texts; the model's prompts for queries and for documents are put before them.
 
+    A text is cut at what the model reads, with one warning.
+
     Args:
         model: a name, a folder, or an Encoder that is already loaded.
-        truncate: drop what goes beyond the model's `max_tokens`. Without it such a text is an error.
         embed_batch_size: how many texts LlamaIndex hands over at a time.
         options: as of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
     _encoder: Encoder = PrivateAttr()
-    _truncate: bool = PrivateAttr()
 
     def __init__(
         self,
         model: str | Encoder = DEFAULT_MODEL,
         *,
-        truncate: bool = False,
         embed_batch_size: int = 512,
         **options: Any,
     ) -> None:
         encoder = model if isinstance(model, Encoder) else Encoder(model, **options)
         super().__init__(model_name=encoder.model, embed_batch_size=embed_batch_size)
-        self._encoder, self._truncate = encoder, truncate
+        self._encoder = encoder
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._embedded([query], "query")[0]
+        return embedded(self._encoder, [query], "query")[0]
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return await asyncio.to_thread(self._get_query_embedding, query)
 
     def _get_text_embedding(self, text: str) -> list[float]:
-        return self._embedded([text], "document")[0]
+        return embedded(self._encoder, [text], "document")[0]
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self._embedded(texts, "document")
+        return embedded(self._encoder, texts, "document")
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return await asyncio.to_thread(self._get_text_embeddings, texts)
-
-    def _embedded(self, texts: list[str], role: Role) -> list[list[float]]:
-        return self._encoder.encode(texts, role=role, truncate=self._truncate).tolist()

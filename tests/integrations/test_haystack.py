@@ -2,6 +2,7 @@
 
 import ast
 import json
+import pickle
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -238,4 +239,5 @@ def test_documents_come_with_embeddings(tiny: Encoder) -> None:
     embedder.warm_up()
     first, second = embedder.run(given)["documents"]
     np.testing.assert_allclose([first.embedding, second.embedding], tiny.encode(["key", ""]), atol=1e-6)
+    assert pickle.loads(pickle.dumps(embedder)).run(given)["documents"] == [first, second]
     assert (first.meta, given[0].embedding) == ({"a": 1}, None)

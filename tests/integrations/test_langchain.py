@@ -1,7 +1,9 @@
 """LangChain's own tests of retrievers and embeddings, and what is found beyond these."""
 
+import copy
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests, RetrieversIntegrationTests
 from langchain_tests.unit_tests import EmbeddingsUnitTests
 
-from search import Encoder, Index, Indexes, TextTooLong
+from search import Encoder, Index, Indexes
 from search.integrations.langchain import SeewhyEmbeddings, SeewhyRetriever
 from tests.conftest import save_tiny_bert
 
@@ -131,7 +133,15 @@ def test_queries_and_documents_have_the_prompts_of_the_model(tmp_path: Path) -> 
     np.testing.assert_allclose(embeddings.embed_documents(["key"])[0], document, atol=1e-6)
 
 
-def test_what_is_too_long_is_an_error_unless_it_may_be_cut(tiny: Encoder) -> None:
-    with pytest.raises(TextTooLong):
-        SeewhyEmbeddings(tiny).embed_query("key " * 100)
-    assert SeewhyEmbeddings(tiny, truncate=True).embed_query("key " * 100)
+def test_what_is_too_long_is_cut_with_one_warning(tiny_model: Path) -> None:
+    embeddings = SeewhyEmbeddings(str(tiny_model), max_tokens=17)
+    with pytest.warns(UserWarning, match="reads at most 17 tokens .* at most 11 words") as warned:
+        long = [embeddings.embed_query("key " * 100), *embeddings.embed_documents(["key", "key " * 100])]
+    assert len(warned) == 1
+    np.testing.assert_allclose(long[0], embeddings.embed_query("key " * 15), atol=1e-6)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_embeddings_can_be_copied(tiny: Encoder, copied: Callable[[Any], Any]) -> None:
+    embeddings = SeewhyEmbeddings(tiny)
+    assert copied(embeddings).embed_query("key") == embeddings.embed_query("key")

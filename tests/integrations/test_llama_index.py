@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 from search import Encoder, Index, Indexes
 from search.integrations.llama_index import SeewhyEmbedding, SeewhyRetriever
@@ -112,3 +113,17 @@ def test_embeddings_are_those_of_the_encoder(tiny: Encoder) -> None:
     assert embedding.to_dict()["model_name"] == tiny.model
     nodes = VectorStoreIndex.from_documents([], embed_model=embedding)
     assert nodes.as_retriever(embed_model=embedding).retrieve("lock") == []
+
+
+@pytest.mark.filterwarnings("ignore:.*the rest is dropped")
+def test_documents_of_any_length_are_indexed(tiny: Encoder) -> None:
+    documents = [Document(text=f"{word} " * 1000) for word in ("key", "water")]
+    nodes = VectorStoreIndex.from_documents(documents, embed_model=SeewhyEmbedding(tiny))
+    (best,) = nodes.as_retriever(similarity_top_k=1).retrieve("water")
+    assert "water" in best.text
+
+
+def test_embeddings_can_be_pickled(tiny: Encoder) -> None:
+    embedding = SeewhyEmbedding(tiny)
+    again = pickle.loads(pickle.dumps(embedding))
+    assert again.get_query_embedding("key") == embedding.get_query_embedding("key")
