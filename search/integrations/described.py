@@ -36,14 +36,10 @@ def described(hit: Hit, figures: bool = False) -> dict[str, Any]:
         name as one of these, these: the fields of a `Hit`, `addends` included; `source`, its address; `verdict`.
     """
     why = hit.explanation
-    metadata = {
-        **hit.metadata,
-        **hit.annotations,
-        **{name: getattr(hit, name) for name in OF_PASSAGE},
-        "source": hit.uri,
-    }
+    names = (*OF_PASSAGE, *OF_QUERY) if figures or why else OF_PASSAGE
+    metadata = {**hit.metadata, **hit.annotations, **{name: getattr(hit, name) for name in names}}
+    metadata["source"] = hit.uri
     if figures or why:
-        metadata |= {name: getattr(hit, name) for name in OF_QUERY}
         metadata["verdict"] = asdict(hit.verdict) if hit.verdict else None
     if why:
         metadata |= {"shares": [asdict(share) for share in why.shares()], "residual": why.residual}

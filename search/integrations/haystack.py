@@ -54,14 +54,8 @@ class SeewhyRetriever:
     def to_dict(self) -> dict[str, Any]:
         """What a pipeline is written as; the index by the name that opens it again."""
         index = name_of(self.index) if isinstance(self.index, Index) else list(map(name_of, self.index.all))
-        return default_to_dict(
-            self,
-            index=index,
-            top_k=self.top_k,
-            filters=self.filters,
-            options=self.options,
-            figures=self.figures,
-        )
+        options = {name: getattr(self, name) for name in ("top_k", "filters", "options", "figures")}
+        return default_to_dict(self, index=index, **options)
 
     @component.output_types(documents=list[Document])
     def run(

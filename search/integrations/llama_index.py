@@ -96,11 +96,7 @@ class SeewhyEmbedding(BaseEmbedding):
     _encoder: Encoder = PrivateAttr()
 
     def __init__(
-        self,
-        model: str | Encoder = DEFAULT_MODEL,
-        *,
-        embed_batch_size: int = 512,
-        **options: Any,
+        self, model: str | Encoder = DEFAULT_MODEL, *, embed_batch_size: int = 512, **options: Any
     ) -> None:
         encoder = model if isinstance(model, Encoder) else Encoder(model, **options)
         super().__init__(model_name=encoder.model, embed_batch_size=embed_batch_size)
