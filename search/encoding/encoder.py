@@ -6,8 +6,8 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class Encoder:
         self.max_tokens = self._max_tokens(max_tokens)
         self.layer = check_layer(layer, self.description.layers)
         self.dimension = self._dimension(dim)
-        self._choice, self._device, self._many = engine, device, True
+        self._choice, self._device, self._offline, self._many = engine, device, offline, True
         self._batch_tokens = batch_tokens
         self._engine: Engine | None = None
         self._instead = ""
@@ -165,12 +165,18 @@ class Encoder:
             layer=made.layer if same else -1,
             dim=int(made.dimension) if same else None,
             max_tokens=int(made.max_tokens) if same else None,
+            offline=offline,
             engine=engine,
             precision=precision or made.precision,
         )
         encoder._many = many
         made.require_equal(replace(encoder.fingerprint, passages=made.passages))
         return encoder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, also in another process, finds the same model again by its name."""
+        make = partial(type(self).of, offline=self._offline, engine=self._choice, many=self._many)
+        return make, (self.fingerprint,), {"_device": self._device, "_batch_tokens": self._batch_tokens}
 
     @property
     def model(self) -> str:

@@ -115,7 +115,12 @@ def _settle(index: Path, options: StoreOptions) -> str:
 
     store, kind = options.get("store"), options.get("store_index")
     with writer_lock(index):
-        place = None if options.get("store_anew") and store else ledger.place_of(index)
+        try:
+            place = ledger.place_of(index)
+        except IndexDamaged:
+            if not (options.get("store_anew") and store):
+                raise
+            place = None
         if not store and not is_own(index):
             return (
                 f"the index says that it is published on {place and place.address}, and may come from somebody else: "

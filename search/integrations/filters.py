@@ -16,11 +16,11 @@ from datetime import datetime
 from typing import Any
 
 from search.errors import InputError
-from search.integrations.described import OF_HIT
+from search.integrations.described import OF_PASSAGE, OF_QUERY
 from search.store.conditions import as_date
 
 _FILTERED = ("title", "heading", "kind", "page")
-_OF_HIT = (*OF_HIT, "source", "verdict", "shares", "residual")
+_OF_HIT = (*OF_PASSAGE, *OF_QUERY, "source", "verdict", "shares", "residual")
 _OF_DOCUMENT = ("id", "content", "blob", "score", "embedding", "sparse_embedding")
 _ORDERS = (">", ">=", "<", "<=")
 _DAY, _SECOND = len("2024-05-01"), len("2024-05-01T10:20:30")

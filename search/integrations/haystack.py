@@ -14,8 +14,8 @@ from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
 from search.errors import InputError
 from search.index import Index
-from search.integrations import Opens, extra, opened
-from search.integrations.described import described, id_of
+from search.integrations import Opens, embedded, extra, opened
+from search.integrations.described import described, hits_of, id_of
 from search.integrations.filters import where_of
 from search.several import name_of
 
@@ -26,7 +26,7 @@ with extra("haystack", "Haystack"):
 
 @component
 class SeewhyRetriever:
-    """The best passages of an index, each with what its score is the sum of.
+    """The best passages of an index.
 
     Args:
         index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
@@ -34,8 +34,9 @@ class SeewhyRetriever:
         top_k: how many passages.
         filters: as Haystack has them, unless others come with a query; see `search.integrations.filters`.
         options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
+        figures: add the addends of the score, percentile, verdict and rank to the meta.
 
-    The meta of a document is told in `search.integrations.described`; its `id` is that of the passage, and stays as
+    The meta of a document is told in `search.integrations.described`; its `id` names index and passage, and stays as
     long as the passage does.
     """
 
@@ -45,16 +46,16 @@ class SeewhyRetriever:
         top_k: int = 10,
         filters: dict[str, Any] | None = None,
         options: dict[str, Any] | None = None,
+        figures: bool = False,
     ) -> None:
         self.index = opened(index)
-        self.top_k, self.filters, self.options = top_k, filters, options
+        self.top_k, self.filters, self.options, self.figures = top_k, filters, options, figures
 
     def to_dict(self) -> dict[str, Any]:
         """What a pipeline is written as; the index by the name that opens it again."""
         index = name_of(self.index) if isinstance(self.index, Index) else list(map(name_of, self.index.all))
-        return default_to_dict(
-            self, index=index, top_k=self.top_k, filters=self.filters, options=self.options
-        )
+        options = {name: getattr(self, name) for name in ("top_k", "filters", "options", "figures")}
+        return default_to_dict(self, index=index, **options)
 
     @component.output_types(documents=list[Document])
     def run(
@@ -67,10 +68,10 @@ class SeewhyRetriever:
         """
         options = dict(self.options or {})
         options["where"] = _both(options.get("where"), self.filters if filters is None else filters)
-        hits = self.index.query(query, self.top_k if top_k is None else top_k, **options)
+        hits = hits_of(self.index, query, self.top_k if top_k is None else top_k, **options)
         return {
             "documents": [
-                Document(id=id_of(hit), content=hit.text, meta=described(hit), score=hit.score)
+                Document(id=id_of(hit), content=hit.text, meta=described(hit, self.figures), score=hit.score)
                 for hit in hits
             ]
         }
@@ -92,18 +93,15 @@ def _both(where: str | None, filters: dict[str, Any] | None) -> str | None:
 
 
 class _Embedder:
-    """What both embedders are made of.
+    """Base of both embedders. A text is cut at what the model reads, with one warning.
 
     Args:
         model: a name, or a folder.
-        truncate: drop what goes beyond the model's `max_tokens`. Without it such a text is an error.
         options: as of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
-    def __init__(
-        self, model: str = DEFAULT_MODEL, truncate: bool = False, options: dict[str, Any] | None = None
-    ) -> None:
-        self.model, self.truncate, self.options = model, truncate, options
+    def __init__(self, model: str = DEFAULT_MODEL, options: dict[str, Any] | None = None) -> None:
+        self.model, self.options = model, options
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -121,8 +119,7 @@ class SeewhyTextEmbedder(_Embedder):
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, list[float]]:
         """The embedding of a text."""
-        (embedding,) = self._encoder.encode([text], role="query", truncate=self.truncate)
-        return {"embedding": embedding.tolist()}
+        return {"embedding": embedded(self._encoder, [text], "query")[0]}
 
 
 @component
@@ -133,7 +130,7 @@ class SeewhyDocumentEmbedder(_Embedder):
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         """The same documents with their embeddings."""
         texts = [document.content or "" for document in documents]
-        embeddings = self._encoder.encode(texts, role="document", truncate=self.truncate).tolist()
+        embeddings = embedded(self._encoder, texts, "document")
         return {
             "documents": [
                 replace(document, embedding=embedding)

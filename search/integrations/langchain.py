@@ -1,6 +1,6 @@
 """LangChain: `SeewhyRetriever` finds passages of an index, `SeewhyEmbeddings` encodes texts.
 
-retriever = SeewhyRetriever(index="notes", k=5)
+retriever = SeewhyRetriever(index="notes", k=5, figures=True)
 retriever.invoke("how do I rotate the keys?")[0].metadata["addends"]
 """
 
@@ -9,12 +9,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from search.encoding.encoder import Encoder, Role
+from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.index import Index
-from search.integrations import extra, opened
-from search.integrations.described import described, id_of
-from search.several import Indexes
+from search.integrations import Opens, embedded, extra, opened
+from search.integrations.described import described, hits_of, id_of
 
 with extra("langchain", "LangChain"):
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -26,24 +24,27 @@ with extra("langchain", "LangChain"):
 
 
 class SeewhyRetriever(BaseRetriever):
-    """The best passages of an index, each with what its score is the sum of.
+    """The best passages of an index.
 
     Attributes:
         index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
             None as for `search.Index.open`.
         k: how many passages.
         options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
+        figures: add score, addends, percentile, verdict and rank to the metadata. They differ from query to query, so
+            that documents of two queries are no longer equal.
 
     Called with `k` or options (`retriever.invoke("keys", k=3, where="path:ops/**")`), these go before its own.
-    The metadata of a document is told in `search.integrations.described`; its `id` is that of the passage, and stays
-    as long as the passage does.
+    The metadata of a document is told in `search.integrations.described`; its `id` names index and passage, and
+    stays as long as the passage does.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    index: Index | Indexes = Field(default=None, validate_default=True)
+    index: Opens = Field(default=None, validate_default=True)
     k: int = Field(default=10, ge=1)
     options: dict[str, Any] = Field(default_factory=dict)
+    figures: bool = False
 
     @field_validator("index", mode="before")
     @classmethod
@@ -53,8 +54,11 @@ class SeewhyRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None, **options: Any
     ) -> list[Document]:
-        hits = self.index.query(query, self.k if k is None else k, **{**self.options, **options})
-        return [Document(id=id_of(hit), page_content=hit.text, metadata=described(hit)) for hit in hits]
+        hits = hits_of(self.index, query, self.k if k is None else k, **{**self.options, **options})
+        return [
+            Document(id=id_of(hit), page_content=hit.text, metadata=described(hit, self.figures))
+            for hit in hits
+        ]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
@@ -66,25 +70,20 @@ class SeewhyRetriever(BaseRetriever):
 class SeewhyEmbeddings(Embeddings):
     """Embeddings of texts; the model's prompts for queries and for documents are put before them.
 
+    A text is cut at what the model reads, with one warning.
+
     Args:
         model: a name, a folder, or an Encoder that is already loaded.
-        truncate: drop what goes beyond the model's `max_tokens`. Without it such a text is an error.
         options: as of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
-    def __init__(
-        self, model: str | Encoder = DEFAULT_MODEL, *, truncate: bool = False, **options: Any
-    ) -> None:
+    def __init__(self, model: str | Encoder = DEFAULT_MODEL, **options: Any) -> None:
         self.encoder = model if isinstance(model, Encoder) else Encoder(model, **options)
-        self.truncate = truncate
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Embeddings of documents, each of length 1."""
-        return self._embedded(texts, "document")
+        return embedded(self.encoder, texts, "document")
 
     def embed_query(self, text: str) -> list[float]:
         """The embedding of a query, of length 1."""
-        return self._embedded([text], "query")[0]
-
-    def _embedded(self, texts: list[str], role: Role) -> list[list[float]]:
-        return self.encoder.encode(texts, role=role, truncate=self.truncate).tolist()
+        return embedded(self.encoder, [text], "query")[0]

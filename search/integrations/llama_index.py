@@ -1,6 +1,6 @@
 """LlamaIndex: `SeewhyRetriever` finds passages of an index, `SeewhyEmbedding` encodes texts.
 
-retriever = SeewhyRetriever("notes", k=5)
+retriever = SeewhyRetriever("notes", k=5, figures=True)
 retriever.retrieve("how do I rotate the keys?")[0].metadata["addends"]
 """
 
@@ -9,13 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from search.encoding.encoder import Encoder, Role
+from search.encoding import Encoder
 from search.encoding.models import DEFAULT_MODEL
-from search.index import Index
-from search.integrations import Opens, extra, opened
-from search.integrations.described import described
+from search.integrations import Opens, embedded, extra, opened
+from search.integrations.described import described, hits_of, id_of
 from search.records.hits import Hit
-from search.several import name_of
 
 with extra("llama-index", "LlamaIndex"):
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -34,12 +32,14 @@ _FOR_THE_MODEL = ("title", "heading", "document", "line_start", "line_end", "pag
 
 
 class SeewhyRetriever(BaseRetriever):
-    """The best passages of an index as nodes, each with what its score is the sum of.
+    """The best passages of an index as nodes.
 
     Args:
         index: an index, or what opens one: its folder, path or name; a list of these for several that are asked as one;
             None as for `search.Index.open`.
         k: how many passages.
+        figures: add addends, percentile, verdict and rank to the metadata. They differ from query to query, so that
+            the same passage from two queries is no longer fused.
         callback_manager: of LlamaIndex.
         options: as of `search.Index.query`: mode, weight, where, since, rerank, per_document, explain ...
 
@@ -53,74 +53,66 @@ class SeewhyRetriever(BaseRetriever):
         index: Opens = None,
         k: int = 10,
         *,
+        figures: bool = False,
         callback_manager: CallbackManager | None = None,
         **options: Any,
     ) -> None:
         self.index = opened(index)
-        self.k, self.options = k, options
+        self.k, self.figures, self.options = k, figures, options
         super().__init__(callback_manager)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        hits = self.index.query(query_bundle.query_str, self.k, **self.options)
+        hits = hits_of(self.index, query_bundle.query_str, self.k, **self.options)
         return [NodeWithScore(node=self._node(hit), score=hit.score) for hit in hits]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
     def _node(self, hit: Hit) -> TextNode:
-        name = hit.index or (name_of(self.index) if isinstance(self.index, Index) else "")
-        metadata = described(hit)
+        metadata = described(hit, self.figures)
         return TextNode(
-            id_=f"{name}/p{hit.passage_id}",
+            id_=id_of(hit),
             text=hit.text,
             start_char_idx=hit.start,
             end_char_idx=hit.end,
             metadata=metadata,
             excluded_llm_metadata_keys=[key for key in metadata if key not in _FOR_THE_MODEL],
             excluded_embed_metadata_keys=list(metadata),
-            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{name}/{hit.document}")},
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{hit.index}/{hit.document}")},
         )
 
 
 class SeewhyEmbedding(BaseEmbedding):
     """Embeddings of texts; the model's prompts for queries and for documents are put before them.
 
+    A text is cut at what the model reads, with one warning.
+
     Args:
         model: a name, a folder, or an Encoder that is already loaded.
-        truncate: drop what goes beyond the model's `max_tokens`. Without it such a text is an error.
         embed_batch_size: how many texts LlamaIndex hands over at a time.
         options: as of `search.Encoder`: pooling, layer, dim, offline ...
     """
 
     _encoder: Encoder = PrivateAttr()
-    _truncate: bool = PrivateAttr()
 
     def __init__(
-        self,
-        model: str | Encoder = DEFAULT_MODEL,
-        *,
-        truncate: bool = False,
-        embed_batch_size: int = 512,
-        **options: Any,
+        self, model: str | Encoder = DEFAULT_MODEL, *, embed_batch_size: int = 512, **options: Any
     ) -> None:
         encoder = model if isinstance(model, Encoder) else Encoder(model, **options)
         super().__init__(model_name=encoder.model, embed_batch_size=embed_batch_size)
-        self._encoder, self._truncate = encoder, truncate
+        self._encoder = encoder
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._embedded([query], "query")[0]
+        return embedded(self._encoder, [query], "query")[0]
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return await asyncio.to_thread(self._get_query_embedding, query)
 
     def _get_text_embedding(self, text: str) -> list[float]:
-        return self._embedded([text], "document")[0]
+        return embedded(self._encoder, [text], "document")[0]
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self._embedded(texts, "document")
+        return embedded(self._encoder, texts, "document")
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return await asyncio.to_thread(self._get_text_embeddings, texts)
-
-    def _embedded(self, texts: list[str], role: Role) -> list[list[float]]:
-        return self._encoder.encode(texts, role=role, truncate=self._truncate).tolist()

@@ -1,8 +1,11 @@
 """Layers, dimensions and Dense modules, against the reference implementation."""
 
+import copy
 import json
+import pickle
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -229,3 +232,11 @@ def test_a_model_with_a_vocabulary_only(tmp_path: Path) -> None:
     np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)
     shutil.rmtree(folder)
     np.testing.assert_allclose(Encoder.of(encoder.fingerprint).encode(TEXTS), reference, atol=1e-5)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
+def test_a_copy_encodes_as_the_original_does(tiny: Encoder, copied: Callable[[Encoder], Encoder]) -> None:
+    encoder = Encoder(tiny.model, layer="mean:2", dim=8, max_tokens=17, pooling="max", batch_tokens=64)
+    again = copied(encoder)
+    assert (again.fingerprint, vars(again)["_batch_tokens"]) == (encoder.fingerprint, 64)
+    np.testing.assert_array_equal(again.encode(TEXTS), encoder.encode(TEXTS))

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import pickle
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from haystack import Document, Pipeline
+from haystack.components.joiners import DocumentJoiner
 from haystack.components.retrievers import MultiQueryTextRetriever
 from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.errors import FilterError
@@ -18,6 +20,7 @@ from haystack.testing.document_store import FilterDocumentsTest, create_filterab
 from haystack.utils.filters import document_matches_filter
 
 from search import Encoder, Index, InputError
+from search.integrations.described import OF_QUERY
 from search.integrations.filters import where_of
 from search.integrations.haystack import SeewhyDocumentEmbedder, SeewhyRetriever, SeewhyTextEmbedder
 from tests.conftest import REPOSITORY
@@ -187,9 +190,30 @@ def test_documents_are_the_hits_of_the_query(notes: Path, tiny: Encoder) -> None
     found = pipeline.run({"retriever": {"query": "key"}, "embedder": {"text": "key"}})
     hits = index.query("key", 2, mode="dense")
     for document, hit in zip(found["retriever"]["documents"], hits, strict=True):
-        assert (document.id, document.content, document.score) == (f"p{hit.passage_id}", hit.text, hit.score)
+        assert (document.id, document.content, document.score) == (
+            f"{index.path.name}/p{hit.passage_id}", hit.text, hit.score,
+        )  # fmt: skip
         assert Document.from_dict(document.to_dict()) == document
     np.testing.assert_allclose(found["embedder"]["embedding"], tiny.encode(["key"])[0], atol=1e-6)
+
+
+def test_documents_of_two_indexes_are_joined(notes: Path, tiny: Encoder) -> None:
+    found = [
+        SeewhyRetriever(Index.build(notes, model=tiny.model, index=name, include=[name])).run("key")
+        for name in ("keys.md", "table.csv")
+    ]
+    lists = [each["documents"] for each in found]
+    assert all(lists)
+    assert len(DocumentJoiner().run(lists)["documents"]) == sum(map(len, lists))
+
+
+def test_figures_of_the_query_come_where_they_are_asked_for(notes: Path, tiny: Encoder) -> None:
+    retriever = SeewhyRetriever(Index.build(notes, model=tiny.model), top_k=1, figures=True)
+    again = component_from_dict(SeewhyRetriever, component_to_dict(retriever, "one"), "one")
+    (document,) = again.run("key")["documents"]
+    assert sum(document.meta["addends"].values()) == pytest.approx(document.score)
+    (document,) = SeewhyRetriever(retriever.index, top_k=1).run("key")["documents"]
+    assert not set(OF_QUERY) & set(document.meta) and document.meta["heading"]
 
 
 async def test_several_indexes_are_asked_as_one_and_written_by_their_names(
@@ -215,4 +239,5 @@ def test_documents_come_with_embeddings(tiny: Encoder) -> None:
     embedder.warm_up()
     first, second = embedder.run(given)["documents"]
     np.testing.assert_allclose([first.embedding, second.embedding], tiny.encode(["key", ""]), atol=1e-6)
+    assert pickle.loads(pickle.dumps(embedder)).run(given)["documents"] == [first, second]
     assert (first.meta, given[0].embedding) == ({"a": 1}, None)

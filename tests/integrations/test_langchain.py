@@ -1,7 +1,9 @@
 """LangChain's own tests of retrievers and embeddings, and what is found beyond these."""
 
+import copy
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests, RetrieversIntegrationTests
 from langchain_tests.unit_tests import EmbeddingsUnitTests
 
-from search import Encoder, Index, Indexes, TextTooLong
+from search import Encoder, Index, Indexes
 from search.integrations.langchain import SeewhyEmbeddings, SeewhyRetriever
 from tests.conftest import save_tiny_bert
 
@@ -60,14 +62,22 @@ QUERY = "rotate the key"
 
 def test_documents_are_the_hits_of_the_query(index: Index) -> None:
     hits = index.query(QUERY, 3)
-    found = SeewhyRetriever(index=index, k=3).invoke(QUERY)
-    assert [document.id for document in found] == [f"p{hit.passage_id}" for hit in hits]
+    found = SeewhyRetriever(index=index, k=3, figures=True).invoke(QUERY)
+    assert [document.id for document in found] == [f"{index.path.name}/p{hit.passage_id}" for hit in hits]
     for document, hit in zip(found, hits, strict=True):
         said = json.loads(json.dumps(document.metadata))
         assert document.page_content == hit.text
         assert (said["path"], said["line_start"], said["heading"]) == (hit.path, hit.line_start, hit.heading)
         assert said["score"] == hit.score
         assert sum(said["addends"].values()) == pytest.approx(hit.score, abs=1e-6)
+
+
+def test_a_passage_is_the_same_document_for_every_query(index: Index) -> None:
+    """As in the union of `MultiQueryRetriever`, which compares whole documents."""
+    retriever = SeewhyRetriever(index=index, k=100)
+    first, second = retriever.invoke(QUERY), retriever.invoke("a long time on the water", mode="lexical")
+    by_id = {document.id: document for document in first}
+    assert second and all(by_id[document.id] == document for document in second)
 
 
 def test_a_copy_is_opened_anew(index: Index) -> None:
@@ -101,7 +111,7 @@ async def test_options_are_given_to_the_retriever_or_to_one_call(index: Index) -
 def test_addends_sum_to_the_score_however_that_is_made(
     index: Index, options: dict[str, Any], of: list[str]
 ) -> None:
-    for document in SeewhyRetriever(index=index).invoke(QUERY, **options):
+    for document in SeewhyRetriever(index=index, figures=True).invoke(QUERY, **options):
         addends = document.metadata["addends"]
         assert list(addends) == of
         assert sum(addends.values()) == pytest.approx(document.metadata["score"], abs=1e-6)
@@ -123,7 +133,15 @@ def test_queries_and_documents_have_the_prompts_of_the_model(tmp_path: Path) -> 
     np.testing.assert_allclose(embeddings.embed_documents(["key"])[0], document, atol=1e-6)
 
 
-def test_what_is_too_long_is_an_error_unless_it_may_be_cut(tiny: Encoder) -> None:
-    with pytest.raises(TextTooLong):
-        SeewhyEmbeddings(tiny).embed_query("key " * 100)
-    assert SeewhyEmbeddings(tiny, truncate=True).embed_query("key " * 100)
+def test_what_is_too_long_is_cut_with_one_warning(tiny_model: Path) -> None:
+    embeddings = SeewhyEmbeddings(str(tiny_model), max_tokens=17)
+    with pytest.warns(UserWarning, match="reads at most 17 tokens .* at most 11 words") as warned:
+        long = [embeddings.embed_query("key " * 100), *embeddings.embed_documents(["key", "key " * 100])]
+    assert len(warned) == 1
+    np.testing.assert_allclose(long[0], embeddings.embed_query("key " * 15), atol=1e-6)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_embeddings_can_be_copied(tiny: Encoder, copied: Callable[[Any], Any]) -> None:
+    embeddings = SeewhyEmbeddings(tiny)
+    assert copied(embeddings).embed_query("key") == embeddings.embed_query("key")

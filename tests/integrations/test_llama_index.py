@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
+from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 from search import Encoder, Index, Indexes
 from search.integrations.llama_index import SeewhyEmbedding, SeewhyRetriever
@@ -24,7 +27,7 @@ def index(notes: Path, tiny: Encoder) -> Index:
 
 
 def test_nodes_say_where_they_stand_and_what_their_score_is_the_sum_of(index: Index) -> None:
-    retriever = SeewhyRetriever(index, k=3, where="kind=markdown")
+    retriever = SeewhyRetriever(index, k=3, figures=True, where="kind=markdown")
     nodes, hits = retriever.retrieve(QUESTION), index.query(QUESTION, 3, where="kind=markdown")
     assert isinstance(retriever, BaseRetriever)
     assert [node.score for node in nodes] == [hit.score for hit in hits]
@@ -68,6 +71,18 @@ def test_passages_of_several_indexes_are_told_apart(notes: Path, tiny: Encoder) 
     assert len({node.node_id for node in nodes}) == len(nodes) == len(several.query(QUESTION))
 
 
+def test_a_passage_that_two_retrievers_find_is_fused(index: Index) -> None:
+    dense, lexical = (SeewhyRetriever(index, k=100, mode=mode) for mode in ("dense", "lexical"))
+    fusion = QueryFusionRetriever(
+        [dense, lexical], llm=MockLLM(), mode=FUSION_MODES.RECIPROCAL_RANK, num_queries=1, similarity_top_k=1
+    )
+    (best,) = fusion.retrieve(QUESTION)
+    ranks = [
+        [node.node_id for node in each.retrieve(QUESTION)].index(best.node_id) for each in (dense, lexical)
+    ]
+    assert best.score == pytest.approx(sum(1 / (60 + rank) for rank in ranks))
+
+
 def test_asked_by_a_query_engine_and_without_waiting(index: Index) -> None:
     retriever = SeewhyRetriever(index, 2)
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
@@ -98,3 +113,17 @@ def test_embeddings_are_those_of_the_encoder(tiny: Encoder) -> None:
     assert embedding.to_dict()["model_name"] == tiny.model
     nodes = VectorStoreIndex.from_documents([], embed_model=embedding)
     assert nodes.as_retriever(embed_model=embedding).retrieve("lock") == []
+
+
+@pytest.mark.filterwarnings("ignore:.*the rest is dropped")
+def test_documents_of_any_length_are_indexed(tiny: Encoder) -> None:
+    documents = [Document(text=f"{word} " * 1000) for word in ("key", "water")]
+    nodes = VectorStoreIndex.from_documents(documents, embed_model=SeewhyEmbedding(tiny))
+    (best,) = nodes.as_retriever(similarity_top_k=1).retrieve("water")
+    assert "water" in best.text
+
+
+def test_embeddings_can_be_pickled(tiny: Encoder) -> None:
+    embedding = SeewhyEmbedding(tiny)
+    again = pickle.loads(pickle.dumps(embedding))
+    assert again.get_query_embedding("key") == embedding.get_query_embedding("key")

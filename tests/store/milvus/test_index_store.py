@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -90,6 +91,17 @@ def test_without_a_server_the_index_is_whole_and_the_next_run_goes_on(
     assert (Index.open().status().passages, passages_on(milvus)) == (6, 5)
     assert run("index", published)[0] == 0
     assert passages_on(milvus) == 6
+
+
+def test_the_run_after_an_interrupted_store_anew_goes_on(
+    run: Run, published: Path, milvus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Client, "put", Mock(side_effect=KeyboardInterrupt))
+        assert run("index", published, "--store", milvus, "--store-anew")[0] != 0
+    (published / "new.md").write_text("# Water\n\nA long time on the water.\n")
+    code, _, err = run("index", published)
+    assert (code, passages_on(milvus)) == (0, 6), err
 
 
 def test_a_name_that_another_index_has_is_refused_and_changes_nothing(
