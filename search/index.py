@@ -156,14 +156,14 @@ class Index:
             StoreUnavailable: the server does not answer; the index itself is up to date, unless the server was named
                 for the first time.
         """
-        from search.encoding.workers import checked, hired
+        from search.encoding.workers import parse_workers, start_workers
         from search.indexing.copy import check_store, with_copy
         from search.indexing.update import (
             asked_for,
             update,
         )  # with all that writing needs, which a query does not
 
-        workers = checked(workers)
+        workers = parse_workers(workers)
         copy: StoreOptions = {"store": store, "store_index": store_index, "store_anew": store_anew}
         folders = Folders.of(folder)
         path = place_for(folders, index)
@@ -171,7 +171,7 @@ class Index:
         encoder, source, settings = asked_for(
             folders, path, options, rebuild=rebuild, offline=offline, engine=engine
         )
-        with hired(workers, encoder, engine) as hands:
+        with start_workers(workers, encoder, engine) as pool:
             report = update(
                 folders.root,
                 path,
@@ -181,7 +181,7 @@ class Index:
                 rebuild=rebuild,
                 verify=verify,
                 progress=progress,
-                workers=hands,
+                workers=pool,
             )
         report = with_copy(path, report, encoder, copy, progress)
         built = cls(SQLiteStore(path), encoder, offline, engine, report)
@@ -262,14 +262,14 @@ class Index:
             IndexLocked: another process is writing to the index.
             StoreUnavailable: the server that has a copy of it does not answer; the index itself is up to date.
         """
-        from search.encoding.workers import hired
+        from search.encoding.workers import start_workers
         from search.indexing.copy import with_copy
         from search.indexing.update import source_of, update
 
         place = self._place
         meta = read_meta(place / DATABASE)
         folders = Folders.of(confirmed(place, Folders.from_meta(meta), folder or self._named))
-        with hired(workers, self.encoder, self._engine) as hands:
+        with start_workers(workers, self.encoder, self._engine) as pool:
             report = update(
                 folders.root,
                 place,
@@ -278,7 +278,7 @@ class Index:
                 source=source_of(meta, folders),
                 verify=verify,
                 progress=progress,
-                workers=hands,
+                workers=pool,
             )
         return with_copy(place, report, self.encoder, self._copy, progress)
 

@@ -24,7 +24,6 @@ from search.cli.options import Color, panel
 from search.cli.streams import note
 from search.errors import InputError, OptionalDependency, ReadError
 from search.records.reports import Progress
-from search.render.format import escape
 
 NARROWEST, WIDEST = 40, 100
 output_option = panel("Output")
@@ -298,8 +297,6 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
         def show(state: Progress) -> None:
             nonlocal started, before, shown
             now = time.monotonic()
-            if state.warning:
-                bar.console.out(escape(state.warning), highlight=False)
             if state.done < before:
                 started = now
                 bar.reset(task)
@@ -366,8 +363,6 @@ def _lines() -> Callable[[Progress], None]:
     def show(state: Progress) -> None:
         nonlocal started, last, since, stage, first, before
         now = time.monotonic()
-        if state.warning:
-            note(state.warning)
         if state.done < before:
             started = now
         if state.stage != stage or state.done < before:  # a first step often takes longer: it is not counted

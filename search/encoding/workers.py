@@ -1,308 +1,287 @@
-"""Several workers that encode: batches of texts are handed out, and handed out again where a worker dies.
+"""Workers: other processes that encode for one index, on this machine or on a Ray cluster.
 
-worker.py             what runs in another process
-workers_processes.py  it is one of this machine
-workers_ray.py        it is an actor of a Ray cluster
+A thread for each worker hands it one batch at a time, so it is known which batch a worker died over. That batch is
+encoded again by a new worker; if it kills that one, too, its texts are encoded one by one, and a text that kills a
+worker by itself ends the run with its name.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import re
+import signal
+import socket
+import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
-from queue import Empty, PriorityQueue, SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-
-from search.encoding.worker import PROBE
 from search.errors import InputError, ModelError, SearchError, first_line
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    import numpy as np
     from numpy.typing import NDArray
 
     from search.encoding.encoder import Encoder
-    from search.encoding.worker import Answer
+    from search.encoding.fingerprint import Fingerprint
 
-_PATIENCE = 3  # deaths over one batch before it is taken apart; starts that fail before there is no hope
-# Between components of embeddings of length 1. Less exact arithmetic differs more from one processor to another.
-_SAME, _COMPARABLE, _COMPARABLE_ROUGHLY = 1e-6, {"fp32": 1e-4}, 0.05
-_LONGEST_WAIT = 30.0  # seconds between attempts to start a worker
+    Embeddings: TypeAlias = NDArray[np.float32]
+
+_STARTS = 3  # attempts to start a worker before giving up
+# Largest difference between components of embeddings of length 1. Less exact arithmetic varies more by processor.
+_SAME, _COMPARABLE, _COMPARABLE_ROUGHLY = 1e-6, 1e-4, 0.05
+_PROBE = ("Café 27", "Many people say that time is long; to find the key, they look for a door with a lock.")
 
 
-class WorkerLost(Exception):
-    """A worker is no more, or did not come to be; the text says why."""
+class WorkerDied(Exception):
+    """A worker is gone or could not be started; the text says why."""
 
 
 class Worker(Protocol):
-    """An encoder elsewhere.
+    """An encoder in another process.
 
     Attributes:
-        where: the machine and the process, for people to read; known once it was started.
+        name: machine and process, for messages.
     """
 
-    where: str
+    name: str
 
-    def start(self) -> None:
-        """Wait until it is there; WorkerLost if there is no room for it, or it is no more."""
-        ...
+    def encode(self, texts: Sequence[str]) -> Embeddings | str:
+        """Embeddings (n, d), or an error message.
 
-    def encode(self, texts: Sequence[str]) -> Answer:
-        """Embeddings, (n, d), or what is wrong; WorkerLost if it is no more."""
-        ...
+        Raises:
+            WorkerDied: the worker is gone.
+        """
 
-    def end(self) -> None:
-        """End it, also while it starts or works, which then fails with WorkerLost. May be called twice."""
-        ...
+    def kill(self) -> None:
+        """End the worker, also in the middle of its work. May be called twice."""
 
 
-class Crew(Protocol):
-    """What workers are made of.
+class RemoteEncoder:
+    """What runs in a worker: an encoder that returns errors as text, since not every exception can be pickled.
 
-    Attributes:
-        size: how many there can be at a time; known once it was opened.
+    Args:
+        fingerprint: of the embeddings to compute; its model is looked for on the worker's machine only.
+        engine: as for `Encoder`.
+        files: the model's files by name, for a machine that lacks the model.
     """
 
-    size: int
+    def __init__(
+        self, fingerprint: Fingerprint, engine: str, files: Mapping[str, bytes] | None = None
+    ) -> None:
+        self._fingerprint, self._engine, self._files = fingerprint, engine, files
+        self._encoder: Encoder | None = None
 
-    def open(self) -> None: ...
+    def encode(self, texts: Sequence[str]) -> Embeddings | str:
+        try:
+            self._encoder = self._encoder or self._load()
+            return self._encoder.encode(texts, role="document")
+        except SearchError as error:
+            return str(error)
+        except Exception as error:
+            return f"{type(error).__name__}: {first_line(error)}"
 
-    def hire(self) -> Worker:
-        """A new worker, which is still to be started."""
-        ...
+    def _load(self) -> Encoder:
+        try:
+            return self._find(None)
+        except ModelError:
+            if not self._files:
+                raise
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in self._files.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            encoder = self._find(folder)
+            encoder.encode(_PROBE)  # reads all files
+            return encoder
 
-    def close(self) -> None: ...
+    def _find(self, model: str | None) -> Encoder:
+        from search.encoding.encoder import Encoder
 
+        return Encoder.of(self._fingerprint, model=model, offline=True, engine=self._engine, many=True)
 
-class _Batch:
-    """Texts that were handed out together, and what came back of them so far."""
-
-    def __init__(self, texts: Sequence[str], named: Callable[[int], str], dimension: int) -> None:
-        self.texts, self.named = texts, named
-        self.future: Future[NDArray[np.float32]] = Future()
-        self._found = np.empty((len(texts), dimension), dtype=np.float32)
-        self._left, self._lock = len(texts), threading.Lock()
-
-    def put(self, start: int, stop: int, found: NDArray[np.float32]) -> None:
-        with self._lock:
-            self._found[start:stop] = found
-            self._left -= stop - start
-            if not self._left:
-                self.future.set_result(self._found)
-
-    def fail(self, error: Exception) -> None:
-        with self._lock:
-            if not self.future.done():
-                self.future.set_exception(error)
+    def name(self) -> str:
+        return f"{socket.gethostname()}, process {os.getpid()}"
 
 
-@dataclass(order=True)
-class _Task:
-    """Texts of a batch that one worker is to encode; earlier ones come first. None of a batch: stop working."""
+class ProcessWorker:
+    """A worker that is a process of this machine; it ends with this process."""
 
-    number: int
-    start: int = 0
-    stop: int = field(default=0, compare=False)
-    batch: _Batch | None = field(default=None, compare=False)
-    deaths: int = field(default=0, compare=False)
+    def __init__(self, fingerprint: Fingerprint, engine: str, threads: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, fingerprint, engine, threads), name="seewhy-worker", daemon=True
+        )
+        self._process.start()
+        theirs.close()  # so that the connection breaks when the process ends
+        self.name = f"this machine, process {self._process.pid}"
+
+    def encode(self, texts: Sequence[str]) -> Embeddings | str:
+        try:
+            self._connection.send(texts)
+            answer: Embeddings | str = self._connection.recv()
+            return answer
+        except (OSError, EOFError):
+            self._process.join(5)
+            raise WorkerDied(f"process {self._process.pid}, exit code {self._process.exitcode}") from None
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def _serve(connection: Connection, fingerprint: Fingerprint, engine: str, threads: int) -> None:
+    """Encode what comes through a connection, until it is closed."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+    encoder = RemoteEncoder(fingerprint, engine)
+    with suppress(EOFError, OSError):
+        while True:
+            connection.send(encoder.encode(connection.recv()))
 
 
 class Workers:
-    """Workers for one fingerprint, started when the first batches come.
-
-    A thread for each worker takes a batch at a time, so that it is known which one a worker died over. That batch goes
-    to the next worker that is free, and another worker is started, as often as it takes. But one passage may be what
-    kills them (a defect of a library, more memory than there is), and would for ever: a batch over which three workers
-    died in a row is taken apart, and a passage that kills one by itself in the end is named in an error.
+    """A pool of workers for one fingerprint; each is started when the first batch for it comes.
 
     Args:
-        encoder: what the same texts would be encoded with here; workers must agree with it.
+        size: number of workers.
+        start: starts a worker; WorkerDied if it cannot.
+        encoder: this process's encoder, with which workers must agree.
     """
 
-    def __init__(self, crew: Crew, encoder: Encoder) -> None:
-        self._crew, self._encoder = crew, encoder
-        self._tasks: PriorityQueue[_Task] = PriorityQueue()
-        self._numbers = count(1)
-        self._threads: list[threading.Thread] = []
-        self._living: set[Worker] = set()
-        self._at_work: set[Worker] = set()
-        self._open: set[_Batch] = set()
-        self._lock, self._closed = threading.Lock(), threading.Event()
-        self._failure: SearchError | None = None
-        self._warnings: SimpleQueue[str] = SimpleQueue()
-        self._deaths, self._off = 0, 0.0
-
-    @property
-    def ahead(self) -> int:
-        """How many batches may well wait besides the one that is asked for next."""
-        return 2 * len(self._threads)
+    def __init__(self, size: int, start: Callable[[], Worker], encoder: Encoder) -> None:
+        self.ahead = 2 * size  # batches that may wait besides the one that is stored next
+        self._start, self._encoder = start, encoder
+        self._threads = ThreadPoolExecutor(size, "seewhy-worker")
+        self._local = threading.local()
+        self._lock, self._running, self._closed = threading.Lock(), set[Worker](), False
+        self._probe: Embeddings | None = None
+        self._deaths, self._difference = 0, 0.0
 
     def submit(
-        self, texts: Sequence[str], named: Callable[[int], str] = "text {}".format
-    ) -> Future[NDArray[np.float32]]:
-        """Have texts encoded, as passages; (n, d) in the end.
+        self, texts: Sequence[str], describe: Callable[[int], str] = "text {}".format
+    ) -> Future[Embeddings]:
+        """Have passages encoded; the result has shape (n, d).
 
         Args:
-            named: what to call a text by its position, where an error is about it.
+            describe: names a text by its position, for an error about it.
 
-        The result fails with a ModelError if workers compute something else than this process, or cannot be started,
-        or a text kills them.
+        The result is a ModelError if workers cannot be started, disagree with this process, or a text kills them.
         """
-        if not self._threads:
-            self._probe = self._encoder.encode(PROBE, role="document")
-            self._crew.open()
-        batch = _Batch(texts, named, self._encoder.dimension)
-        with self._lock:
-            self._open.add(batch)
-        batch.future.add_done_callback(lambda _: self._open.discard(batch))
-        self._tasks.put(_Task(next(self._numbers), 0, len(texts), batch))
-        if self._failure:
-            batch.fail(self._failure)
-        elif len(self._threads) < self._crew.size:
-            thread = threading.Thread(target=self._work, name="seewhy-worker", daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        return batch.future
-
-    def warnings(self) -> Iterator[str]:
-        """What happened to workers since this was last asked."""
-        while True:
-            try:
-                yield self._warnings.get_nowait()
-            except Empty:
-                return
+        if self._probe is None:
+            self._probe = self._encoder.encode(_PROBE, role="document")
+        return self._threads.submit(self._encode, texts, describe)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about the workers, for a report."""
         died = f"workers died {self._deaths} times; their batches were encoded again"
-        off = f"workers compute a little otherwise than this machine: embeddings differ by up to {self._off:.1e}"
-        return (*([died] if self._deaths else ()), *([off] if self._off > _SAME else ()))
+        off = f"embeddings of workers differ from this machine's by up to {self._difference:.1e}"
+        return (*([died] if self._deaths else ()), *([off] if self._difference > _SAME else ()))
 
     def close(self) -> None:
-        """End all workers, also in the middle of their work."""
-        self._closed.set()
-        for _ in self._threads:
-            self._tasks.put(_Task(0))
+        """Kill all workers, also in the middle of their work."""
         with self._lock:
-            living = list(self._living)
-        for worker in living:
-            worker.end()
-        for thread in self._threads:
-            thread.join()
-        self._crew.close()
+            self._closed = True
+        for worker in tuple(self._running):
+            worker.kill()
+        self._threads.shutdown(cancel_futures=True)
 
-    def _work(self) -> None:
-        """What the thread of one worker does."""
+    def _encode(self, texts: Sequence[str], describe: Callable[[int], str]) -> Embeddings:
+        for _ in range(2):
+            with suppress(WorkerDied):
+                return self._ask(texts)
+        import numpy as np
+
+        rows = []
+        for position, text in enumerate(texts):
+            try:
+                rows.append(self._ask([text]))
+            except WorkerDied as error:
+                raise ModelError(
+                    f"{describe(position)} kills every worker that encodes it ({error}). What was encoded before is "
+                    "kept; leave the file out with --exclude, or change it."
+                ) from None
+        return np.concatenate(rows)
+
+    def _ask(self, texts: Sequence[str]) -> Embeddings:
+        """Have this thread's worker encode texts; WorkerDied if it dies over them."""
+        worker = getattr(self._local, "worker", None) or self._started()
         try:
-            while worker := self._started():
-                try:
-                    while batch := (task := self._tasks.get()).batch:
-                        self._encode(worker, task, batch)
-                except WorkerLost as lost:
-                    self._again(task, batch, lost)
-                finally:
-                    self._dismiss(worker)
-        except SearchError as error:
-            self._fail(error)
-        except Exception as error:  # whatever it is, nobody may wait for ever
-            self._fail(ModelError(f"a worker cannot be used: {type(error).__name__}: {first_line(error)}"))
+            answer = worker.encode(texts)
+        except WorkerDied:
+            self._dismiss(worker)
+            self._deaths += not self._closed
+            raise
+        if isinstance(answer, str):
+            raise ModelError(f"the worker on {worker.name} cannot encode: {answer}")
+        return answer
 
-    def _started(self) -> Worker | None:
-        """A worker that computes what this process does; None when none is wanted any more.
+    def _started(self) -> Worker:
+        """A new worker for this thread, after its arithmetic was compared with this process's.
 
         Raises:
-            ModelError: it computes something else; or none can be started, and none is left.
+            ModelError: it computes something else, or cannot be started.
         """
-        failures = 0
-        while not self._closed.is_set():
-            worker = self._crew.hire()
-            with self._lock:
-                self._living.add(worker)
+        reason = ""
+        for _ in range(_STARTS):
             try:
-                if not self._closed.is_set():  # else whoever closed may not have seen it
-                    worker.start()
-                    self._check(worker)
-                    self._at_work.add(worker)
-                return worker
-            except WorkerLost as lost:
-                failures += 1
+                worker = self._start()
+            except WorkerDied as error:
+                reason = str(error)
+                continue
+            with self._lock:
+                self._running.add(worker)
+                if self._closed:
+                    worker.kill()
+            try:
+                self._check(worker)
+            except WorkerDied as error:
+                reason = str(error)
                 self._dismiss(worker)
-                if self._closed.is_set():
-                    return None
-                if failures >= _PATIENCE and not self._at_work:
-                    raise ModelError(
-                        f"no worker is left, and none can be started: {lost}. What was done is kept; leave --workers "
-                        "out to go on in this process alone."
-                    ) from None
-                self._warnings.put(f"a worker could not be started ({lost})")
-                self._closed.wait(min(2.0**failures, _LONGEST_WAIT))
-        return None
+                if self._closed:
+                    break
+            else:
+                self._local.worker = worker
+                return worker
+        raise ModelError(
+            f'no worker can be started: {reason}. In a script, call this under `if __name__ == "__main__":`. What was '
+            "encoded before is kept; leave --workers out to go on in this process alone."
+        )
 
     def _dismiss(self, worker: Worker) -> None:
+        self._local.worker = None
         with self._lock:
-            self._living.discard(worker)
-            self._at_work.discard(worker)
-        worker.end()
+            self._running.discard(worker)
+        worker.kill()
 
     def _check(self, worker: Worker) -> None:
-        answer = worker.encode(PROBE)
+        import numpy as np
+
+        assert self._probe is not None
+        answer = worker.encode(_PROBE)
         if isinstance(answer, str):
-            raise ModelError(f"the worker on {worker.where} cannot encode: {answer}")
+            raise ModelError(f"the worker on {worker.name} cannot encode: {answer}")
         off = float(np.abs(answer - self._probe).max()) if answer.shape == self._probe.shape else np.inf
-        most = _COMPARABLE.get(self._encoder.precision, _COMPARABLE_ROUGHLY)
-        if not off <= most:
+        limit = _COMPARABLE if self._encoder.precision == "fp32" else _COMPARABLE_ROUGHLY
+        if not off <= limit:
             raise ModelError(
-                f"the worker on {worker.where} computes something else than this machine: the embedding of a fixed "
-                f"text is off by {off:.1e}, where {most:.0e} is allowed. Use the same versions and engine on all "
-                "machines, or leave that one out."
+                f"the worker on {worker.name} computes other embeddings than this machine: they differ by {off:.1e} "
+                f"({limit:.0e} is allowed). Use the same versions and engine on all machines, or leave that one out."
             )
-        self._off = max(self._off, off)
-
-    def _encode(self, worker: Worker, task: _Task, batch: _Batch) -> None:
-        if batch.future.done():
-            return
-        answer = worker.encode(batch.texts[task.start : task.stop])
-        if isinstance(answer, str):
-            batch.fail(ModelError(f"the worker on {worker.where} cannot encode: {answer}"))
-        else:
-            batch.put(task.start, task.stop, answer)
-
-    def _again(self, task: _Task, batch: _Batch | None, lost: WorkerLost) -> None:
-        """Put a task back over which a worker died, in halves if it was not the first one."""
-        if self._closed.is_set() or batch is None:
-            return
-        self._deaths += 1
-        self._warnings.put(f"a worker died ({lost}); its batch goes to another one")
-        start, stop, deaths = task.start, task.stop, task.deaths + 1
-        if deaths < _PATIENCE:
-            self._tasks.put(_Task(task.number, start, stop, batch, deaths))
-        elif stop - start > 1:
-            half = (start + stop) // 2
-            for one, other in ((start, half), (half, stop)):
-                self._tasks.put(_Task(task.number, one, other, batch, _PATIENCE - 1))
-        else:
-            batch.fail(
-                ModelError(
-                    f"{batch.named(start)} kills every worker that encodes it, by itself in the end ({lost}). What was "
-                    "done is kept; leave the file out with --exclude, or change it."
-                )
-            )
-
-    def _fail(self, error: SearchError) -> None:
-        self._failure = error
-        with self._lock:
-            batches = list(self._open)
-        for batch in batches:
-            batch.fail(error)
+        self._difference = max(self._difference, off)
 
 
-def checked(workers: int | str | None) -> int | str | None:
-    """How many processes, or which Ray: a positive number, "ray", or "ray://HOST:PORT".
+def parse_workers(workers: int | str | None) -> int | str | None:
+    """Validate `workers`: a number of processes, "ray", or "ray://HOST:PORT".
 
     Raises:
         InputError: it is something else.
@@ -313,39 +292,41 @@ def checked(workers: int | str | None) -> int | str | None:
         return workers
     if type(workers) is not int or workers < 1:
         raise InputError(
-            f"workers is {workers!r:.80}. Give how many processes shall encode, 2 for instance, or 'ray', or the "
-            "address of a Ray cluster, ray://HOST:10001."
+            f"workers is {workers!r:.80}. Give a number of processes (2), 'ray', or the address of a Ray cluster "
+            "(ray://HOST:10001)."
         )
     return workers
 
 
 @contextmanager
-def hired(workers: int | str | None, encoder: Encoder, engine: str) -> Iterator[Workers | None]:
-    """Workers for an encoder, all ended in the end; None where none are asked for.
+def start_workers(workers: int | str | None, encoder: Encoder, engine: str) -> Iterator[Workers | None]:
+    """A pool of workers for an encoder, closed at the end; None for no workers.
 
     Args:
-        workers: how many processes; or "ray", or the address of a Ray cluster.
-        engine: what they encode with; see `Encoder`.
+        workers: a number of processes; "ray" or the address of a Ray cluster.
+        engine: that they encode with; see `Encoder`.
 
     Raises:
         InputError: `workers` is none of these.
-        OptionalDependency: Ray is asked for and not installed.
+        OptionalDependency: Ray is not installed.
+        ModelError: the cluster cannot be used.
     """
-    workers = checked(workers)
+    workers = parse_workers(workers)
     if workers is None:
         yield None
         return
-    crew: Crew
     if isinstance(workers, int):
-        from search.encoding.workers_processes import Processes
+        from search.encoding.openvino_engine import usable_cores
 
-        crew = Processes(workers, encoder.fingerprint, engine)
+        threads = max(1, usable_cores() // workers)
+        pool = Workers(workers, lambda: ProcessWorker(encoder.fingerprint, engine, threads), encoder)
+        with closing(pool):
+            yield pool
     else:
-        from search.encoding.workers_ray import RayActors
+        from search.encoding.workers_ray import RayCluster
 
-        crew = RayActors(workers, encoder, engine)
-    hands = Workers(crew, encoder)
-    try:
-        yield hands
-    finally:
-        hands.close()
+        with (
+            closing(RayCluster(workers, encoder, engine)) as cluster,
+            closing(Workers(cluster.size, cluster.start, encoder)) as pool,
+        ):
+            yield pool

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from search.encoding.workers import Workers
 
-_SECONDS_BETWEEN_WARNINGS = 0.5
 _REPORTED = ("added", "changed", "renamed", "removed", "unchanged", "encoded", "encoded_tokens", "reused")
 
 
@@ -182,13 +181,10 @@ class Run:
 
     def _encoded(self, handed: HandedOut, tell: Callable[[int, int], None]) -> NDArray[np.float32]:
         """The embeddings of what is new in a batch."""
-        if not handed.encoding or not self.workers:
+        if not handed.encoding:
             return self.encoder.encode(handed.texts, role="document", progress=tell)
-        waiting = True
-        while waiting:
-            waiting = bool(wait([handed.encoding], _SECONDS_BETWEEN_WARNINGS).not_done)
-            for warning in self.workers.warnings():
-                self._tell("encoding", warning=warning)
+        while wait([handed.encoding], 1).not_done:  # a wait without end could not be interrupted on Windows
+            pass
         return handed.encoding.result()
 
     def _commit(self, handed: HandedOut) -> None:
@@ -229,9 +225,7 @@ class Run:
         self.counts.update(work.outcome for work in batch)
         self._tell("reading")
 
-    def _tell(
-        self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0, warning: str = ""
-    ) -> None:
+    def _tell(self, stage: str, more_bytes: float = 0, tokens: int = 0, passages: int = 0) -> None:
         if self.progress:
             self.progress(
                 Progress(
@@ -241,7 +235,6 @@ class Run:
                     documents=self.counts["documents"],
                     passages=self.counts["passages"] + passages,
                     tokens=self.counts["encoded_tokens"] + tokens,
-                    warning=warning,
                 )
             )
 

@@ -18,7 +18,6 @@ class Progress:
             "integrating" for `explain`.
         done, total: bytes of source files, passages that are published; `total` is known from the start.
         documents, passages, tokens: counted since the start of this run.
-        warning: what has just happened that is worth a line at once, as the death of a worker; "" for nothing.
     """
 
     stage: str
@@ -27,7 +26,6 @@ class Progress:
     documents: int = 0
     passages: int = 0
     tokens: int = 0
-    warning: str = ""
 
 
 @dataclass(frozen=True)
