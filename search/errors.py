@@ -144,7 +144,7 @@ class IndexLocked(SearchError):
 class AccessDenied(SearchError):
     """The system does not let this user read or write a file of an index."""
 
-    def __init__(self, file: object, index: object, reason: str) -> None:
+    def __init__(self, file: object, index: object, reason: object) -> None:
         super().__init__(
             f"'{file}': {reason}. Querying the index in '{index}' takes read access to that folder, changing it takes "
             "write access. Ask its owner, or make your own index with: seewhy index FOLDER --index NAME"
