@@ -12,6 +12,7 @@
     ├── IndexDamaged          an index is there but cannot be trusted
     ├── IndexOutdated         an index of an earlier format, which `seewhy index --rebuild` makes anew
     ├── IndexLocked           another process is writing this index
+    ├── AccessDenied          the rights of the files do not let this user read or write an index
     ├── StoreUnavailable      the server that an index is on does not answer
     ├── ChangedMeanwhile      the state of an index that was read was deleted while it was read
     ├── FingerprintMismatch   two embeddings that cannot be compared
@@ -138,6 +139,16 @@ class IndexOutdated(SearchError):
 
 class IndexLocked(SearchError):
     """Another process is writing to this index."""
+
+
+class AccessDenied(SearchError):
+    """The system does not let this user read or write a file of an index."""
+
+    def __init__(self, file: object, index: object, reason: object) -> None:
+        super().__init__(
+            f"'{file}': {reason}. Querying the index in '{index}' takes read access to that folder, changing it takes "
+            "write access. Ask its owner, or make your own index with: seewhy index FOLDER --index NAME"
+        )
 
 
 class StoreUnavailable(SearchError):

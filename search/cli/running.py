@@ -96,7 +96,7 @@ def ask(
         }
         began = time.monotonic()
         for server in servers:
-            with suppress(OSError, ValueError, KeyError, TypeError):
+            with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 return _answered(name, _reply(server, json.dumps(asked).encode("ascii"), began))
     return None
 

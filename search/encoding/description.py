@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from search.encoding.fingerprint import require_prompts
 from search.encoding.models import ModelFiles, is_inside, optional_json
 from search.encoding.pooling import ACTIVATIONS, ST_NAMES
 from search.errors import ModelError
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _FORMAT = 2  # raise it when more is written down
-_MOST_OF_PROMPT = 10_000  # characters
 _SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # at the end they change no direction
 
 
@@ -91,12 +91,7 @@ class Description:
             raise ValueError("a name in it is no text")
         if not all(is_inside(folder) for folder, _ in self.dense):
             raise ValueError("a module lies outside the model's folder")
-        for prompt in self.prompts.items():
-            if not all(isinstance(text, str) and len(text) <= _MOST_OF_PROMPT for text in prompt):
-                raise ValueError(
-                    f"the prompt {prompt[0]!r:.40} is no text of at most {_MOST_OF_PROMPT:,} characters"
-                )
-            "".join(prompt).encode()  # a lone surrogate cannot be
+        require_prompts(self.prompts)
 
     def notes(self, name: str) -> tuple[str, ...]:
         """Sentences about what was assumed of the model `name`, for people to read."""

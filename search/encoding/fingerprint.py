@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from search.errors import FingerprintMismatch, IndexDamaged
 
 LONGEST_EMBEDDING = 1 << 16
+_LONGEST_PROMPT = 10_000  # characters
 
 # What a field may be: whoever made an index wrote it, and hashes name folders of the cache.
 _HASH = "[0-9a-f]{64}"
@@ -111,12 +112,24 @@ def _may_be(name: str, value: object) -> bool:
         return False
     if name == "dimension":
         return int(value) <= LONGEST_EMBEDDING
-    if name not in ("prompts", "passages") or not value:
-        return True
     try:
-        return all(isinstance(text, str) for text in json.loads(value).values()) or name == "passages"
+        if name == "prompts":
+            require_prompts(json.loads(value))
+        elif name == "passages" and value:
+            json.loads(value)
     except (ValueError, RecursionError):
         return False
+    return True
+
+
+def require_prompts(prompts: dict[str, str]) -> None:
+    """Raise ValueError for prompts that no model can have."""
+    for prompt in prompts.items():
+        if not all(isinstance(text, str) and len(text) <= _LONGEST_PROMPT for text in prompt):
+            raise ValueError(
+                f"the prompt {prompt[0]!r:.40} is no text of at most {_LONGEST_PROMPT:,} characters"
+            )
+        "".join(prompt).encode()  # a lone surrogate cannot be
 
 
 def _of_settings(mine: str, theirs: str) -> list[tuple[str, str, str]]:

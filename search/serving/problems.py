@@ -14,6 +14,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from search.errors import (
+    AccessDenied,
     ChangedMeanwhile,
     FingerprintMismatch,
     IdMissing,
@@ -52,6 +53,7 @@ CODES = {
     "method-not-allowed": (405, "`Allow` says with which methods an address is asked"),
     "too-slow": (408, "the request did not come in time"),
     "index-outdated": (409, "the index has an earlier format"),
+    "access-denied": (503, "the server may not read or write the files of the index"),
     "index-locked": (409, "another process is writing to the index"),
     "fingerprint-mismatch": (409, "the model is not the one that the index was made with"),
     "generation-gone": (410, "the index has changed since the generation that was asked for"),
@@ -79,6 +81,7 @@ _CODES: tuple[tuple[type[SearchError], int, str], ...] = (
     (IndexNotFound, 404, "index-not-found"),
     (IndexOutdated, 409, "index-outdated"),
     (IndexDamaged, 503, "index-damaged"),
+    (AccessDenied, 503, "access-denied"),
     (IndexLocked, 409, "index-locked"),
     (StoreUnavailable, 503, "store-unavailable"),
     (ChangedMeanwhile, 503, "busy"),

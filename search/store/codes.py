@@ -9,9 +9,8 @@ q', what the query's numbers stand for,
 So a rough cosine comes with a bound of how far it is from the cosine (Cauchy and Schwarz). nearest.py says how that
 makes an exact answer of few embeddings of index.db.
 
-A file is immutable, and mapped into memory: of what is not looked at nothing is read. FAISS believes a header that
-promises 2**60 vectors, so before it is given a file the file's size and all of it that is neither a code nor an id are
-compared with what they must be.
+A file is immutable. FAISS believes a header that promises 2**60 vectors, so before it is given a file the file's size
+and all of it that is neither a code nor an id are compared with what they must be.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import IndexDamaged, SearchError
-from search.files import open_file
+from search.store.files import content_of, damaged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,7 +48,6 @@ _OFFSET = 128  # of a byte from the code that it is
 
 _AT_ONCE = 4096  # rows; float32 and float64 take more memory than codes
 _LANES = 509
-OF_THE_SYSTEM = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # errors that say nothing of a file
 MOST = 127  # of a code, whatever its sign
 _PEAK, _ERROR = 1 << 16, 1 << 24  # the units of Scale
 _LENGTH = 1.001  # no embedding is longer
@@ -214,20 +212,8 @@ def checksum(content: bytes | mmap.mmap) -> int:
         )
 
 
-def mapped(path: Path, size: int) -> mmap.mmap:
-    """A file of the index, mapped into memory.
-
-    Raises:
-        OSError: it is not there, no file of its own, or has another size.
-    """
-    with open_file(path, links=False) as stream:
-        if size < 1 or os.fstat(stream.fileno()).st_size != size:
-            raise OSError("it has another size")
-        return mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ)
-
-
 class Codes:
-    """The FAISS file of a segment, open.
+    """The FAISS file of a segment.
 
     Args:
         path, count, dimension, scale: as they were written.
@@ -238,29 +224,23 @@ class Codes:
     """
 
     def __init__(self, path: Path, count: int, dimension: int, scale: Scale, crc: int) -> None:
-        damaged = IndexDamaged(f"the file '{path.name}' of the index is damaged or missing")
-        try:
-            self._map = mapped(path, size_of(count, dimension))
-        except OSError as error:
-            if error.errno in OF_THE_SYSTEM:
-                raise
-            raise damaged from None
-        content = memoryview(self._map)
+        self._content = content_of(path, size_of(count, dimension))
+        content = memoryview(self._content)
         if not _is_framed(content, count, dimension):
-            raise damaged
+            raise damaged(path)
         self.scale = scale
         behind = _FRONT + count * dimension
         self._codes = np.frombuffer(content[_FRONT:behind], dtype=np.uint8).reshape(count, dimension)
         self.ids = np.frombuffer(content[behind + 8 :], dtype="<i8")
         if (np.diff(self.ids) <= 0).any():
-            raise damaged
+            raise damaged(path)
         self._index: Any = None
         self._crc = crc
 
     @cached_property
     def is_whole(self) -> bool:
         """Whether the file is as it was written. It is read once, just before it is searched, as it is then anyway."""
-        return checksum(self._map) == self._crc
+        return checksum(self._content) == self._crc
 
     def nearest(
         self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None
@@ -272,7 +252,7 @@ class Codes:
         """
         faiss = load_faiss()
         if self._index is None:
-            everything = np.frombuffer(self._map, dtype=np.uint8)
+            everything = np.frombuffer(self._content, dtype=np.uint8)
             reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(everything), everything.size)
             numbered = faiss.read_index(reader)
             numbered.referenced_objects = (everything, reader)
@@ -300,6 +280,6 @@ class Codes:
         return (self._codes[rows] ^ _OFFSET).view(np.int8)
 
     def give_back(self) -> None:
-        """Let the system have the memory of what was read; it is read again where it is needed."""
-        if hasattr(self._map, "madvise"):
-            self._map.madvise(mmap.MADV_DONTNEED)
+        """Let the system have the memory of a mapped file; it is read again where it is needed."""
+        if hasattr(self._content, "madvise"):
+            self._content.madvise(mmap.MADV_DONTNEED)

@@ -12,6 +12,7 @@ and a statement that goes on for longer than the size of the file explains is gi
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -25,10 +26,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, quoted
+from search.errors import AccessDenied, IndexDamaged, IndexNotFound, IndexOutdated, SearchError, quoted
 from search.files import create, open_file
 from search.store.checksums import require, row_checksum
-from search.store.files import require_no_link
+from search.store.files import permitted, require_no_link
 from search.store.folders import Folders
 from search.store.schema import strange
 from search.store.settings import LONGEST_VALUE, SETTINGS
@@ -44,6 +45,7 @@ _NAME_END = struct.Struct(">II8s")  # of a journal that names a file; see sqlite
 _LONGEST_NAME = 1 << 16  # SQLite's own limit is lower
 _LONGEST_STORED = 1 << 26  # bytes of one text or blob; SQLite's own limit is a thousand million
 _STEPS_AT_ONCE = 1_000_000
+_NOT_WRITTEN = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")
 # Steps of SQLite's machine that a statement may take; all that a command needs takes a tenth.
 _FEWEST_STEPS, _STEPS_A_BYTE = 30 * _STEPS_AT_ONCE, 50
 
@@ -455,9 +457,10 @@ def _require_tables(connection: sqlite3.Connection, database: Path) -> None:
 
 @contextmanager
 def translated(database: Path) -> Iterator[None]:
-    """SQLite's errors as this program's, with the path and the way out."""
+    """Errors of SQLite and of the system as this program's, with the path and the way out."""
     try:
-        yield
+        with permitted(database.parent):
+            yield
     except sqlite3.DatabaseError as error:
         raise _damaged(database, error) from error
     except IndexDamaged as error:
@@ -466,12 +469,15 @@ def translated(database: Path) -> Iterator[None]:
         raise
 
 
-def _damaged(database: Path, error: Exception) -> IndexDamaged:
-    if "full" in str(error) or "readonly" in str(error):
+def _damaged(database: Path, error: Exception) -> SearchError:
+    kind = getattr(error, "sqlite_errorname", "")  # not in Python 3.10
+    if "full" in str(error) or "readonly" in str(error) or kind in _NOT_WRITTEN:
         return IndexDamaged(
-            f"'{database}' cannot be written ({error}). The index is as it was after the last batch; "
-            "make room or get the right to write there, and run again."
+            f"'{database}' cannot be written ({error}). The index is as it was after the last batch; make room, allow "
+            "larger files (ulimit -f), or get the right to write there, and run again."
         )
+    if database.exists() and not os.access(database, os.R_OK):
+        return AccessDenied(database, database.parent, os.strerror(errno.EACCES))
     if str(error) == "interrupted":
         return IndexDamaged(
             f"'{database}' cannot be read: that takes far longer than its size explains, so it is not what seewhy "

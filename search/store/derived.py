@@ -6,7 +6,6 @@ Each function yields the names of what is wrong.
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.files import open_file
 from search.store import words
 from search.store.calibration import read_baseline
 from search.store.checksums import name_of
@@ -69,7 +67,7 @@ def vectors(connection: sqlite3.Connection, index: Path, dimension: int, *, anew
                 codes = open_codes(index, segment, dimension)
                 if not codes.is_whole:
                     raise IndexDamaged(segment.faiss)
-            except (OSError, IndexDamaged):
+            except IndexDamaged:
                 yield segment.faiss
                 continue
             found.append(codes.ids)
@@ -107,10 +105,11 @@ def of_words(connection: sqlite3.Connection, index: Path, *, anew: bool) -> Iter
         found = list[Block]()
         for segment in segments:
             try:
-                if _crc(index / segment.words) != segment.words_crc:
+                block = open_words(index, segment)
+                if block.crc != segment.words_crc:
                     raise IndexDamaged(segment.words)
-                found.append(open_words(index, segment))
-            except (OSError, IndexDamaged):
+                found.append(block)
+            except IndexDamaged:
                 yield segment.words
         try:
             found += words.tail(connection)
@@ -161,15 +160,6 @@ def ids_between(connection: sqlite3.Connection, first: int, last: int = 2**62) -
         "SELECT passage FROM embeddings WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
     )
     return np.array([row[0] for row in rows], dtype=np.int64)
-
-
-def _crc(path: Path) -> int:
-    """Of a file's bytes."""
-    found = 0
-    with open_file(path, links=False) as stream:
-        while block := stream.read(1 << 20):
-            found = zlib.crc32(block, found)
-    return found
 
 
 def baseline(connection: sqlite3.Connection) -> Iterator[str]:

@@ -9,18 +9,20 @@ Beside it lies a note of who holds it, for the message that a second writer gets
 
 from __future__ import annotations
 
+import errno
 import json
+import mmap
 import os
 import platform
 import re
 import stat
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from search.errors import IndexDamaged, IndexLocked
-from search.files import PRIVATE_FILE, create, read_file
+from search.errors import AccessDenied, IndexDamaged, IndexLocked
+from search.files import PRIVATE_FILE, bytes_in, create, open_file, read_file
 
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
@@ -29,6 +31,9 @@ PUBLISHED_JOURNAL = f"{PUBLISHED}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK = "ann", "tmp"
 _LONGEST_NOTE = 1 << 16  # bytes, of who holds the lock
+_MOST_READ = 64 << 20  # bytes of all files of segments
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # errors that say nothing of a file
 OWN_NAMES = frozenset({DATABASE, JOURNAL, PUBLISHED, PUBLISHED_JOURNAL, LOCK, HOLDER, VECTORS, WORK})
 
 _CAN_HOLD = os.unlink in os.supports_dir_fd  # a folder open, and delete in it: not on Windows
@@ -80,6 +85,48 @@ def is_own_file(path: Path) -> bool:
         return stat.S_ISREG(path.lstat().st_mode)
     except (OSError, ValueError):  # the latter for a name with a NUL
         return False
+
+
+def content_of(path: Path, size: int) -> bytes | mmap.mmap:
+    """The content of a file of a segment.
+
+    It is read into memory, so that a copy that is put back over it does no harm: a process that has mapped a file ends
+    without a word (SIGBUS) where the file is truncated. Only those of a large index are mapped, as to read them takes
+    longer than a query.
+
+    Raises:
+        IndexDamaged: it is missing, no file of its own, or has another size.
+        OSError: the system refuses to open it, which says nothing of what is in it.
+    """
+    try:
+        with open_file(path, links=False) as stream:
+            if os.fstat(stream.fileno()).st_size == size:
+                if bytes_in(path.parent) > _MOST_READ:
+                    return mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ)
+                if len(content := stream.read(size)) == size:
+                    return content
+    except OSError as error:
+        if error.errno in _OF_THE_SYSTEM:
+            raise
+    raise damaged(path)
+
+
+def damaged(path: Path) -> IndexDamaged:
+    """The error for a file of a segment that cannot be used."""
+    return IndexDamaged(
+        f"the file '{VECTORS}/{path.name}' of the index is damaged or missing. Mend it with: seewhy repair"
+    )
+
+
+@contextmanager
+def permitted(index: Path) -> Iterator[None]:
+    """Raise AccessDenied where the system refuses to open or write a file of the index."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _DENIED or not Path(str(error.filename)).is_relative_to(index):
+            raise
+        raise AccessDenied(str(error.filename), index, error.strerror) from None
 
 
 def leftovers(index: Path, named: Collection[str]) -> list[Path]:
@@ -162,11 +209,7 @@ def _delete(folder: Path, names: Sequence[str]) -> None:
     names = [name for name in names if not _is_folder(folder / name)]
     if not (names and _CAN_HOLD):
         for name in names:
-            with (
-                suppress(PermissionError)
-                if os.name == "nt" and SEGMENT_FILE.fullmatch(name)
-                else nullcontext()
-            ):
+            with suppress(*([PermissionError] if SEGMENT_FILE.fullmatch(name) else [])):
                 (folder / name).unlink(missing_ok=True)  # Windows keeps what a reader has mapped
         return
     held = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -205,15 +248,17 @@ def writer_lock(index: Path) -> Iterator[None]:
 
     lock = FileLock(index / LOCK, timeout=0, mode=PRIVATE_FILE)
     try:
-        lock.acquire()
+        with permitted(index):
+            lock.acquire()
     except Timeout:
         raise IndexLocked(
             f"{_holder(index)} is writing to the index in '{index}'. Try again when it is done."
         ) from None
     try:
         note = {"pid": os.getpid(), "host": platform.node(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-        (index / HOLDER).unlink(missing_ok=True)
-        create(index / HOLDER, json.dumps(note).encode())
+        with permitted(index):
+            (index / HOLDER).unlink(missing_ok=True)
+            create(index / HOLDER, json.dumps(note).encode())
         yield
     finally:
         with suppress(OSError):  # left behind it does no harm

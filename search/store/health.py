@@ -39,7 +39,7 @@ from search.store.database import (
     one_meta,
 )
 from search.store.derived import snapshot
-from search.store.files import DATABASE
+from search.store.files import DATABASE, permitted
 from search.store.folders import stays_inside
 from search.store.schema import strange
 from search.store.settings import Source
@@ -147,7 +147,7 @@ class Examination:
         except IndexDamaged as error:
             self.add("database", f"SQLite cannot read it: {error.__cause__ or error}")
             return self
-        with closing(connection):
+        with closing(connection), permitted(self.index):
             for check, look in {
                 "database": lambda: self._database(connection),
                 "settings": lambda: self._settings(connection),

@@ -141,6 +141,11 @@ class Block:
         return self._header.passages
 
     @property
+    def crc(self) -> int:
+        """The CRC-32 of all its bytes."""
+        return zlib.crc32(self._bytes)
+
+    @property
     def ids(self) -> NDArray[np.int64]:
         """(n,) of its passages, increasing."""
         return self._arrays["ids"].astype(np.int64) + self._header.first_id

@@ -25,7 +25,7 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.store import codes
 from search.store.checksums import covered, require
-from search.store.files import SEGMENT_FILE, VECTORS, is_own_file, require_no_link
+from search.store.files import SEGMENT_FILE, VECTORS, content_of, damaged, is_own_file, require_no_link
 from search.store.postings import Block
 
 if TYPE_CHECKING:
@@ -143,24 +143,14 @@ def open_words(index: Path, segment: Segment) -> Block:
         IndexDamaged: they are not there, or not as they were written.
     """
     require_no_link(index / VECTORS, folder=True)
-    try:
-        content = codes.mapped(index / segment.words, segment.words_size)
-    except OSError as error:
-        if error.errno in codes.OF_THE_SYSTEM:
-            raise
-        raise _damaged(segment.words) from None
-    found = Block(content, segment.words)
+    found = Block(content_of(index / segment.words, segment.words_size), segment.words)
     _require_ids(found.ids, segment, segment.words)
     return found
 
 
 def _require_ids(ids: NDArray[np.int64], segment: Segment, name: str) -> None:
     if not len(ids) or (len(ids), ids[0], ids[-1]) != (segment.count, segment.first, segment.last):
-        raise _damaged(name)
-
-
-def _damaged(name: str) -> IndexDamaged:
-    return IndexDamaged(f"the file '{name}' of the index is damaged or missing. Mend it with: seewhy repair")
+        raise damaged(Path(name))
 
 
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:

@@ -160,7 +160,7 @@ def faiss_file_trusted() -> Iterator[None]:
     from search.store import codes
 
     with (
-        mock.patch.object(codes, "mapped", lambda path, _: path.read_bytes()),
+        mock.patch.object(codes, "content_of", lambda path, _: path.read_bytes()),
         mock.patch.object(codes, "_is_framed", lambda *_: True),
         mock.patch.object(codes.Codes, "is_whole", True),
     ):

@@ -198,6 +198,26 @@ def test_what_lies_about_of_servers_does_no_harm(indexed: Path, run: Run, own_ho
     assert {path.name for path in folder.iterdir()} == {"2-text.socket"}
 
 
+def test_an_answer_that_is_nested_too_deeply_is_none(indexed: Path, run: Run) -> None:
+    usual = run(*QUERY, "--json")
+    with found_here() as listening:
+        listening[0].listen()
+
+        def answer() -> None:
+            connection, _ = listening[0].accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+                connection.recv(1 << 16)
+                connection.sendall(b'HTTP/1.1 200 OK\r\n\r\n{"hits":' + b"[" * 100_000)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert run(*QUERY, "--json") == usual
+        thread.join(10)
+        assert not thread.is_alive()
+
+
 def test_servers_that_hang_are_not_waited_for_one_by_one(indexed: Path) -> None:
     with found_here(), found_here(), found_here():
         began = time.monotonic()

@@ -123,6 +123,7 @@ FINGERPRINTS: list[dict[str, Any]] = [
     {"dimension": "٣٢"}, {"dimension": 32}, {"dimension": "x"}, {"max_tokens": "1e9"}, {"max_tokens": "9" * 30},
     {"pooling": "mean\x1b[2J"}, {"pooling": ""}, {"normalized": "no"}, {"precision": "fp8"}, {"layer": "mean:x"},
     {"layer": "9" * 5000}, {"prompts": "[]"}, {"prompts": '{"query": 1}'}, {"prompts": "{" * 50_000 + "}"},
+    {"prompts": json.dumps({"query": "a" * 20_000})}, {"prompts": '{"query": "\\ud800"}'},
     {"passages": "[]"}, {"passages": '{"passage_tokens": 0}'}, {"passages": '{"passage_tokens": 1e99}'},
     {"passages": '{"overlap": true}'}, {"passages": '{"more": 1}'}, {"revision": "main"}, {"model": ""},
     {"model": "a\0b"}, {"model": "a" * 5000},

@@ -1,0 +1,89 @@
+"""Files of an index that the system refuses to give or to write, and files that are overwritten while they are open."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from search import Index
+from search.store import files
+from tests.cli.test_surroundings import shell
+from tests.conftest import Run, skip_or_fail
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are rights and limits of POSIX")
+
+ASK_TWICE = """
+import os, sys
+from pathlib import Path
+import search
+from search.store import sqlite
+sqlite._better_read = lambda *_: False  # else the codes of a small index are not looked at
+index = search.Index.open(sys.argv[1])
+before = index.query("turn the key")
+for path in index.path.glob("ann/*"):
+    os.truncate(path, 0)
+assert index.query("turn the key") == before
+assert index.query("a long sound")[0].document == "table.csv#2"
+"""
+
+
+def test_files_that_are_truncated_while_they_are_open_end_no_process(indexed: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", ASK_TWICE, indexed], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_files_of_a_large_index_are_mapped(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Index.open(indexed).query("turn the key")
+    monkeypatch.setattr(files, "_MOST_READ", 0)
+    assert Index.open(indexed).query("turn the key") == read
+
+
+def as_a_user(command: str) -> str:
+    """A command that the rights of files bind, who may be the superuser here."""
+    if os.geteuid() != 0:
+        return command
+    if not shutil.which("setpriv"):
+        skip_or_fail("the superuser needs the program setpriv")
+    return command.replace("seewhy", f"setpriv --bounding-set=-all {sys.executable} -m search")
+
+
+@pytest.mark.parametrize("file", ["index.db", "ann/*.faiss", "ann/*.words"])
+def test_files_that_may_not_be_read(indexed: Path, file: str) -> None:
+    index = Index.open(indexed).path
+    (path,) = index.glob(file)
+    path.chmod(0)
+    for command in ("seewhy check", "seewhy repair", *(["seewhy query key"] if "faiss" not in file else [])):
+        code, out, err = shell(as_a_user(command))
+        assert (code, out) == (1, "")
+        assert f"'{path}': Permission denied. Querying the index in '{index}' takes read access" in err
+        assert "seewhy repair" not in err
+
+
+@pytest.mark.parametrize("read_only", [".", "writer.lock"])
+def test_an_index_that_may_only_be_read(indexed: Path, read_only: str) -> None:
+    index = Index.open(indexed).path
+    (index / read_only).chmod(0o500 if read_only == "." else 0o400)
+    try:
+        assert shell(as_a_user("seewhy query key"))[0] == 0
+        code, _, err = shell(as_a_user("seewhy index -i notes"))
+    finally:
+        index.chmod(0o700)
+    assert code == 1
+    assert f"Permission denied. Querying the index in '{index}'" in err
+    assert "changing it takes write access. Ask its owner, or make your own index with: seewhy index" in err
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python does not tell how SQLite failed")
+def test_a_file_may_not_grow_that_long(run: Run, indexed: Path) -> None:
+    for number in range(30):
+        (indexed / f"{number}.txt").write_text(f"The door is number {number}. " * 400, encoding="utf-8")
+    code, _, err = shell("ulimit -f 600; seewhy index -q -i notes")
+    assert code == 1
+    assert "index.db' cannot be written (disk I/O error)" in err
+    assert "make room, allow larger files (ulimit -f), or get the right to write" in err
+    assert run("check", "-i", "notes")[0] == 0
