@@ -69,11 +69,11 @@ class OpenVINOEngine:
         }
         if streams < usable_cores():
             config["INFERENCE_NUM_THREADS"] = str(streams)
-        self._compiled: Any
-        self._compiled, self._mapped = _load(folder, config) if cached else (_compile(folder, config), None)
+        self._compiled, mapped = _load(folder, config) if cached else (_compile(folder, config), None)
         self._takes_types = len(self._compiled.inputs) == 3
         # One more than streams: while one result is looked at, every stream has work.
         self._requests = [self._compiled.create_infer_request() for _ in range(streams + 1)]
+        self._mapped: Any = mapped  # after the requests, which are freed first
         _outlive_forks(self)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
