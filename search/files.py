@@ -30,14 +30,14 @@ def make_private(folder: Path) -> None:
         missing.mkdir(PRIVATE_FOLDER, exist_ok=True)
 
 
-def create(path: Path, content: bytes = b"", mode: int = PRIVATE_FILE) -> None:
+def create(path: Path, content: bytes | memoryview = b"", mode: int = PRIVATE_FILE) -> None:
     """Make a file that is not there yet; FileExistsError where a file or a link of that name is."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, mode), "wb") as stream:
         stream.write(content)
 
 
-def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
+def write_whole(path: Path, content: str | bytes | memoryview, mode: int = 0o666) -> None:
     """Write a file, or leave what is there: whoever reads it meanwhile sees the old one or the new one.
 
     Args:

@@ -81,23 +81,22 @@ def _made_once(shared_cache: Path) -> Iterator[None]:
     what a command costs that runs in this process."""
     import typer.main
 
-    from search.encoding.openvino_engine import _openvino
+    from search.encoding import openvino_engine
 
-    core = _openvino().Core
-    really = core.compile_model
+    really = openvino_engine._load
 
     @cache
-    def once(path: str, device: str, config: tuple[tuple[str, str], ...]) -> Any:
-        return really(core(), path, device, dict(config))
+    def once(folder: Path, config: tuple[tuple[str, str], ...]) -> Any:
+        return really(folder, dict(config))
 
-    def compiled(self: Any, path: str, device: str, config: dict[str, str]) -> Any:
-        if Path(path).is_relative_to(shared_cache):
-            return once(path, device, tuple(config.items()))
-        return really(self, path, device, config)
+    def loaded(folder: Path, config: dict[str, str]) -> Any:
+        if folder.is_relative_to(shared_cache):
+            return once(folder, tuple(config.items()))
+        return really(folder, config)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
-        patch.setattr(core, "compile_model", compiled)
+        patch.setattr(openvino_engine, "_load", loaded)
         yield
 
 

@@ -142,6 +142,8 @@ SMALL: dict[str, Made] = {
     "adds_up": lambda p: [beir(p / "a"), "--queries", "1", "--poolings", "mean"],
     "agent": answered,
     "alignment": lambda p: [aligned(p / "a.jsonl"), "--layers"],
+    "cache_race": lambda p: [pages(p / "pages"), "--rounds", "1", "--commands", "2",
+                             "--model", save_tiny_bert(p / "tiny")],
     "cold_start": lambda p: [HANDBOOK, "--passages", "10", "--repeats", "1", "--calls", "5", "--no-reference"],
     "commits": lambda p: ["--small", "1000", "--large", "2000", "--any"],
     "encoder": lambda p: [HANDBOOK, "--passages", "3", "--repeats", "1"],

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from search.encoding.fingerprint import require_prompts
@@ -21,8 +21,6 @@ from search.errors import ModelError
 from search.files import cache_folder, read_sealed, write_sealed
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
 _FORMAT = 2  # raise it when more is written down
@@ -118,14 +116,12 @@ class KnownModel:
 
     Attributes:
         loaded: the encoder itself, in float32 on the CPU, where it had to be loaded to find out.
-        proof: (d,) of one from the cache the embedding of a fixed text, as it was when the model was converted.
         find: finds the model's own files, of one from the cache.
     """
 
     files: ModelFiles
     description: Description
     loaded: SentenceTransformer | None = None
-    proof: NDArray[np.float32] | None = field(default=None, compare=False)
     find: Callable[[], KnownModel] | None = None
 
     def whole(self) -> KnownModel:

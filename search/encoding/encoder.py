@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from search.encoding.cache import cached_model, dropped, entry_folder, name_here
+from search.encoding.cache import cached_model, name_here
 from search.encoding.description import KnownModel, describe
 from search.encoding.engine import OF_OPENVINO, batches, check_engine, claim_process, open_engine
 from search.encoding.fingerprint import Fingerprint
@@ -196,10 +196,8 @@ class Encoder:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was wrong with the converted model, and that PyTorch encodes instead."""
-        why = dropped.get(entry_folder(*self.files.hashes))
-        damaged = f"the converted model of '{self.model}' was damaged and has been dropped ({why})"
-        return (*([damaged] if why else ()), *([f"PyTorch encodes {self._instead}"] if self._instead else ()))
+        """That PyTorch encodes instead of OpenVINO, and why."""
+        return (f"PyTorch encodes {self._instead}",) if self._instead else ()
 
     @property
     def runs_on(self) -> str:
@@ -221,6 +219,10 @@ class Encoder:
     @cached_property
     def tokenizer(self) -> tokenizers.Tokenizer:
         """The model's tokenizer, without truncation and padding."""
+        if self._known.find and not (self.files.folder / "tokenizer.json").is_file():
+            # The converted model has been removed since it was looked up.
+            self._known = self._known.whole()
+            self.files = replace(self._known.files, name=self.files.name, revision=self.files.revision)
         return load_tokenizer(self.files.folder, self.files.name, self.description.lowercase)
 
     @property
@@ -233,16 +235,8 @@ class Encoder:
         claim_process()
         with self._loading:
             if self._engine is None:
-                engine = open_engine(
-                    self._known,
-                    self._choice,
-                    self._device,
-                    self._many,
-                    self.precision,
-                    lambda: self.tokenizer,
-                )
+                engine = open_engine(self._known, self._choice, self._device, self._many, self.precision)
                 self._known = replace(self._known, loaded=None)
-                self._forget_what_was_dropped()
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
                         f"'{self.files.name}' has no trained pooler, so pooling 'pooler' would give random "
@@ -250,15 +244,6 @@ class Encoder:
                     )
                 self._engine, self._instead = engine, engine.instead
             return self._engine
-
-    def _forget_what_was_dropped(self) -> None:
-        """Load tokenizer and Dense modules anew, if they came from an entry of the cache that is no more."""
-        if self._known.find and entry_folder(*self.files.hashes) in dropped:
-            self.__dict__.pop("tokenizer", None)
-            self.__dict__.pop("dense", None)
-            if not self.files.folder.is_dir():
-                self._known = self._known.whole()
-                self.files = replace(self._known.files, name=self.files.name, revision=self.files.revision)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -373,7 +358,7 @@ class Encoder:
         return zip(plan, engine.run(([encoded[i] for i in batch] for batch in plan), layers), strict=True)
 
     def _encoded(self, texts: list[str], truncate: bool) -> list[Encoded]:
-        _ = self.engine  # which may find that the tokenizer is to be loaded anew
+        claim_process()
         encoded = encode_ids(self.tokenizer, texts, self.max_tokens)
         if not truncate:
             require_whole(encoded, self.max_tokens)

@@ -10,29 +10,18 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from search.encoding.cache import (
-    add,
-    cached_model,
-    drop,
-    known_failure,
-    may_use_compiled,
-    note_compiled,
-    remember_failure,
-)
-from search.encoding.pooling import load_dense, pool, unit
-from search.encoding.tokenizer import Encoded, encode_ids, load_tokenizer
-from search.errors import InputError, ModelError, first_line, is_of_memory
+from search.encoding.cache import add, cached_model, known_failure, remember_failure
+from search.encoding.tokenizer import Encoded
+from search.errors import InputError, ModelError, first_line, is_of_memory, quoted
 from search.files import cache_home
 
 if TYPE_CHECKING:
-    import tokenizers
     from numpy.typing import NDArray
 
     from search.encoding.description import KnownModel
@@ -41,10 +30,6 @@ ENGINES = ("auto", "openvino", "torch")
 PRECISIONS = ("fp32", "bf16", "fp16")
 OF_OPENVINO = {"fp32": "f32", "bf16": "bf16"}
 """Those that OpenVINO computes in, as it calls them."""
-
-_PROOF_TEXT = "Café 27"
-# Between unit-length embeddings. That of another processor is off by some 1e-6, that of bf16 by some 1e-3.
-_PROOF_TOLERANCE = {"fp32": 1e-4, "bf16": 0.05}
 
 _loaded_by: int | None = None  # the process that loaded an engine first; a forked child sees its parent's id
 
@@ -170,7 +155,6 @@ def open_engine(
     device: str | None = None,
     many: bool = True,
     precision: str = "fp32",
-    tokenizer: Callable[[], tokenizers.Tokenizer] | None = None,
 ) -> Engine:
     """Load a model.
 
@@ -180,7 +164,6 @@ def open_engine(
         device: of PyTorch; naming one other than "cpu" implies PyTorch.
         many: whether loading PyTorch could pay.
         precision: one of PRECISIONS.
-        tokenizer: the model's, where it is loaded anyway.
 
     Raises:
         ModelError: the model cannot be loaded, or not by the engine that was asked for; or this process was
@@ -198,7 +181,7 @@ def open_engine(
     if engine == "auto" and worth_loading and device is None and _may_have_gpu() and best_device() != "cpu":
         return TorchEngine(known.whole(), precision=precision)
     if engine == "auto" and has_openvino:
-        return _openvino_or_torch(known, precision, tokenizer, lacking)
+        return _openvino_or_torch(known, precision, lacking)
     if engine == "auto":
         return TorchEngine(known.whole(), "cpu", precision)
     if not has_openvino:
@@ -211,22 +194,10 @@ def open_engine(
             "Leave the engine out, or choose 'torch'."
         )
     try:
-        return _openvino(known, precision, tokenizer)
-    except OSError as error:
-        raise ModelError(
-            f"the engine 'openvino' cannot run '{known.files.name}': {_of_cache(error)}"
-        ) from None
-
-
-def proof_of(engine: Engine, tokenizer: tokenizers.Tokenizer, known: KnownModel) -> NDArray[np.float32]:
-    """(d,) the embedding of a fixed text, which tells whether tokenizer, weights and pooling are as they should be."""
-    said = known.description
-    batch = encode_ids(tokenizer, [_PROOF_TEXT], said.max_tokens)
-    (hidden,) = engine.run([batch], [said.layers])
-    vectors = pool(hidden.layers[said.layers], hidden.mask, said.pooling, hidden.pooler)
-    for module, activation in said.dense:
-        vectors = load_dense(known.files.folder / module, activation)(vectors)
-    return unit(vectors, known.files.name)[0]
+        return _openvino(known, precision)
+    except (OSError, RuntimeError) as error:
+        reason = _of_cache(error) if isinstance(error, OSError) else first_line(error)
+        raise ModelError(f"the engine 'openvino' cannot run '{known.files.name}': {reason}") from None
 
 
 def _lacking(precision: str) -> str:
@@ -238,55 +209,42 @@ def _lacking(precision: str) -> str:
     return "" if computes_in(precision) else f"this processor has no units for {precision}"
 
 
-def _openvino(
-    known: KnownModel, precision: str, tokenizer: Callable[[], tokenizers.Tokenizer] | None
-) -> Engine:
-    """A converted model that gives its proof; what is in the cache and does not is dropped, and made again.
+def _openvino(known: KnownModel, precision: str) -> Engine:
+    """A converted model, made if need be. A second attempt first compares all files with what was written.
 
     Raises:
-        ModelError, RuntimeError: OpenVINO cannot run it.
+        ModelError: it cannot be converted.
+        RuntimeError: OpenVINO does not run what was converted.
         OSError: the cache cannot be written.
     """
     from search.encoding.openvino_engine import OpenVINOEngine, convert
 
+    converted, reason = cached_model(*known.files.hashes), ""
     for _ in range(2):
-        converted = cached_model(*known.files.hashes)
-        if converted is None:
-            whole = known.whole()
-            converted = add(whole, partial(convert, whole))
-        folder, name = converted.files.folder, converted.files.name
+        converted = converted or add(known, convert)
         try:
-            engine = OpenVINOEngine(folder, converted, precision, cached=may_use_compiled(folder))
-            said = tokenizer() if tokenizer else load_tokenizer(folder, name, converted.description.lowercase)
-            off = np.abs(proof_of(engine, said, converted) - np.asarray(converted.proof)).max()
-            if off < _PROOF_TOLERANCE[precision]:
-                note_compiled(folder)
-                return engine
-            why = f"a fixed text is encoded otherwise than when it was made, off by {off:.1e}"
-        except (ModelError, RuntimeError, ValueError, OSError) as error:
+            return OpenVINOEngine(converted.files.folder, converted, precision)
+        except (RuntimeError, ValueError, KeyError, OSError) as error:
             if is_of_memory(error):  # which says nothing of the model
                 raise MemoryError from error
-            why = first_line(error)
-        drop(converted, why)
-        tokenizer = None  # that of the folder that was dropped
-    raise ModelError(f"the converted model of '{known.files.name}' cannot be used: {why}")
+            converted, reason = None, first_line(error)
+    raise RuntimeError(f"the converted model of '{known.files.name}' cannot be used: {reason}")
 
 
-def _openvino_or_torch(
-    known: KnownModel, precision: str, tokenizer: Callable[[], tokenizers.Tokenizer] | None, lacking: str
-) -> Engine:
+def _openvino_or_torch(known: KnownModel, precision: str, lacking: str) -> Engine:
     from search.encoding.torch_engine import TorchEngine
 
     reason = known.description.only_torch or lacking or known_failure(known.files)
     failed = False
     if not reason:
         try:
-            return _openvino(known, precision, tokenizer)
+            return _openvino(known, precision)
         except OSError as error:
             reason = _of_cache(error)
         except (ModelError, RuntimeError) as error:
-            reason = first_line(error)
-            failed = cached_model(*known.files.hashes) is None and not is_of_memory(error)
+            again = f"seewhy models --remove {quoted(known.files.name)}"
+            reason = f"{first_line(error).rstrip('.')}. To try again, run: {again}"
+            failed = isinstance(error, ModelError) and not is_of_memory(error)
     fallback = TorchEngine(
         known.whole(), "cpu", precision
     )  # what is wrong with the model itself is said here
@@ -298,8 +256,8 @@ def _openvino_or_torch(
 
 def _of_cache(error: OSError) -> str:
     return (
-        f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). Let SEEWHY_CACHE name a "
-        "folder that can be written to"
+        f"its converted form cannot be kept in '{cache_home()}' ({error.strerror or error}). Free space there, or let "
+        "SEEWHY_CACHE name a folder that can be written to"
     )
 
 

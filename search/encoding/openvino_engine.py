@@ -8,24 +8,28 @@ where a processor has units for it, and scores would depend on the machine.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
+import shutil
 import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
-from search.encoding.engine import OF_OPENVINO, Hidden, padded, proof_of
-from search.encoding.tokenizer import Encoded, load_tokenizer
-from search.errors import ModelError, first_line
+from search.encoding.cache import require_intact
+from search.encoding.engine import OF_OPENVINO, Hidden, padded
+from search.encoding.tokenizer import Encoded
+from search.errors import ModelError, first_line, is_of_memory
+from search.files import PRIVATE_FILE, open_file, write_whole
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from search.encoding.description import KnownModel
     from search.encoding.torch_engine import TorchEngine
 
@@ -36,7 +40,11 @@ class OpenVINOEngine:
     Args:
         folder: holds encoder.xml and encoder.bin.
         precision: of the arithmetic, "fp32" or "bf16". Hidden states are handed on as float32.
-        cached: keep what was compiled in `folder`, so that the next process starts quicker.
+        cached: `folder` is an entry of the cache; keep there what is compiled, so that the next process starts quicker.
+
+    Raises:
+        RuntimeError: OpenVINO cannot load it.
+        OSError, ValueError: a file is missing or damaged.
     """
 
     name = "openvino"
@@ -51,7 +59,6 @@ class OpenVINOEngine:
         self.n_layers, self.has_pooler = known.description.layers, known.description.has_pooler
         self._lock = threading.Lock()  # the requests below are shared by all threads
         self._pad = int(known.files.config.get("pad_token_id") or 0)
-        ov = _openvino()
         streams = threads()
         config: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": OF_OPENVINO[precision],
@@ -62,12 +69,11 @@ class OpenVINOEngine:
         }
         if streams < usable_cores():
             config["INFERENCE_NUM_THREADS"] = str(streams)
-        if cached:
-            config["CACHE_DIR"] = str(folder / "compiled")
-        self._compiled = ov.Core().compile_model(str(folder / "encoder.xml"), "CPU", config)
+        self._compiled, mapped = _load(folder, config) if cached else (_compile(folder, config), None)
         self._takes_types = len(self._compiled.inputs) == 3
         # One more than streams: while one result is looked at, every stream has work.
         self._requests = [self._compiled.create_infer_request() for _ in range(streams + 1)]
+        self._mapped: Any = mapped  # after the requests, which are freed first
         _outlive_forks(self)
 
     def run(self, batches: Iterable[Sequence[Encoded]], layers: Sequence[int]) -> Iterator[Hidden]:
@@ -102,6 +108,43 @@ class OpenVINOEngine:
             mask=inputs[2],
             pooler=request.get_output_tensor(self.n_layers + 1).data if self.has_pooler else None,
         )
+
+
+def _compile(folder: Path, config: dict[str, Any]) -> Any:
+    return _openvino().Core().compile_model(str(folder / "encoder.xml"), "CPU", config)
+
+
+def _load(folder: Path, config: dict[str, Any]) -> tuple[Any, Any]:
+    """A compiled model, and the mapped file that it reads from while it lives.
+
+    A blob is what OpenVINO exports, then its checksum. One that is missing, damaged, or refused by OpenVINO is replaced
+    as a whole, so that processes that start together do not disturb each other.
+    """
+    ov = _openvino()
+    core = ov.Core()
+    processor = [core.get_property("CPU", name) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
+    key = repr((ov.__version__, processor, config["INFERENCE_PRECISION_HINT"]))
+    file = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.blob"
+    with suppress(OSError, ValueError, RuntimeError), open_file(file, links=False) as stream:
+        mapped = np.memmap(stream, np.uint8, "c")  # OpenVINO takes no array that cannot be written
+        if _is_intact(mapped, folder):
+            return core.import_model(ov.Tensor(mapped[:-4], shared_memory=True), "CPU", config), mapped
+    require_intact(folder)
+    compiled = _compile(folder, config)
+    with suppress(OSError, RuntimeError):
+        exported = compiled.export_model()
+        exported.seek(0, os.SEEK_END)
+        exported.write(_checksum(exported.getbuffer(), folder))
+        write_whole(file, exported.getbuffer(), PRIVATE_FILE)
+    return compiled, None
+
+
+def _is_intact(blob: Any, folder: Path) -> bool:
+    return _checksum(blob[:-4], folder) == bytes(blob[-4:])
+
+
+def _checksum(blob: Any, folder: Path) -> bytes:
+    return crc32(blob, crc32(folder.name.encode())).to_bytes(4, "little")
 
 
 def computes_in(precision: str) -> bool:
@@ -177,13 +220,14 @@ def _require_room() -> None:
 _TOLERANCE = 1e-4  # between unit-length token vectors of the two; rounding is about 1e-6
 
 
-def convert(known: KnownModel, folder: Path) -> NDArray[np.float32]:
-    """Write `encoder.xml` and `encoder.bin` to a folder; the proof of the converted model.
+def convert(known: KnownModel, folder: Path) -> None:
+    """Write `encoder.xml` and `encoder.bin` to a folder.
 
     The outputs are the hidden states of every layer, 0 to n, and the pooler's where the model has one.
 
     Raises:
         ModelError: OpenVINO cannot convert the model, or computes something else with it.
+        OSError: the files cannot be written.
     """
     from search.encoding.torch_engine import TorchEngine
 
@@ -191,16 +235,28 @@ def convert(known: KnownModel, folder: Path) -> NDArray[np.float32]:
     module, example = _traceable(engine)
     try:
         model = _openvino_convert(module, example)
-        from openvino import save_model
-
-        save_model(model, folder / "encoder.xml", compress_to_fp16=False)
+    except OSError:
+        raise
     except Exception as error:  # of the model's own code, run by the tracer
-        name = known.files.name
-        raise ModelError(f"'{name}' cannot be converted for OpenVINO: {first_line(error)}") from error
-    converted = OpenVINOEngine(folder, known, cached=False)
+        raise _not_converted(known, error) from error
+    from openvino import save_model
+
+    try:
+        save_model(model, folder / "encoder.xml", compress_to_fp16=False)
+    except RuntimeError as error:  # a full disk, for instance
+        free = shutil.disk_usage(folder).free >> 20
+        raise OSError(f"{first_line(error)}, {free:,} MB are free") from error
+    try:
+        converted = OpenVINOEngine(folder, known, cached=False)
+    except RuntimeError as error:
+        raise _not_converted(known, error) from error
     _check(engine, converted, known)
-    tokenizer = load_tokenizer(known.files.folder, known.files.name, known.description.lowercase)
-    return proof_of(converted, tokenizer, known)
+
+
+def _not_converted(known: KnownModel, error: Exception) -> Exception:
+    if is_of_memory(error):
+        return MemoryError()
+    return ModelError(f"'{known.files.name}' cannot be converted for OpenVINO: {first_line(error)}")
 
 
 def _traceable(engine: TorchEngine) -> tuple[Any, dict[str, Any]]:

@@ -23,7 +23,7 @@ import numpy as np
 from search.corpus.boilerplate import text_key
 from search.encoding.fingerprint import Fingerprint
 from search.encoding.tokenizer import with_context
-from search.errors import IndexDamaged, SearchError
+from search.errors import IndexDamaged, ModelError, SearchError
 from search.records.reports import Finding, Progress, Severity
 from search.records.shown import shown
 from search.store import derived
@@ -168,10 +168,16 @@ class Examination:
         return self
 
     def look(self, check: str, look: Callable[[], Iterator[str]]) -> None:
-        """Make one check, which yields the names of what is wrong, unless SQLite gives up on a part of the database."""
+        """Make one check, which yields the names of what is wrong, unless SQLite gives up on a part of the database.
+
+        Raises:
+            ModelError: the model cannot be loaded, which says nothing of the index.
+        """
         try:
             for name in look():
                 self.add(check, name)
+        except ModelError:
+            raise
         except (sqlite3.DatabaseError, SearchError, ValueError, TypeError, KeyError, OverflowError) as error:
             self.add("database", str(error) if check == "database" else f"{check}: {error}")
         else:

@@ -178,7 +178,7 @@ def test_a_half_written_entry_is_no_entry(tmp_path: Path, own_cache: Path) -> No
     encoder = Encoder(str(save_tiny_bert(tmp_path / "model", seed=5)))
     files = encoder.files
 
-    def killed(folder: Path) -> None:
+    def killed(_: KnownModel, folder: Path) -> None:
         (folder / "encoder.xml").write_text("half")
         raise KeyboardInterrupt
 

@@ -322,16 +322,12 @@ def words_lack_a_batch_for_a_while() -> Iterator[None]:
 
 @_planted
 def models_trusted() -> Iterator[None]:
-    """A converted model is taken as it is: without its hashes, and without a proof."""
-    from search.encoding import cache, engine
-
-    def are_files(folder: Path, sha256: dict[str, str], _: bool) -> None:
-        for name in sha256:
-            cache._look(folder / name, [])
+    """A converted model is taken as it is, without its checksums."""
+    from search.encoding import cache, openvino_engine
 
     with (
-        mock.patch.object(cache, "_require_as_written", are_files),
-        mock.patch.object(engine, "may_use_compiled", lambda _: True),
-        mock.patch.dict(engine._PROOF_TOLERANCE, fp32=float("inf")),
+        mock.patch.object(cache, "require_intact", lambda *_: None),
+        mock.patch.object(openvino_engine, "require_intact", lambda *_: None),
+        mock.patch.object(openvino_engine, "_is_intact", lambda *_: True),
     ):
         yield

@@ -67,7 +67,7 @@ def test_damaged_converted_models(place: Path) -> None:
     outcome.require_clean()
     assert outcome.runs == 12
     assert outcome.figures["made again"]
-    trusting = damaged_models(place, seed=SEED, files=25, name="models_trusted", enough=1)
+    trusting = damaged_models(place, seed=SEED, files=60, name="models_trusted", enough=1)
     assert any("off by" in failure for failure in trusting.failures), trusting.failures
 
 

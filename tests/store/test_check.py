@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from search import CheckReport, Index, Progress
-from search.errors import quoted
+from search.errors import ModelError, quoted
 from search.indexing.check import check
 from search.indexing.repair import repair
 from search.store import health
@@ -259,3 +259,14 @@ def test_without_the_model_no_sample_is_compared(
     shutil.rmtree(model)
     report = check(tmp_path / "index", verify=True)
     assert (report.ok, report.unchecked) == (True, ("sample",))
+
+
+def test_a_model_that_cannot_be_loaded_is_no_damage_of_the_index(
+    own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ModelError("the tokenizer cannot be loaded")
+
+    monkeypatch.setattr("search.encoding.encoder.load_tokenizer", fails)
+    for report in (check(own[1], verify=True), repair(own[1], folder=own[0]).check):
+        assert (report.ok, report.unchecked) == (True, ("sample",))
