@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from search.records.reports import CheckReport as CheckReport
     from search.records.reports import Finding as Finding
     from search.records.reports import Progress as Progress
-    from search.records.reports import RepairReport as RepairReport
     from search.records.reports import Report as Report
     from search.records.reports import Status as Status
     from search.records.tokens import Token as Token
@@ -85,7 +84,7 @@ _HOLDS = {
     "records.comparisons": "Contrast WhyNot",
     "records.evaluations": "Evaluation",
     "records.explanations": "Audit Explanation",
-    "records.reports": "Changes CheckReport Finding Progress RepairReport Report Status",
+    "records.reports": "Changes CheckReport Finding Progress Report Status",
     "records.hits": "Cluster Hit Surroundings Verdict",
     "records.tokens": "Token TokenVectors",
 }

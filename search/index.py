@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         TagOptions,
     )
     from search.records.predictions import Answers, LabelledIndex, TagReport
-    from search.records.reports import Changes, CheckReport, Moved, Progress, RepairReport, Report, Status
+    from search.records.reports import Changes, CheckReport, Moved, Progress, Report, Status
     from search.records.whatif import Candidates
     from search.store.protocol import Store
 
@@ -831,44 +831,29 @@ class Index:
         return remove_annotator(self._place, name)
 
     def check(
-        self, *, verify: bool = False, progress: Callable[[Progress], None] | None = None
+        self,
+        *,
+        verify: bool = False,
+        repair: bool = False,
+        progress: Callable[[Progress], None] | None = None,
     ) -> CheckReport:
-        """Whether the index is what was written, and up to date; see `search.indexing.check`.
+        """Whether the index is intact and up to date; see `search.indexing.check`.
 
         Args:
-            verify: compare the files of the folder by their content, not only by size and time stamp; and encode some
+            verify: compare the files of the folder by content, not only by size and time stamp; and encode some
                 passages again, if the model is on this machine.
+            repair: make damaged derived files again, and delete stray files.
             progress: called often with how far the work is.
+
+        Raises:
+            IndexLocked: `repair`, and another process is writing to the index.
         """
         from search.indexing.check import check
 
-        return check(self._place, verify=verify, progress=progress)
-
-    def repair(
-        self,
-        *,
-        folder: Named | None = None,
-        dry_run: bool = False,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> RepairReport:
-        """Mend what is damaged, as far as the index and its folder allow; see `search.indexing.repair`.
-
-        Raises:
-            IndexDamaged: it cannot be repaired; the message says how to make it again.
-            IndexLocked: another process is writing to the index.
-        """
-        from search.indexing.repair import repair
-
-        done = repair(
-            self._place,
-            folder=folder or self._named,
-            offline=self._offline,
-            engine=self._engine,
-            dry_run=dry_run,
-            progress=progress,
-        )
-        self._store = SQLiteStore(self.path)  # a file with the old name and hash may be whole again
-        return done
+        report = check(self._place, verify=verify, repair=repair, progress=progress)
+        if repair:
+            self._store = SQLiteStore(self.path)  # opens the new files
+        return report
 
     def move(self, folder: Named) -> Moved:
         """Let the index be of a folder that was renamed or moved; see `search.indexing.move`.

@@ -1,4 +1,4 @@
-"""seewhy index, seewhy status, seewhy list, seewhy check, seewhy repair, seewhy models"""
+"""seewhy index, seewhy status, seewhy list, seewhy check, seewhy models"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.config import model_for_new_indexes
-from search.cli.options import EncoderOptions, EngineOptions, IndexOption, index_names, model_option, panel
+from search.cli.options import EncoderOptions, IndexOption, index_names, model_option, panel
 from search.cli.output import Output, echo, progress_bar, stopped_gently
 from search.cli.streams import note
 from search.errors import InputError, SearchError, StoreUnavailable, quoted
@@ -259,15 +259,17 @@ def check(
         bool,
         typer.Option(
             "--verify",
-            help="Read the folder's files, make words and codes anew to compare them, and encode some passages again.",
+            help="Compare files by content, and encode some passages again.",
         ),
     ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Rebuild damaged postings and FAISS files, delete stray files.")
+    ] = False,
 ) -> None:
-    """Say whether an index is sound and up to date.
+    """Check whether an index is intact and up to date.
 
-    Looks at every row, every embedding, the files of segments and those of the folder. Changes nothing, and can
-    run beside seewhy index. Exit code 1 if anything is damaged; what is only stale (files that changed since,
-    a run that was stopped) is named, with exit code 0.
+    Without --repair nothing is changed. Exit code 1 if anything is damaged; what is only out of date (changed
+    files, an interrupted run) is named, with exit code 0.
     """
     from search.indexing.check import check as look
     from search.render import reports
@@ -275,51 +277,10 @@ def check(
 
     place = find_index(index)
     with progress_bar(output.quiet) as progress:
-        report = look(place, verify=verify, progress=progress)
+        report = look(place, verify=verify, repair=repair, progress=progress)
     if output.as_json or not output.quiet or not report.ok:
         output.show(report, reports.check)
     if not report.ok:
-        raise typer.Exit(1)
-
-
-def repair(
-    engine: EngineOptions,
-    output: Output,
-    index: IndexOption = None,
-    folder: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="What was indexed, for an index outside of your data folder; each of several.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")
-    ] = False,
-) -> None:
-    """Mend what is damaged in an index.
-
-    What is derived is made anew; damaged documents are read again from the folder. For a database that cannot be
-    read, the command that makes the index anew is named, and nothing is changed. Exit code 0 if nothing is damaged
-    afterwards (with --dry-run: if nothing is damaged now).
-    """
-    from search.indexing.repair import repair as mend
-    from search.render import reports
-    from search.store.layout import find_index
-
-    place = find_index(index)
-    with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        done = mend(
-            place,
-            folder=folder or None,
-            offline=engine.offline,
-            engine=engine.engine,
-            dry_run=dry_run,
-            progress=progress,
-        )
-    if output.as_json or not output.quiet or not done.check.ok:
-        output.show(done, reports.repair)
-    if not done.check.ok:
         raise typer.Exit(1)
 
 

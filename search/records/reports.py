@@ -203,7 +203,7 @@ class Finding:
     """The outcome of one check.
 
     Attributes:
-        check: its name, one of those in `search.store.health.CHECKS`.
+        check: its name, one of those in `search.indexing.check.CHECKS`.
         severity: "ok"; "stale": the index is sound, but not up to date or not tidy; "damaged": it is not
             what was written, and answers may be refused or wrong.
         count: how many things are wrong; 0 when all is well.
@@ -229,6 +229,7 @@ class CheckReport:
         folder: the indexed folder, "" where it cannot be told; `folders` as in a `Report`.
         findings: of all checks that could be made, in a fixed order.
         unchecked: names of the checks that were left out, or could not be made because of damage.
+        repaired: names of the checks whose findings were repaired.
         documents, passages: in the index, as far as it can be read.
     """
 
@@ -241,35 +242,4 @@ class CheckReport:
     passages: int
     seconds: float
     folders: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RepairStep:
-    """One thing that a repair did, or would do: a sentence, and the first few by name."""
-
-    message: str
-    count: int = 0
-    examples: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RepairReport:
-    """What a repair did to an index.
-
-    Attributes:
-        dry_run: nothing was changed; `steps` are what would be done.
-        steps: in the order in which they were done.
-        lost: documents that are no longer in the index, because they were damaged and their files could
-            not be read again.
-        encoded: passages that went through the model again.
-        check: of the index afterwards; of the index as it is, for a dry run.
-    """
-
-    index: str
-    folder: str
-    dry_run: bool
-    steps: tuple[RepairStep, ...]
-    lost: tuple[str, ...]
-    encoded: int
-    check: CheckReport
-    seconds: float
+    repaired: tuple[str, ...] = ()

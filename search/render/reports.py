@@ -14,7 +14,6 @@ from search.records.reports import (
     Copy,
     Finding,
     Moved,
-    RepairReport,
     Report,
     SkippedGroup,
     Status,
@@ -248,39 +247,14 @@ def check(canvas: Canvas, checked: CheckReport) -> None:
     _draw_findings(canvas, checked.findings)
     if checked.unchecked:
         canvas.dim(f"not checked: {', '.join(checked.unchecked)}")
+    if checked.repaired:
+        canvas.line(f"repaired: {', '.join(checked.repaired)}")
     canvas.gap()
     _draw_verdict(canvas, checked)
-    for severity, what in (("damaged", "mend it with"), ("stale", "see to it with")):
+    for severity, what in (("damaged", "to fix this, run"), ("stale", "to update it, run")):
         commands = [finding.command for finding in checked.findings if finding.severity == severity]
         for command in dict.fromkeys(filter(None, commands)):
             canvas.line(f"  {what}: {escape(command)}", whole=True)
-
-
-@as_text
-def repair(canvas: Canvas, done: RepairReport) -> None:
-    """What was done, step by step, what was lost, and what a check says now."""
-    if not done.steps:
-        canvas.line("There was nothing to repair." if not done.dry_run else "There is nothing to repair.")
-    for step in done.steps:
-        count = f" ({step.count:,})" if step.count else ""
-        canvas.line(f"{escape(step.message)}{count}", whole=True)
-        if step.examples:
-            more = step.count - len(step.examples) if len(step.examples) > 1 else 0
-            canvas.dim(_examples(step.examples, more), indent=2)
-    if done.lost:
-        canvas.line(f"Lost from the index: {len(done.lost):,}", style="bold red")
-        for name in done.lost[:_MOST_LINES]:
-            canvas.line(f"  {name_of(name)}", whole=True)
-        if len(done.lost) > _MOST_LINES:
-            canvas.line(f"  and {len(done.lost) - _MOST_LINES:,} more")
-        canvas.line("  They come back with seewhy index, once their files can be read.")
-    if done.steps:
-        canvas.gap()
-    if done.dry_run:
-        canvas.line("Nothing was changed (--dry-run).", style="bold")
-    else:
-        _draw_findings(canvas, [finding for finding in done.check.findings if finding.severity != "ok"])
-        _draw_verdict(canvas, done.check)
 
 
 def _draw_findings(canvas: Canvas, findings: Sequence[Finding]) -> None:
@@ -303,7 +277,7 @@ def _draw_verdict(canvas: Canvas, checked: CheckReport) -> None:
     worst = next((severity for severity in ("damaged", "stale") if severity in severities), "ok")
     verdict = {
         "damaged": "The index is damaged",
-        "stale": "The index is sound, but see above",
+        "stale": "The index is sound, but not up to date or not tidy",
         "ok": "The index is sound and up to date",
     }[worst]
     held = f"{checked.documents:,} documents, {checked.passages:,} passages, {duration(checked.seconds)}"

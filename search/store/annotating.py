@@ -18,7 +18,6 @@ import numpy as np
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
 from search.records.documents import BUILT_IN_FIELDS, Annotation, Annotator
-from search.store.checksums import with_checksum
 from search.store.conditions import folded
 from search.store.database import as_json, connect_to_write, meta_of, one_meta, reading, translated
 from search.store.files import writer_lock
@@ -103,13 +102,12 @@ class Annotating:
         named = {*annotation.values, *(span.field for span in annotation.spans)}
         if strange := named - self._fields:
             raise ValueError(f"'{min(strange)}' is not among the fields of '{self._annotator}'")
-        return with_checksum(
-            "annotations",
-            annotation.passage_id,
-            self._annotator,
-            as_json(dict(annotation.values)),
-            as_json([vars(span) for span in annotation.spans]),
-        )
+        return {
+            "passage": annotation.passage_id,
+            "annotator": self._annotator,
+            "values": as_json(dict(annotation.values)),
+            "spans": as_json([vars(span) for span in annotation.spans]),
+        }
 
 
 @contextmanager
@@ -148,7 +146,7 @@ def annotating(
         if before is None or replaced:
             with writer.transaction():
                 writer.delete("annotators", "name = ?", annotator)
-                row = with_checksum("annotators", annotator, made, as_json(list(fields)))
+                row = {"name": annotator, "made_with": made, "fields": as_json(list(fields))}
                 writer.insert("annotators", [row])
         yield Annotating(writer, annotator, fields, replaced)
 

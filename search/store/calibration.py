@@ -26,7 +26,6 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -34,10 +33,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.encoding.encoder import Encoder
-from search.errors import IndexDamaged
 from search.records.reports import RandomPairs
 from search.store.bm25 import scale
-from search.store.checksums import covered, require, with_checksum
 from search.store.terms import TOKENIZER, words
 
 if TYPE_CHECKING:
@@ -53,10 +50,6 @@ PAIRS_NEEDED = 500
 MADE_WITH = f"sentences of at most 16 words, what three words reach; {TOKENIZER}"
 
 _PAIR = np.dtype([("cosine", "<f4"), ("lexical", "<f4")])
-_PROBLEM = (
-    "the sample of random pairs is damaged, so hits have no percentiles and hubs are not named. Mend it with: "
-    "seewhy repair"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,24 +85,14 @@ class Baseline:
 
 
 def read_baseline(connection: sqlite3.Connection) -> Baseline | None:
-    """The sample that is stored; None before the first run that took one.
-
-    Raises:
-        IndexDamaged: the row is not the one that was written, or makes no sense.
-    """
-    row = connection.execute(f"SELECT {covered('baseline')}, checksum FROM baseline").fetchone()
+    """The sample that is stored; None before the first run that took one."""
+    row = connection.execute("SELECT passages, queries, made_with, pairs, hubs FROM baseline").fetchone()
     if row is None:
         return None
-    require("baseline", row[:-1], row[-1])
-    _, passages, queries, made_with, pairs, hubs, _ = row
-    try:
-        found = np.frombuffer(pairs, dtype=_PAIR)
-        counts = {int(id_): int(count) for id_, count in json.loads(hubs).items()}
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise IndexDamaged(_PROBLEM) from None
-    if not (np.isfinite(found["cosine"]).all() and np.isfinite(found["lexical"]).all()):
-        raise IndexDamaged(_PROBLEM)
-    return Baseline(passages, queries, found["cosine"], found["lexical"], counts, made_with)
+    passages, queries, made_with, pairs, hubs = row
+    parts = np.frombuffer(pairs, dtype=_PAIR)
+    counts = {int(id_): int(count) for id_, count in json.loads(hubs).items()}
+    return Baseline(passages, queries, parts["cosine"], parts["lexical"], counts, made_with)
 
 
 def put_baseline(writer: Writer, found: Baseline) -> None:
@@ -117,35 +100,31 @@ def put_baseline(writer: Writer, found: Baseline) -> None:
     pairs = np.empty(len(found.cosine), dtype=_PAIR)
     pairs["cosine"], pairs["lexical"] = found.cosine, found.lexical
     hubs = json.dumps({str(id_): count for id_, count in found.hubs.items()})
-    values = (1, found.passages, found.queries, found.made_with, pairs.tobytes(), hubs)
+    row = {
+        "id": 1,
+        "passages": found.passages,
+        "queries": found.queries,
+        "made_with": found.made_with,
+        "pairs": pairs.tobytes(),
+        "hubs": hubs,
+    }
     with writer.transaction():
-        writer.insert("baseline", [with_checksum("baseline", *values)], replace=True)
+        writer.insert("baseline", [row], replace=True)
 
 
 def is_due(connection: sqlite3.Connection, passages: int) -> bool:
-    """Whether to take a sample: there is none, it is damaged or was taken in another way, or no longer fits.
+    """Whether to take a sample: there is none, it was taken in another way, or no longer fits.
 
     Args:
         passages: how many the index holds now; with more than twice or less than half as many as there were, a
             sample is out of date. One without pairs is, with any other number.
     """
-    try:
-        found = read_baseline(connection)
-    except IndexDamaged:
-        return True
+    found = read_baseline(connection)
     if found is None or found.made_with != MADE_WITH:
         return True
     if not len(found.cosine):
         return passages != found.passages
     return not found.passages <= 2 * passages <= 4 * found.passages
-
-
-def trusted_baseline(connection: sqlite3.Connection) -> tuple[Baseline | None, str]:
-    """The sample that is stored, and why it is not used though one is; an answer is right without it."""
-    try:
-        return read_baseline(connection), ""
-    except (IndexDamaged, sqlite3.DatabaseError):
-        return None, _PROBLEM
 
 
 _QUERIES = 200
@@ -164,22 +143,15 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 def renew_baseline(writer: Writer, snapshot: Snapshot, encoder: Encoder) -> None:
     """Take and store a sample if one is due.
 
-    Where a row that it needs is damaged there is none: a check names that row.
-
     Args:
         snapshot: the index as the writer sees it.
     """
     if is_due(writer.connection, snapshot.passage_count):
-        with suppress(IndexDamaged):
-            put_baseline(writer, sampled(snapshot, encoder))
+        put_baseline(writer, sampled(snapshot, encoder))
 
 
 def sampled(snapshot: Snapshot, encoder: Encoder, seed: int = 0) -> Baseline:
-    """A sample of an index as it is now, the same one for the same passages.
-
-    Raises:
-        IndexDamaged: something that it needs is damaged.
-    """
+    """A sample of an index as it is now, the same one for the same passages."""
     ids, random = snapshot.ids(), np.random.default_rng(seed)
     asked: list[_Asked] = []
     for row in random.permutation(len(ids))[:_QUERIES]:
@@ -245,10 +217,7 @@ def hubs(nearest: NDArray[np.int64], passages: int) -> dict[int, int]:
 
 def _pseudo_query(snapshot: Snapshot, passage: int, random: np.random.Generator) -> str:
     """A sentence of a passage, as much of it as a person might type; "" where it has none."""
-    stored = snapshot.stored([passage])
-    if passage not in stored:
-        raise IndexDamaged(f"passage {passage} cannot be found. Mend the index with: seewhy repair")
-    sentences = _SENTENCE_END.split(stored[passage].shown)
+    sentences = _SENTENCE_END.split(snapshot.passage(passage).shown)
     shuffled = (sentences[place] for place in random.permutation(len(sentences)))
     return next(filter(None, map(_beginning, shuffled)), "")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import SearchError
-from search.store.database import keys_of_meta, one_meta, read_meta, reading
+from search.store.database import one_meta, read_meta, reading
 from search.store.layout import DATABASE
 
 _KEY = "ranking"
@@ -30,7 +30,7 @@ def put_choice(index: Path, options: Mapping[str, Any]) -> None:
 
 def choice_of(connection: sqlite3.Connection) -> dict[str, Any]:
     """The weight and rerank that were chosen; nothing where none was."""
-    return dict(one_meta(connection, _KEY)) if _KEY in keys_of_meta(connection) else {}
+    return dict(one_meta(connection, _KEY, {}))
 
 
 def kept_choice(index: Path) -> dict[str, Any]:

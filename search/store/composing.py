@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from search.store.postings import GROUP, MOST, Block, Postings, chained, laid_out
+from search.store.postings import GROUP, MOST, Block, Postings, laid_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,9 +35,6 @@ def merged(blocks: Sequence[Block], alive: Sequence[NDArray[np.bool_]]) -> bytes
 
     Args:
         alive: (n,) of each block, of its passages.
-
-    Raises:
-        IndexDamaged: a block is.
     """
     each = [_living(block.postings(), there) for block, there in zip(blocks, alive, strict=True)]
     ids = [block.ids[there] for block, there in zip(blocks, alive, strict=True)]
@@ -88,24 +83,15 @@ def _composed(ids: NDArray[np.int64], lengths: NDArray[Any], postings: Postings)
     first_id = int(ids[0]) if len(ids) else 0
     stems = _lines(postings.stems)
     counts, rows, frequencies = map(_smallest, postings[1:])
-    checks = _smallest(_checks(postings.counts, rows, frequencies))
     stem_starts = _of_groups(np.array([len(stem) + 1 for stem in postings.stems], dtype=np.int64))
-    group_checks = [
-        chained(stems[start:end], counts[first : first + GROUP], checks[first : first + GROUP])
-        for first, (start, end) in zip(
-            range(0, len(counts), GROUP), pairwise(stem_starts.tolist()), strict=True
-        )
-    ]
     arrays = {
         "ids": _smallest(ids - first_id),
         "lengths": _smallest(lengths),
         "stem_starts": _smallest(stem_starts),
         "posting_starts": _smallest(_of_groups(postings.counts)),
-        "group_checks": _smallest(np.array(group_checks, dtype=np.int64)),
         "firsts": _lines(postings.stems[::GROUP]),
         "stems": stems,
         "counts": counts,
-        "checks": checks,
         "rows": rows,
         "frequencies": frequencies,
     }
@@ -134,15 +120,3 @@ def _smallest(values: NDArray[Any]) -> Unsigned:
     """Values in the smallest type that holds them."""
     most = int(values.max()) if len(values) else 0
     return values.astype(np.min_scalar_type(most).newbyteorder("<"))
-
-
-def _checks(counts: NDArray[np.int64], rows: Unsigned, frequencies: Unsigned) -> NDArray[np.int64]:
-    """The checksum of each stem's rows and frequencies."""
-    crc, start = zlib.crc32, 0
-    of_rows, of_frequencies = rows.data.cast("B"), frequencies.data.cast("B")
-    found = []
-    for end in np.cumsum(counts).tolist():
-        check = crc(of_rows[start * rows.itemsize : end * rows.itemsize])
-        found.append(crc(of_frequencies[start * frequencies.itemsize : end * frequencies.itemsize], check))
-        start = end
-    return np.array(found, dtype=np.int64)

@@ -4,21 +4,14 @@ The journal is SQLite's rollback journal, not WAL: readers then need no write ac
 behind, and the WAL-reset bug of SQLite 3.7.0 to 3.51.2 (a commit lost when a checkpoint and a write
 overlap) cannot occur. Readers and the writer wait for each other only while one transaction is
 written, which is milliseconds: no lock is held while a model runs.
-
-Somebody else may have made a database to do harm. So its tables are compared with those of this program before it is
-asked for anything (schema.py), SQLite is told to trust nothing in it, no value may be longer than any that is written,
-and a statement that goes on for longer than the size of the file explains is given up.
 """
 
 from __future__ import annotations
 
 import errno
-import itertools
 import json
 import os
 import sqlite3
-import struct
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,43 +20,29 @@ from pathlib import Path
 from typing import Any
 
 from search.errors import AccessDenied, IndexDamaged, IndexNotFound, IndexOutdated, SearchError, quoted
-from search.files import create, open_file
-from search.store.checksums import require, row_checksum
+from search.files import create
 from search.store.files import permitted, require_no_link
 from search.store.folders import Folders
-from search.store.schema import strange
-from search.store.settings import LONGEST_VALUE, SETTINGS
 
 Connection = sqlite3.Connection  # for those who only hand it on
 DatabaseError = sqlite3.DatabaseError
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 _WAIT_SECONDS = 60.0
-_REPAIR = "seewhy repair"
-_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-_NAME_END = struct.Struct(">II8s")  # of a journal that names a file; see sqlite.org/fileformat2.html
-_LONGEST_NAME = 1 << 16  # SQLite's own limit is lower
-_LONGEST_STORED = 1 << 26  # bytes of one text or blob; SQLite's own limit is a thousand million
-_STEPS_AT_ONCE = 1_000_000
+_REPAIR = "seewhy check --repair"
 _NOT_WRITTEN = ("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")
-# Steps of SQLite's machine that a statement may take; all that a command needs takes a tenth.
-_FEWEST_STEPS, _STEPS_A_BYTE = 30 * _STEPS_AT_ONCE, 50
 
 
-def connect_to_read(database: Path, *, any_tables: bool = False) -> sqlite3.Connection:
+def connect_to_read(database: Path) -> sqlite3.Connection:
     """A connection that cannot write.
-
-    Args:
-        any_tables: whoever asks for it compares the tables.
 
     Raises:
         IndexNotFound: there is no such file.
-        IndexDamaged: the file is no database of this program.
-        IndexOutdated: it is of an earlier format.
+        IndexDamaged: the file is not a database.
     """
     if not database.is_file():
         raise IndexNotFound(f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER")
-    _require_own(database, read=True)
+    require_no_link(database, shared=True)
     connection = _connect(database, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -72,15 +51,13 @@ def connect_to_read(database: Path, *, any_tables: bool = False) -> sqlite3.Conn
         if not isinstance(error, sqlite3.OperationalError):
             raise _damaged(database, error) from None
         connection = _connect(database, "rw")  # a killed writer's journal must be rolled back first
-    if not any_tables:
-        _require_tables(connection, database)
     connection.execute("PRAGMA query_only = 1")
     return connection
 
 
 def connect_to_write(database: Path) -> sqlite3.Connection:
     """The writer's connection; transactions are begun and ended by hand. Hold the lock first."""
-    _require_own(database)
+    require_no_link(database)
     with suppress(FileExistsError):
         create(database)  # SQLite would let others read it, and gives its journals the same rights
     connection = _connect(database, "rw")
@@ -89,7 +66,6 @@ def connect_to_write(database: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = DELETE")
         except UnicodeDecodeError as error:  # SQLite's message may quote what is damaged
             raise _damaged(database, error) from None
-        _require_tables(connection, database)
         connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the folder after the journal is gone
         connection.execute("PRAGMA foreign_keys = 1")
     return connection
@@ -139,7 +115,6 @@ class Reader:
             now = None
         if now is None or getattr(self._kept, "of", None) != now:
             return self._anew(now)
-        _limit_steps(self._kept.connection, self._database)
         try:
             same = _begin(self._kept.connection) == self._kept.tables
         except sqlite3.OperationalError:
@@ -190,27 +165,15 @@ def meta_of(connection: sqlite3.Connection, database: Path) -> dict[str, Any]:
         )
     for key in ("root", "fingerprint", "source"):
         if key not in meta:
-            raise _lacks(key)
+            raise IndexDamaged(
+                f"the index lacks the setting '{key}'. To fix this, run: seewhy index FOLDER --rebuild"
+            )
     return meta
 
 
 def has_tables(connection: sqlite3.Connection) -> bool:
     """Whether a database is more than an empty file."""
     return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
-
-
-def has_meta(connection: sqlite3.Connection) -> bool:
-    """Whether a database has a table `meta`, and no view of that name: of whatever format, it says which."""
-    ordinary = (
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta' AND sql LIKE 'CREATE TABLE%'"
-    )
-    return connection.execute(ordinary).fetchone() is not None
-
-
-def format_of(connection: sqlite3.Connection) -> str | None:
-    """The number of an index's format as it is written down; None where there is none."""
-    row = connection.execute("SELECT substr(value, 1, 20) FROM meta WHERE key = 'schema_version'").fetchone()
-    return None if row is None else str(row[0])
 
 
 def require_format(connection: sqlite3.Connection, database: Path) -> None:
@@ -220,71 +183,46 @@ def require_format(connection: sqlite3.Connection, database: Path) -> None:
         IndexOutdated: of an earlier one.
         IndexDamaged: of a later one, or of none.
     """
-    found = format_of(connection)
-    if found is None:
-        raise _lacks("schema_version")
-    if found == str(SCHEMA_VERSION):
+    row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    if row == (str(SCHEMA_VERSION),):
         return
     again = f"seewhy index {_folders_typed(connection)} --index {quoted(database.parent)} --rebuild"
-    if found.isdigit() and int(found) < SCHEMA_VERSION:
+    if row and row[0].isdigit() and int(row[0]) < SCHEMA_VERSION:
         raise IndexOutdated(
-            f"the index in '{database.parent}' has format {found}, of an earlier version of seewhy; this one "
-            f"reads {SCHEMA_VERSION}. Make it anew with: {again}"
+            f"the index in '{database.parent}' has format {row[0]}, of an earlier version of seewhy; this one "
+            f"reads {SCHEMA_VERSION}. Rebuild it with: {again}"
         )
     raise IndexDamaged(
-        f"the index in '{database.parent}' has format {found:.20} and this version of seewhy reads "
-        f"{SCHEMA_VERSION}. Update seewhy, or make the index anew with: {again}"
+        f"the index in '{database.parent}' has format {row[0] if row else 'unknown':.20} and this version of seewhy "
+        f"reads {SCHEMA_VERSION}. Update seewhy, or rebuild the index with: {again}"
     )
 
 
 def _folders_typed(connection: sqlite3.Connection) -> str:
-    """What an index of whatever format is of, as arguments of a command."""
-    rows = connection.execute("SELECT key, value FROM meta WHERE key IN ('root', 'source')" + _SHORT)
+    """The folders of an index of whatever format, as arguments of a command."""
     try:
-        return Folders.from_meta({key: _of_its_kind(key, value) for key, value in rows}).typed
-    except (IndexDamaged, KeyError):
+        return Folders.from_meta(all_meta(connection)).typed
+    except (ValueError, KeyError, TypeError):
         return "FOLDER"
 
 
 def all_meta(connection: sqlite3.Connection) -> dict[str, Any]:
     """Every key-value pair, within a transaction."""
-    return {key: one_meta(connection, key) for key in keys_of_meta(connection)}
+    return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
 
 
-def keys_of_meta(connection: sqlite3.Connection) -> list[str]:
-    """The keys that are there, of those that this program writes."""
-    there = f"SELECT key FROM meta WHERE key IN ({', '.join('?' * len(SETTINGS))}) ORDER BY key"
-    return [key for (key,) in connection.execute(there, tuple(SETTINGS))]
+def one_meta(connection: sqlite3.Connection, key: str, default: Any = None) -> Any:
+    """The value of a key; `default` if it has none.
 
-
-_SHORT = f" AND length(value) <= {LONGEST_VALUE}"
-
-
-def _of_its_kind(key: str, value: str) -> Any:
-    """A value of the table `meta`, whose checksum says nothing about who wrote it."""
-    try:
-        found = json.loads(value)
-    except (ValueError, RecursionError):
-        found = None
-    if not SETTINGS[key](found):
+    Raises:
+        IndexDamaged: it has none, and there is no default.
+    """
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    if row is None and default is None:
         raise IndexDamaged(
-            f"'{key}' in the table 'meta' of the index is '{value:.80}', which makes no sense. Mend it with: "
-            "seewhy repair"
+            f"the index lacks the setting '{key}'. To fix this, run: seewhy index FOLDER --rebuild"
         )
-    return found
-
-
-def one_meta(connection: sqlite3.Connection, key: str) -> Any:
-    """The value of a key that is there in every index that was begun."""
-    row = connection.execute("SELECT value, checksum FROM meta WHERE key = ?" + _SHORT, (key,)).fetchone()
-    if row is None:
-        raise _lacks(key)
-    require("meta", (key, row[0]), row[1])
-    return _of_its_kind(key, row[0])
-
-
-def _lacks(key: str) -> IndexDamaged:
-    return IndexDamaged(f"the index does not say what its '{key}' is. Mend it with: seewhy repair")
+    return default if row is None else json.loads(row[0])
 
 
 def as_json(value: Any) -> str:
@@ -296,15 +234,12 @@ def as_json(value: Any) -> str:
 def put_meta(connection: sqlite3.Connection, values: dict[str, Any]) -> None:
     """Set key-value pairs, within a transaction."""
     pairs = [(key, as_json(value)) for key, value in values.items()]
-    connection.executemany(
-        "INSERT OR REPLACE INTO meta (key, value, checksum) VALUES (?, ?, ?)",
-        ((*pair, row_checksum(*pair)) for pair in pairs),
-    )
+    connection.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", pairs)
 
 
 def generation_of(connection: sqlite3.Connection) -> int:
     """A number that is another one after every change of what answers are made of; 0 before the first."""
-    return int(one_meta(connection, _GENERATION)) if _GENERATION in keys_of_meta(connection) else 0
+    return int(one_meta(connection, _GENERATION, 0))
 
 
 def raise_generation(connection: sqlite3.Connection) -> None:
@@ -319,39 +254,13 @@ def raise_generation(connection: sqlite3.Connection) -> None:
 _GENERATION = "generation"
 
 
-def counted(connection: sqlite3.Connection) -> tuple[int, int]:
-    """How many passages there are, and the highest number that is known to have been given to any."""
-    (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
-    (last,) = connection.execute(
-        """SELECT max(n) FROM (SELECT 0 AS n UNION ALL SELECT max(id) FROM passages
-           UNION ALL SELECT max(passage) FROM tombstones UNION ALL SELECT max("last") FROM segments
-           UNION ALL SELECT max("last") FROM words)"""
-    ).fetchone()
-    return passages, last
-
-
-def count_anew(connection: sqlite3.Connection) -> None:
-    """Write down what is counted, within a transaction."""
-    passages, last = counted(connection)
-    with suppress(IndexDamaged):
-        last = max(last, one_meta(connection, "last_passage"))
-    put_meta(connection, {"passages": passages, "last_passage": last})
-
-
 def counts_to_go_on_with(database: Path) -> dict[str, int]:
-    """The highest id that was ever given to a passage, and the generation, as far as that can be told; also of an
-    earlier format."""
-    found: dict[str, int] = {}
-    if not database.is_file():
-        return found
-    with (
-        suppress(IndexDamaged, sqlite3.DatabaseError),
-        closing(connect_to_read(database, any_tables=True)) as connection,
-    ):
-        for key in ("last_passage", _GENERATION) if has_meta(connection) else ():
-            with suppress(IndexDamaged):
-                found[key] = int(one_meta(connection, key))
-    return found
+    """The highest ID that was ever given to a passage, and the generation; also of an earlier format."""
+    counts: dict[str, int] = {}
+    with suppress(SearchError, sqlite3.DatabaseError), closing(connect_to_read(database)) as connection:
+        for key in ("last_passage", _GENERATION):
+            counts[key] = int(one_meta(connection, key))
+    return counts
 
 
 def settle(database: Path) -> None:
@@ -367,39 +276,6 @@ def settle(database: Path) -> None:
     journal.unlink(missing_ok=True)
 
 
-def _require_own(database: Path, *, read: bool = False) -> None:
-    """Refuse a database or a journal that is a link, and a journal that names a file.
-
-    SQLite deletes the file that a killed writer's journal names as the one above it, wherever that lies. Only
-    transactions over several databases write such a name, and this program makes none.
-    """
-    journal = database.with_name(f"{database.name}-journal")
-    require_no_link(journal)
-    require_no_link(database, shared=read and not journal.exists())  # a journal would be rolled back into it
-    with suppress(OSError):  # what cannot be read, SQLite cannot read either
-        if _names_a_file(journal):
-            raise IndexDamaged(
-                f"'{journal}' names another file, which SQLite would delete; seewhy writes no such journal. Nothing "
-                "was changed. See where it came from, and make the index again with: seewhy index FOLDER --rebuild"
-            )
-
-
-def _names_a_file(journal: Path) -> bool:
-    """Whether a journal ends as SQLite's does that has a super-journal: name, length, checksum, magic number."""
-    with open_file(journal, links=False) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        stream.seek(max(0, size - _NAME_END.size))
-        end = stream.read(_NAME_END.size)  # no more, if a writer goes on with it just now
-        if len(end) < _NAME_END.size:
-            return False
-        length, checksum, magic = _NAME_END.unpack(end)
-        if magic != _JOURNAL_MAGIC or not 0 < length <= min(size - _NAME_END.size, _LONGEST_NAME):
-            return False
-        stream.seek(size - _NAME_END.size - length)
-        name = stream.read(length)
-    return sum(byte - 256 * (byte > 127) for byte in name) % 2**32 == checksum
-
-
 def _connect(database: Path, mode: str) -> sqlite3.Connection:
     uri = f"{database.resolve().as_uri()}?mode={mode}"
     try:
@@ -409,50 +285,7 @@ def _connect(database: Path, mode: str) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise _damaged(database, error) from None
     connection.execute("PRAGMA trusted_schema = OFF")
-    if sys.version_info >= (3, 11):
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_STORED)
-    if sys.version_info >= (3, 12):
-        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
-    _limit_steps(connection, database)
     return connection
-
-
-def _limit_steps(connection: sqlite3.Connection, database: Path) -> None:
-    """Give up what goes on for longer than the size of a database explains, which a writer makes grow.
-
-    Pages that name each other in a circle, or share what is below them, can make a table of a few kilobytes endless.
-    """
-    taken = itertools.count(_STEPS_AT_ONCE, _STEPS_AT_ONCE)
-
-    def is_too_long() -> bool:
-        steps = next(taken)
-        return steps > _FEWEST_STEPS and steps > _STEPS_A_BYTE * database.stat().st_size
-
-    connection.set_progress_handler(is_too_long, _STEPS_AT_ONCE)
-
-
-def _require_tables(connection: sqlite3.Connection, database: Path) -> None:
-    """Refuse, and close, a database that is made of anything else than the tables of this program; one of none is well.
-
-    Raises:
-        IndexOutdated, IndexDamaged: it is of another format, or was changed.
-    """
-    try:
-        with translated(database):
-            names = strange(connection)
-            if names and not has_meta(connection):
-                raise IndexDamaged(
-                    f"'{database}' is a database, but not of this program: it has no table 'meta'."
-                )
-            if names:
-                require_format(connection, database)
-                raise IndexDamaged(
-                    f"'{database}' was changed, and is not read: {', '.join(names[:3])} is not as seewhy makes it. "
-                    "Make the index again with: seewhy index FOLDER --rebuild"
-                )
-    except BaseException:
-        connection.close()
-        raise
 
 
 @contextmanager
@@ -464,7 +297,7 @@ def translated(database: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise _damaged(database, error) from error
     except IndexDamaged as error:
-        if str(error).endswith(_REPAIR):  # what found the damage does not know where the index lies
+        if str(error).endswith(_REPAIR):  # whoever found the damage does not know where the index is
             raise IndexDamaged(f"{error} --index {quoted(database.parent)}") from error
         raise
 
@@ -478,12 +311,4 @@ def _damaged(database: Path, error: Exception) -> SearchError:
         )
     if database.exists() and not os.access(database, os.R_OK):
         return AccessDenied(database, database.parent, os.strerror(errno.EACCES))
-    if str(error) == "interrupted":
-        return IndexDamaged(
-            f"'{database}' cannot be read: that takes far longer than its size explains, so it is not what seewhy "
-            "wrote. Make the index again with: seewhy index FOLDER --rebuild"
-        )
-    return IndexDamaged(
-        f"'{database}' cannot be read ({error}). If this lasts, see what is wrong with: seewhy check. Mend it with: "
-        "seewhy repair"
-    )
+    return IndexDamaged(f"'{database}' cannot be read ({error}). To see what is wrong, run: seewhy check")

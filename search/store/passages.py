@@ -8,7 +8,6 @@ has not been looked at yet, as after an update. Annotations go when their passag
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shlex
@@ -18,16 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, quoted
 from search.files import bytes_in
-from search.records.documents import DEEPEST, Annotation, Annotator, Mention
+from search.records.documents import Annotation, Annotator, Mention
 from search.records.reports import Copy, SkippedGroup, Status
-from search.records.shown import shown
-from search.store.calibration import trusted_baseline
-from search.store.checksums import COVERED, content_key, covered, hidden_of, name_of, require
+from search.store.calibration import read_baseline
+from search.store.checksums import hidden_of, name_of
 from search.store.copies import copied_texts
 from search.store.database import generation_of, meta_of, one_meta
 from search.store.files import PUBLISHED, is_being_written
@@ -39,8 +37,6 @@ from search.store.segments import after, read_segments
 if TYPE_CHECKING:
     from search.corpus import Skipped
 
-
-_Kind = TypeVar("_Kind", dict[str, Any], list[Any])
 
 _EXAMPLES = 5
 _PARTS = re.compile(r"(?P<path>.+?)(?:#(?P<record>\d+))?(?::(?P<line>\d+)(?:-\d+)?)?", re.DOTALL)
@@ -69,7 +65,7 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
     segments = read_segments(connection)
     partial = connection.execute("SELECT 1 FROM files WHERE status = 'partial'").fetchone()
     skipped = skipped_groups(connection)
-    baseline, _ = trusted_baseline(connection)
+    baseline = read_baseline(connection)
     annotated = tuple(annotators(connection))
     copies, texts = copied_texts(connection)
     tail = connection.execute(
@@ -140,114 +136,48 @@ def grouped(skipped: Iterable[tuple[str, str, str]]) -> tuple[SkippedGroup, ...]
     )
 
 
+_PASSAGE_COLUMNS = (
+    "id", "context", "heading", "text", "start", "end", "line_start", "line_end", "page",
+)  # fmt: skip
+
+
 def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, StoredPassage]:
-    """Those of the passages that are there, each checked against what was written.
+    """Those of the passages that exist, by ID.
 
     Raises:
-        IndexDamaged: a row of a passage, its document or its file is damaged or missing.
+        IndexDamaged: a path leads out of the indexed folder.
     """
     root = one_meta(connection, "root")
     annotated = values_by_passage(connection, ids)
+    columns = ", ".join(f'passages."{column}"' for column in _PASSAGE_COLUMNS)
     rows = connection.execute(
-        f"""SELECT {covered("passages")}, passages.checksum, embeddings.content,
-                   {covered("documents")}, documents.checksum, {covered("files")}, files.checksum,
-                   size, mtime_ns, inode, files.sha256
-            FROM passages LEFT JOIN embeddings ON passage = passages.id
-                 LEFT JOIN documents ON documents.id = document LEFT JOIN files ON files.id = file
+        f"""SELECT {columns}, hidden, documents.id, record, title, metadata, kind, path, size, mtime_ns, inode,
+                   files.sha256
+            FROM passages JOIN documents ON documents.id = document JOIN files ON files.id = file
             WHERE passages.id IN (SELECT value FROM json_each(?))""",
         (json.dumps(list(ids)),),
     )
-    found = {}
-    documents: dict[tuple[Any, ...], dict[str, Any]] = {}  # each passage of a document has the same of it
+    passages = {}
     for row in rows:
-        values = iter(row)
-        mine = checked("passages", values)
-        content = next(values)
-        mine["hidden"] = hidden_of(mine["hidden"], mine["text"])
-        if content != content_key(mine["context"], shown(mine["text"], mine["hidden"])):
+        mine = dict(zip(_PASSAGE_COLUMNS, row, strict=False))
+        hidden, document, record, title, metadata, kind, path, *facts = row[len(_PASSAGE_COLUMNS) :]
+        name = name_of(path)
+        if not stays_inside(name):
             raise IndexDamaged(
-                f"the embedding of passage {mine['id']} belongs to another text. Mend it with: seewhy repair"
+                f"passage {mine['id']} names '{name}', which is outside of the indexed folder."
             )
-        of_it = tuple(values)
-        if of_it not in documents:
-            documents[of_it] = _of_document(root, of_it, mine["id"])
-        del mine["n_tokens"]
-        metadata = metadata_of(documents[of_it]["metadata"])  # of each its own, as it may be changed
-        annotations = annotated.get(mine["id"], {})
-        found[mine["id"]] = StoredPassage(
-            **mine | documents[of_it] | {"metadata": metadata, "annotations": annotations}
+        passages[mine["id"]] = StoredPassage(
+            **mine,
+            path=os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
+            document=name_of(path, record),
+            document_id=document,
+            title=title,
+            metadata=json.loads(metadata),
+            file=StoredFile(kind, *facts),
+            hidden=hidden_of(hidden),
+            annotations=annotated.get(mine["id"], {}),
         )
-    return found
-
-
-def _of_document(root: str, row: tuple[Any, ...], passage: int) -> dict[str, Any]:
-    """What passages have of their document and its file, given the columns of these."""
-    values = iter(row)
-    document, file = checked("documents", values), checked("files", values)
-    name = name_of(file["path"])
-    if not stays_inside(name):
-        raise IndexDamaged(
-            f"passage {passage} is said to be of '{name}', which is no file of the indexed folder. Mend "
-            "it with: seewhy repair"
-        )
-    return {
-        "path": os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
-        "document": name_of(file["path"], document["record"]),
-        "document_id": document["id"],
-        "title": document["title"],
-        "metadata": document["metadata"],
-        "file": StoredFile(document["kind"], *values),
-    }
-
-
-def from_json(kind: type[_Kind], text: Any) -> _Kind:
-    """What a row holds as JSON: a checksum says nothing about who wrote it.
-
-    Raises:
-        IndexDamaged: it is none, or of another kind.
-    """
-    try:
-        found = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, kind):
-        raise _no_sense(text)
-    return found
-
-
-def _no_sense(text: Any) -> IndexDamaged:
-    return IndexDamaged(
-        f"a row of the index holds '{text!s:.40}', which makes no sense. Mend it with: seewhy repair"
-    )
-
-
-def metadata_of(written: str) -> dict[str, Any]:
-    """A document's metadata, as `search.corpus` lets it be: without NaN and infinity, and not nested too deeply.
-
-    Raises:
-        IndexDamaged: somebody else wrote it.
-    """
-    try:
-        found = json.loads(written)
-        if isinstance(found, dict) and _can_be_shown(found, DEEPEST):
-            return found
-    except (ValueError, TypeError, RecursionError):
-        pass
-    raise IndexDamaged("metadata in the index cannot be read. Mend it with: seewhy repair")
-
-
-def _can_be_shown(value: Any, levels: int) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inside is None or (levels > 0 and all(_can_be_shown(item, levels - 1) for item in inside))
-
-
-def checked(table: str, values: Iterator[Any]) -> dict[str, Any]:
-    """The next covered columns of a joined row, and the checksum behind them, compared."""
-    row = dict(zip(COVERED[table], values, strict=False))
-    require(table, list(row.values()), next(values))
-    return row
+    return passages
 
 
 def stored_files(connection: sqlite3.Connection) -> dict[str, FileState]:
@@ -385,98 +315,70 @@ NOT_COMPARED = (COMMAND, CALLED)
 
 
 def annotators(connection: sqlite3.Connection) -> list[Annotator]:
-    """Those that an index has, by name, within a transaction.
-
-    Raises:
-        IndexDamaged: a row is damaged.
-    """
+    """Those that an index has, by name, within a transaction."""
     rows = connection.execute(
-        f"SELECT {covered('annotators')}, checksum FROM annotators ORDER BY name"
+        """SELECT name, made_with, fields, (SELECT count(*) FROM annotations WHERE annotator = name)
+           FROM annotators ORDER BY name"""
     ).fetchall()
     if not rows:
         return []
     total = int(one_meta(connection, "passages"))
-    found = []
-    for *values, checksum in rows:
-        require("annotators", values, checksum)
-        name, made_with, fields = values
-        (done,) = connection.execute(
-            "SELECT count(*) FROM annotations WHERE annotator = ?", (name,)
-        ).fetchone()
-        fields = tuple(map(str, from_json(list, fields)))
-        found.append(Annotator(name, from_json(dict, made_with), fields, done, total))
-    return found
+    return [
+        Annotator(name, json.loads(made_with), tuple(json.loads(fields)), done, total)
+        for name, made_with, fields, done in rows
+    ]
 
 
 def annotations_of(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, list[Annotation]]:
-    """The annotations of passages that have any, in the order of the annotators' names, within a transaction.
-
-    Raises:
-        IndexDamaged: a row is damaged.
-    """
-    found = annotations_by_name(connection, passages)
-    return {passage: list(said.values()) for passage, said in found.items()}
+    """The annotations of passages that have any, in the order of the annotators' names, within a transaction."""
+    by_name = annotations_by_name(connection, passages)
+    return {passage: list(annotations.values()) for passage, annotations in by_name.items()}
 
 
 def annotations_by_name(
     connection: sqlite3.Connection, passages: Sequence[int]
 ) -> dict[int, dict[str, Annotation]]:
     """As `annotations_of`, each by the name of its annotator."""
-    found: dict[int, dict[str, Annotation]] = {}
-    for row in _annotation_rows(connection, passages):
-        annotation = _annotation(*row)
-        found.setdefault(annotation.passage_id, {})[row[1]] = annotation
-    return found
+    by_passage: dict[int, dict[str, Annotation]] = {}
+    for passage, annotator, values, spans in _annotation_rows(connection, passages):
+        by_passage.setdefault(passage, {})[annotator] = _annotation(passage, values, spans)
+    return by_passage
 
 
 def values_by_passage(connection: sqlite3.Connection, passages: Sequence[int]) -> dict[int, dict[str, Any]]:
     """field -> value of each of the passages that has any annotation; quicker than with all spans.
 
     No two annotators have a field in common.
-
-    Raises:
-        IndexDamaged: a row is damaged.
     """
-    found: dict[int, dict[str, Any]] = {}
-    for passage, annotator, values, spans, checksum in _annotation_rows(connection, passages):
-        require("annotations", (passage, annotator, values, spans), checksum)
-        found.setdefault(passage, {}).update(from_json(dict, values))
-    return found
+    by_passage: dict[int, dict[str, Any]] = {}
+    for passage, _, values, _ in _annotation_rows(connection, passages):
+        by_passage.setdefault(passage, {}).update(json.loads(values))
+    return by_passage
 
 
 def _annotation_rows(
     connection: sqlite3.Connection, passages: Sequence[int]
-) -> Iterable[tuple[int, str, str, str, int]]:
-    """Annotations with their checksums, by passage and annotator; without annotators one look at an empty table."""
+) -> Iterable[tuple[int, str, str, str]]:
+    """Annotations by passage and annotator; without annotators one look at an empty table."""
     if connection.execute("SELECT 1 FROM annotators LIMIT 1").fetchone() is None:
         return ()
     return connection.execute(
-        f"""SELECT {covered("annotations")}, checksum FROM annotations
-            WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage, annotator""",
+        """SELECT passage, annotator, "values", spans FROM annotations
+           WHERE passage IN (SELECT value FROM json_each(?)) ORDER BY passage, annotator""",
         (json.dumps(list(passages)),),
     )
 
 
 def each_annotation(connection: sqlite3.Connection, annotator: str) -> Iterator[Annotation]:
-    """All annotations of an annotator, by passage, within a transaction.
-
-    Raises:
-        IndexDamaged: a row is damaged.
-    """
+    """All annotations of an annotator, by passage, within a transaction."""
     rows = connection.execute(
-        f"SELECT {covered('annotations')}, checksum FROM annotations WHERE annotator = ? ORDER BY passage",
-        (annotator,),
+        'SELECT passage, "values", spans FROM annotations WHERE annotator = ? ORDER BY passage', (annotator,)
     )
     return (_annotation(*row) for row in rows)
 
 
-def _annotation(passage: int, annotator: str, values: str, spans: str, checksum: int) -> Annotation:
-    require("annotations", (passage, annotator, values, spans), checksum)
-    try:
-        mentions = tuple(Mention(**span) for span in from_json(list, spans))
-    except TypeError:
-        raise _no_sense(spans) from None
-    return Annotation(passage, from_json(dict, values), mentions)
+def _annotation(passage: int, values: str, spans: str) -> Annotation:
+    return Annotation(passage, json.loads(values), tuple(Mention(**span) for span in json.loads(spans)))
 
 
 def lacking(connection: sqlite3.Connection, annotator: str) -> list[int]:

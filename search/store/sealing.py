@@ -6,9 +6,9 @@ import os
 import secrets
 import sqlite3
 import stat
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ import numpy as np
 from search.errors import IndexDamaged
 from search.files import PRIVATE_FOLDER, create, sync_folder
 from search.store import codes, words
-from search.store.checksums import COVERED, with_checksum
 from search.store.composing import merged
 from search.store.database import one_meta
 from search.store.files import DATABASE, VECTORS, WORK, require_no_link
@@ -133,10 +132,7 @@ def _replace(
             for table in ("segments", "words"):
                 writer.delete(table, '"first" >= ? AND "last" <= ?', first, last)
             writer.delete("tombstones", "passage BETWEEN ? AND ?", first, last)
-        rows = (
-            with_checksum("segments", *(getattr(one, name) for name in COVERED["segments"])) for one in made
-        )
-        writer.insert("segments", rows)
+        writer.insert("segments", map(asdict, made))
         words.put_rules(connection)
 
 
@@ -176,7 +172,7 @@ def _written(
         scale.error,
         codes_crc,
         len(content),
-        zlib.crc32(content),
+        codes.checksum(content),
     )
 
 
@@ -189,7 +185,7 @@ def _words(
             blocks = list(_older(connection, index, group))
             dead = tombstones(connection, group[0].first, group[-1].last)
             content = merged(blocks, [~np.isin(block.ids, dead) for block in blocks])
-            if np.array_equal(Block(content, "a new block").ids, ids):
+            if np.array_equal(Block(content).ids, ids):
                 return content
     return words.written_anew(connection, ids)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.store import codes
-from search.store.checksums import covered, require
 from search.store.files import SEGMENT_FILE, VECTORS, content_of, damaged, is_own_file, require_no_link
 from search.store.postings import Block
 
@@ -45,7 +44,7 @@ class Segment:
         count: how many passages were written.
         peak, error: of the codes, see `search.store.codes.Scale`.
         codes_crc: the `search.store.codes.checksum` of the FAISS file.
-        words_size, words_crc: how many bytes the other file has, and their CRC-32.
+        words_size, words_crc: the size of the file of words in bytes, and its `search.store.codes.checksum`.
     """
 
     id: int
@@ -78,32 +77,23 @@ def read_segments(connection: sqlite3.Connection) -> list[Segment]:
     """The segments of an index, in the order of ids.
 
     Raises:
-        IndexDamaged: what is recorded of one is not what was written.
+        IndexDamaged: one names a file outside of the index.
     """
-    rows = connection.execute(f'SELECT {covered("segments")}, checksum FROM segments ORDER BY "first"')
-    found: list[Segment] = []
-    for *values, checksum in rows:
-        require("segments", values, checksum)
-        segment = Segment(*values)
-        after = found[-1].last if found else 0
-        named = SEGMENT_FILE.fullmatch(f"{segment.file}.faiss")
-        if not (named and after < segment.first <= segment.last and 0 < segment.count <= LARGEST):
+    columns = ", ".join(f'"{field.name}"' for field in fields(Segment))
+    segments = [
+        Segment(*row) for row in connection.execute(f'SELECT {columns} FROM segments ORDER BY "first"')
+    ]
+    for segment in segments:
+        if not SEGMENT_FILE.fullmatch(f"{segment.file}.faiss"):
             raise IndexDamaged(
-                f"what the index says of its segment {segment.id} makes no sense. Mend it with: seewhy repair"
+                f"segment {segment.id} of the index names '{segment.file:.80}', which is not its file"
             )
-        found.append(segment)
-    return found
+    return segments
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
     """The files that an index names, relative to it."""
     return {name for segment in read_segments(connection) for name in (segment.faiss, segment.words)}
-
-
-def recorded_files(connection: sqlite3.Connection) -> set[str]:
-    """As `named_files`, whether what is recorded of them is damaged or not."""
-    rows = connection.execute("SELECT file FROM segments").fetchall()
-    return {f"{VECTORS}/{file}.{kind}" for (file,) in rows for kind in ("faiss", "words")}
 
 
 def after(segments: Sequence[Segment]) -> int:
@@ -143,7 +133,10 @@ def open_words(index: Path, segment: Segment) -> Block:
         IndexDamaged: they are not there, or not as they were written.
     """
     require_no_link(index / VECTORS, folder=True)
-    found = Block(content_of(index / segment.words, segment.words_size), segment.words)
+    content = content_of(index / segment.words, segment.words_size)
+    if codes.checksum(content) != segment.words_crc:
+        raise damaged(index / segment.words)
+    found = Block(content)
     _require_ids(found.ids, segment, segment.words)
     return found
 
@@ -156,12 +149,9 @@ def _require_ids(ids: NDArray[np.int64], segment: Segment, name: str) -> None:
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:
     """The ids of passages that were deleted and are still in a segment, increasing."""
     rows = connection.execute(
-        "SELECT passage, checksum FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage",
-        (first, last),
-    ).fetchall()
-    for passage, checksum in rows:
-        require("tombstones", [passage], checksum)
-    return np.array([passage for passage, _ in rows], dtype=np.int64)
+        "SELECT passage FROM tombstones WHERE passage BETWEEN ? AND ? ORDER BY passage", (first, last)
+    )
+    return np.array([passage for (passage,) in rows], dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from search.records.shown import shown
 from search.records.tokens import Token, TokenVectors
-from search.store.checksums import hidden_of, is_blob
+from search.store.checksums import hidden_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,22 +56,17 @@ def unpacked(blob: bytes, dimension: int) -> NDArray[np.float32]:
 def token_vectors_of(
     connection: sqlite3.Connection, passages: Sequence[int], dimension: int
 ) -> dict[int, NDArray[np.float32]]:
-    """The vectors of those of the passages that have them, whole; what is damaged is left out."""
+    """The vectors of those passages that have them."""
     rows = connection.execute(
-        """SELECT passage, vectors, checksum FROM token_vectors
-           WHERE passage IN (SELECT value FROM json_each(?))""",
+        "SELECT passage, vectors FROM token_vectors WHERE passage IN (SELECT value FROM json_each(?))",
         (json.dumps(list(passages)),),
     )
-    return {
-        id_: unpacked(blob, dimension)
-        for id_, blob, checksum in rows
-        if is_blob(blob, checksum) and len(blob) % (4 + dimension) == 0
-    }
+    return {id_: unpacked(blob, dimension) for id_, blob in rows}
 
 
 def missing_token_vectors(
     connection: sqlite3.Connection, encoder: Encoder
-) -> Iterator[tuple[list[tuple[int, bytes, int]], int, int]]:
+) -> Iterator[tuple[list[tuple[int, bytes]], int, int]]:
     """Rows for the passages that have none, batch by batch, with how many are done, and of how many.
 
     They are encoded outside of any transaction.
@@ -84,10 +78,10 @@ def missing_token_vectors(
     for start in range(0, len(lacking), _TEXTS_AT_ONCE):
         batch = lacking[start : start + _TEXTS_AT_ONCE]
         found = encoder.tokens(
-            [shown(text, hidden_of(hidden, text)) for _, _, text, hidden in batch],
+            [shown(text, hidden_of(hidden)) for _, _, text, hidden in batch],
             contexts=[context for _, context, _, _ in batch],
             role="document",
         )
         blobs = [packed(unit_rows(vectors)) for vectors in found]
-        rows = [(id_, blob, zlib.crc32(blob)) for (id_, *_), blob in zip(batch, blobs, strict=True)]
+        rows = [(id_, blob) for (id_, *_), blob in zip(batch, blobs, strict=True)]
         yield rows, start + len(batch), len(lacking)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.errors import IndexDamaged
-from search.store.checksums import is_blob
 from search.store.codes import load_faiss
 
 if TYPE_CHECKING:
@@ -96,26 +95,21 @@ def embeddings(
         among: only those of these passages, given by increasing ids, that are there.
 
     Raises:
-        IndexDamaged: a vector is not the one that was written, or belongs elsewhere.
+        IndexDamaged: a vector has another dimension.
     """
     for rows in _blocks(connection, after, upto, among):
-        for id_, vector, checksum in rows:
-            if not is_blob(vector, checksum) or len(vector) != 4 * dimension:
-                raise IndexDamaged(f"the embedding of passage {id_} is damaged. Mend it with: seewhy repair")
-        ids = np.array([row[0] for row in rows], dtype=np.int64)
-        if (np.diff(ids, prepend=after) <= 0).any():  # a page of the table that is a copy of another
+        vectors = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4")
+        if vectors.size != len(rows) * dimension:
             raise IndexDamaged(
-                "embeddings of the index stand where others belong. Make the index again with: seewhy index FOLDER "
-                "--rebuild"
+                "embeddings in the index have the wrong size. To fix this, run: seewhy index FOLDER --rebuild"
             )
-        after = int(ids[-1])
-        yield ids, np.frombuffer(b"".join(row[1] or b"" for row in rows), dtype="<f4").reshape(-1, dimension)
+        yield np.array([id_ for id_, _ in rows], dtype=np.int64), vectors.reshape(-1, dimension)
 
 
 def _blocks(
     connection: sqlite3.Connection, after: int, upto: int, among: NDArray[np.int64] | None
-) -> Iterator[list[tuple[int, bytes | None, int]]]:
-    columns = "SELECT passage, vector, checksum FROM embeddings WHERE passage"
+) -> Iterator[list[tuple[int, bytes]]]:
+    columns = "SELECT passage, vector FROM embeddings WHERE passage"
     if among is None:
         rows = connection.execute(f"{columns} > ? AND passage <= ? ORDER BY passage", (after, upto))
         yield from iter(lambda: rows.fetchmany(_ROWS_AT_ONCE), [])

@@ -1,22 +1,19 @@
 """The words of passages as index.db holds them: blocks of the tail (segments.py), and by which rules they were made.
 
-Words are derived of the rows of passages. A reader trusts them where they were made by the rules of this version, and
-refuses any others; what is damaged within a block, the block tells itself (postings.py).
+Words are derived from the rows of passages. A reader uses them only if they were made by the rules of this version.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.errors import IndexDamaged
 from search.records.shown import shown
-from search.store.checksums import COVERED, covered, hidden_of, is_blob, require
+from search.store.checksums import hidden_of
 from search.store.composing import merged, written
 from search.store.database import one_meta, put_meta
 from search.store.postings import Block
@@ -44,10 +41,7 @@ def put_rules(connection: sqlite3.Connection) -> None:
 
 def hold(connection: sqlite3.Connection) -> bool:
     """Whether the words were made by the rules of this version."""
-    try:
-        return bool(one_meta(connection, _KEY) == _MADE_BY)
-    except IndexDamaged:
-        return False
+    return bool(one_meta(connection, _KEY) == _MADE_BY)
 
 
 def add(connection: sqlite3.Connection, passages: Sequence[tuple[int, str, str]]) -> None:
@@ -80,71 +74,37 @@ def _join(connection: sqlite3.Connection) -> None:
 
 def _put(connection: sqlite3.Connection, first: int, last: int, count: int, block: bytes) -> None:
     connection.execute(
-        'INSERT INTO words ("first", "last", count, block, checksum) VALUES (?, ?, ?, ?, ?)',
-        (first, last, count, block, zlib.crc32(block)),
+        'INSERT INTO words ("first", "last", count, block) VALUES (?, ?, ?, ?)',
+        (first, last, count, block),
     )
 
 
 def block_of_tail(connection: sqlite3.Connection, first: int) -> Block:
-    """The block of the tail that begins with this id.
-
-    Raises:
-        IndexDamaged: it is damaged.
-    """
-    row = connection.execute('SELECT block, checksum FROM words WHERE "first" = ?', (first,)).fetchone()
-    return _opened(first, *row)
+    """The block of the tail that begins with this id."""
+    (block,) = connection.execute('SELECT block FROM words WHERE "first" = ?', (first,)).fetchone()
+    return Block(block)
 
 
 def tail(connection: sqlite3.Connection) -> list[Block]:
-    """The blocks of the tail, in the order of ids.
-
-    Raises:
-        IndexDamaged: one is damaged.
-    """
-    rows = connection.execute('SELECT "first", block, checksum FROM words ORDER BY "first"')
-    return [_opened(*row) for row in rows]
-
-
-def _opened(first: int, block: object, checksum: object) -> Block:
-    if not is_blob(block, checksum):
-        raise IndexDamaged(DAMAGED)
-    found = Block(block, f"index.db, p{first}")
-    if not len(found):
-        raise IndexDamaged(DAMAGED)
-    return found
+    """The blocks of the tail, in the order of ids."""
+    rows = connection.execute('SELECT "first", block FROM words ORDER BY "first"')
+    return [Block(block) for first, block in rows]
 
 
 def written_anew(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> bytes:
-    """The block of passages, made of their rows.
-
-    Raises:
-        IndexDamaged: one is damaged.
-    """
+    """The block of passages, made of their rows."""
     blocks: list[Block] = []
     for start in range(0, len(ids), _AT_ONCE):
         chunk = ids[start : start + _AT_ONCE]
-        blocks.append(Block(written(_stemmer, list(texts_of(connection, chunk))), f"p{chunk[0]}"))
+        blocks.append(Block(written(_stemmer, list(texts_of(connection, chunk)))))
     return merged(blocks, [np.ones(len(block.ids), dtype=bool) for block in blocks])
 
 
 def texts_of(connection: sqlite3.Connection, passages: NDArray[np.int64]) -> Iterator[tuple[int, str]]:
-    """The ids of passages, increasing, and what of them has words.
-
-    Raises:
-        IndexDamaged: the row of one is damaged.
-    """
+    """The ids of passages, increasing, and their text that is searched by words."""
     rows = connection.execute(
-        f"""SELECT {covered("passages")}, checksum FROM passages WHERE id IN (SELECT value FROM json_each(?))
-            ORDER BY id""",
+        """SELECT id, context, text, hidden FROM passages WHERE id IN (SELECT value FROM json_each(?))
+           ORDER BY id""",
         (json.dumps(passages.tolist()),),
     )
-    for *row, checksum in rows:
-        require("passages", row, checksum)
-        yield _indexed(row)
-
-
-def _indexed(row: Sequence[Any]) -> tuple[int, str]:
-    """Id and what has words, of a row with the covered columns of a passage."""
-    passage = dict(zip(COVERED["passages"], row, strict=True))
-    text = shown(passage["text"], hidden_of(passage["hidden"], passage["text"]))
-    return passage["id"], indexable(passage["context"], text)
+    return ((id_, indexable(context, shown(text, hidden_of(hidden)))) for id_, context, text, hidden in rows)

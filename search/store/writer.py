@@ -12,7 +12,6 @@ import json
 import os
 import sqlite3
 import sys
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from search.corpus import Skipped, SourceFile
 from search.corpus.boilerplate import text_key
 from search.records.documents import Document, Passage
 from search.store import words
-from search.store.checksums import COVERED, Value, content_key, is_blob, with_checksum
+from search.store.checksums import content_key
 from search.store.database import (
     SCHEMA_VERSION,
     connect_to_write,
@@ -46,6 +45,11 @@ if sys.modules.setdefault("pandas", None) is None:  # type: ignore[arg-type]
     del sys.modules["pandas"]
 else:
     import sqlite_utils
+
+
+_OF_PASSAGE = (
+    "start", "end", "line_start", "line_end", "heading", "context", "text", "n_tokens", "page",
+)  # fmt: skip
 
 
 @dataclass
@@ -119,7 +123,7 @@ class Writer:
         """
         self._db.table(table).insert_all(rows, replace=replace)
 
-    def delete(self, table: str, where: str, *values: Value) -> None:
+    def delete(self, table: str, where: str, *values: int | str | bytes) -> None:
         """Delete rows from a table, within a transaction."""
         self._db.table(table).delete_where(where, values)
 
@@ -142,9 +146,9 @@ class Writer:
         found = {}
         for key in keys:
             row = self.connection.execute(
-                "SELECT vector, checksum FROM embeddings WHERE content = ? LIMIT 1", (key,)
+                "SELECT vector FROM embeddings WHERE content = ? LIMIT 1", (key,)
             ).fetchone()
-            if row and is_blob(row[0], row[1]):
+            if row:
                 found[key] = row[0]
         return found
 
@@ -211,9 +215,9 @@ class Writer:
             self._put_skipped("walk", ((os.fsencode(skip.path), 0, skip) for skip in walked))
             put_meta(connection, meta)
 
-    def put_token_vectors(self, rows: Iterable[tuple[int, bytes, int]]) -> None:
-        """Store token vectors: passage, vectors, checksum."""
-        columns = ("passage", "vectors", "checksum")
+    def put_token_vectors(self, rows: Iterable[tuple[int, bytes]]) -> None:
+        """Store token vectors: passage, vectors."""
+        columns = ("passage", "vectors")
         with self.transaction():
             self.insert("token_vectors", (dict(zip(columns, row, strict=True)) for row in rows), replace=True)
 
@@ -229,7 +233,7 @@ class Writer:
         row = self.connection.execute("SELECT id FROM files WHERE path = ?", (before,)).fetchone()
         if row:
             self.delete("skipped", "path = ? AND stage = 'read'", before)
-            self._db.table("files").update(row[0], with_checksum("files", row[0], os.fsencode(new)))
+            self._db.table("files").update(row[0], {"path": os.fsencode(new)})
 
     def _put_file(self, work: Work) -> int:
         path = os.fsencode(work.file.path)
@@ -245,7 +249,7 @@ class Writer:
             self._db.table("files").update(row[0], facts)
         else:
             row = self.connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
-            self.insert("files", [{**with_checksum("files", row[0], path), **facts}])
+            self.insert("files", [{"id": row[0], "path": path, **facts}])
         if work.last:
             self.delete("skipped", "path = ? AND stage = 'read'", path)
             self._put_skipped("read", ((path, _record_of(skip, work.file), skip) for skip in work.skipped))
@@ -276,7 +280,7 @@ class Writer:
             How many passages it had.
         """
         ids = self.connection.execute("SELECT id FROM passages WHERE document = ?", (document,)).fetchall()
-        self.insert("tombstones", (with_checksum("tombstones", id_) for (id_,) in ids))
+        self.insert("tombstones", ({"passage": id_} for (id_,) in ids))
         deleted = self.connection.execute("DELETE FROM passages WHERE document = ?", (document,)).rowcount
         self.delete("documents", "id = ?", document)
         return deleted
@@ -288,26 +292,27 @@ def _record_of(skip: Skipped, file: SourceFile) -> int:
 
 
 def _document_row(id_: int, file: int, document: Document) -> dict[str, Any]:
-    metadata = json.dumps(document.metadata, ensure_ascii=False)
-    told = document.record, document.kind, document.title, metadata, document.encoding
-    return with_checksum("documents", id_, file, *told, document_sha256(document))
+    return {
+        "id": id_,
+        "file": file,
+        "record": document.record,
+        "kind": document.kind,
+        "title": document.title,
+        "metadata": json.dumps(document.metadata, ensure_ascii=False),
+        "encoding": document.encoding,
+        "sha256": document_sha256(document),
+    }
 
 
 def _passage_row(id_: int, document: int, passage: Passage) -> dict[str, Any]:
-    told = (getattr(passage, column) for column in COVERED["passages"][2:-1])
-    return with_checksum("passages", id_, document, *told, json.dumps(passage.hidden, separators=(",", ":")))
+    columns = {column: getattr(passage, column) for column in _OF_PASSAGE}
+    hidden = json.dumps(passage.hidden, separators=(",", ":"))
+    return {"id": id_, "document": document, **columns, "hidden": hidden}
 
 
 def _embedding_row(id_: int, passage: Passage, vectors: dict[bytes, bytes]) -> dict[str, Any]:
     key = content_key(passage.context, passage.shown)
-    vector, same = vectors[key], text_key(passage.shown)
-    return {
-        "passage": id_,
-        "vector": vector,
-        "checksum": zlib.crc32(vector),
-        "content": key,
-        "text_key": same,
-    }
+    return {"passage": id_, "vector": vectors[key], "content": key, "text_key": text_key(passage.shown)}
 
 
 def as_blob(vector: NDArray[np.float32]) -> bytes:
@@ -318,7 +323,7 @@ def as_blob(vector: NDArray[np.float32]) -> bytes:
 def create(connection: sqlite3.Connection) -> None:
     """Make the tables of a new index, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in TABLES.values():
+    for statement in TABLES:
         connection.execute(statement)
     words.put_rules(connection)
     put_meta(connection, {"schema_version": SCHEMA_VERSION, "passages": 0, "last_passage": 0})
