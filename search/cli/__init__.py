@@ -5,7 +5,7 @@
     output.py       options of what is printed and drawn, files that are written and read, the progress bar
     saving.py       tensors as files
 
-    index.py        index, status, list, check, repair, models
+    index.py        index, status, list, check, models
     query.py        query, similar                      ask.py          ask
     explain.py      explain, contrast, why-not          label.py        tag; label train, apply, explain, remove
     similarity.py   similarity, duplicates              train.py        train

@@ -67,7 +67,6 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Indexes": {
         "status": ("index:status", "Say what an index is made of and what was left out of it."),
         "check": ("index:check", "Say whether an index is sound and up to date."),
-        "repair": ("index:repair", "Mend what is damaged in an index."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "move": ("places:move", "Keep an index whose folder was renamed or moved."),
         "remove": ("places:remove", "Delete an index; the folder that was indexed stays as it is."),

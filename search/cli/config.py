@@ -64,7 +64,7 @@ SETTINGS: dict[str, Setting] = {
 # The commands for which all of it counts, but for the model. To others an index or k is something else, such as where
 # to keep an index, which one to remove, how many words fill a gap.
 _ASKING = (
-    "query", "search", "similar", "duplicates", "explain", "contrast", "why-not", "status", "check", "repair",
+    "query", "search", "similar", "duplicates", "explain", "contrast", "why-not", "status", "check",
 )  # fmt: skip
 _EVERYWHERE = ("color", "offline")
 

@@ -5,5 +5,5 @@ run.py      one run, with the lock held
 plan.py     what a walk finds, against what is stored
 batches.py  changed files -> documents and passages, a batch ahead of the model; what a run would do
 move.py     the index of a folder that has another name or place now
-check.py    whether the index is what was written, and up to date; repair.py what can be done about it
+check.py    whether the index is intact and up to date; makes what is derived again
 """

@@ -116,7 +116,7 @@ def _stored(snapshot: Snapshot, best: Sequence[Scored]) -> dict[int, StoredPassa
     """The passages of a ranking, in its order."""
     stored = snapshot.stored([item.passage for item in best])
     if missing := [item.passage for item in best if item.passage not in stored]:
-        raise IndexDamaged(f"passage {missing[0]} cannot be found. Mend the index with: seewhy repair")
+        raise IndexDamaged(f"passage {missing[0]} cannot be found. To fix this, run: seewhy check --repair")
     return {item.passage: stored[item.passage] for item in best}
 
 

@@ -96,5 +96,5 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
 
 def _contradicted(passage: StoredPassage) -> IndexDamaged:
     return IndexDamaged(
-        f"passage {passage.id} cannot stand where the index says in '{passage.document}'. Mend it with: seewhy repair"
+        f"passage {passage.id} cannot stand where the index says in '{passage.document}'. To fix this, run: seewhy check --repair"
     )

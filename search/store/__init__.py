@@ -19,7 +19,6 @@
     writer.py       writing: one batch of documents, one transaction
     files.py        names in the folder of an index: links are refused, own names alone deleted; one writer at a time
     checksums.py    a checksum for every row
-    health.py       what is wrong with an index: its rows, and what is derived of them (derived.py); mend.py repairs
 
 The format is described byte by byte in indexes/README.md.
 """

@@ -112,7 +112,7 @@ class Scale:
         """The scale that fits some embeddings, (n, d), and their codes, (n, d)."""
         if not np.isfinite(vectors).all():
             raise IndexDamaged(
-                "an embedding of the index holds what is no number. Mend it with: seewhy repair"
+                "an embedding of the index holds what is no number. To fix this, run: seewhy check --repair"
             )
         scale = cls(max(1, math.ceil(float(np.abs(vectors).max(initial=0.0)) * _PEAK)), 0)
         codes = np.empty(vectors.shape, dtype=np.int8)

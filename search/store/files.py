@@ -114,7 +114,7 @@ def content_of(path: Path, size: int) -> bytes | mmap.mmap:
 def damaged(path: Path) -> IndexDamaged:
     """The error for a file of a segment that cannot be used."""
     return IndexDamaged(
-        f"the file '{VECTORS}/{path.name}' of the index is damaged or missing. Mend it with: seewhy repair"
+        f"the file '{VECTORS}/{path.name}' of the index is damaged or missing. To fix this, run: seewhy check --repair"
     )
 
 

@@ -97,7 +97,7 @@ class Held:
             self._distrusted.add(segment.file)
             self.problem = (
                 f"the file '{segment.faiss}' of the index is damaged or missing. Queries are exact without it, only "
-                "slower. Mend it with: seewhy repair"
+                "slower. To fix this, run: seewhy check --repair"
             )
 
 
@@ -220,5 +220,5 @@ def _places(ids: NDArray[np.int64], those: NDArray[np.int64]) -> NDArray[np.intp
     """
     places = np.searchsorted(ids, those)
     if (ids[np.minimum(places, len(ids) - 1)] != those).any():
-        raise IndexDamaged("a segment of the index lacks passages. Mend it with: seewhy repair")
+        raise IndexDamaged("a segment of the index lacks passages. To fix this, run: seewhy check --repair")
     return places

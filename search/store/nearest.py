@@ -170,6 +170,6 @@ def cosines_of(
     if len(there) != len(passages):
         missing = np.setdiff1d(passages, there)[0]
         raise IndexDamaged(
-            f"the embedding of passage {missing} is missing. Mend the index with: seewhy repair"
+            f"the embedding of passage {missing} is missing. To fix this, run: seewhy check --repair"
         )
     return np.concatenate(found)

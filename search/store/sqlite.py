@@ -216,12 +216,12 @@ class SQLiteSnapshot:
         if among is None and looked_at != self._state.passages:
             raise IndexDamaged(
                 f"the index should hold {self._state.passages} passages, but {looked_at} were found. "
-                "Mend it with: seewhy repair"
+                "To fix this, run: seewhy check --repair"
             )
         if among is not None and looked_at != len(among):
             raise IndexDamaged(
                 f"{len(among)} passages pass the filter, but the embeddings of {looked_at} were found. "
-                "Mend the index with: seewhy repair"
+                "To fix this, run: seewhy check --repair"
             )
 
     def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:

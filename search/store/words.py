@@ -28,7 +28,7 @@ _MADE_BY = {"tokenizer": TOKENIZER, "rules": RULES}
 _AT_ONCE = 4096  # passages of one block
 DAMAGED = (
     "the words of the index are damaged or missing, and without them it can be asked by meaning alone (--mode dense). "
-    "Mend it with: seewhy repair"
+    "To fix this, run: seewhy check --repair"
 )
 
 _stemmer = Stemmer()
