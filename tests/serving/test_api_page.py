@@ -63,6 +63,6 @@ def test_its_tables_are_complete(client: TestClient) -> None:
     text = PAGE.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (.+) \|$", text, re.MULTILINE)
     assert {code: (int(status), said) for code, status, said in rows} == CODES
-    addresses = re.findall(r"^\| `([a-zID/-]+)` \| [^\d|][^|]* \|$", text, re.MULTILINE)
+    addresses = re.findall(r"^\| `([a-zID/.-]+)` \| [^\d|][^|]* \|$", text, re.MULTILINE)
     paths = client.get("/openapi.json").json()["paths"]
     assert {f"/api/v1/{address.replace('ID', '{id}')}" for address in addresses} == set(paths)

@@ -20,7 +20,9 @@ from search.render.page.hits import Asked, Marked, deepest, listed
 USES = ("search.css", "explanation.js", "live.js", "hits.js", "whatif.js", "search.js", "weighing.js")
 _MODES = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
 _JOINT = re.compile(r"""(?i)"[^"]*"|'[^']*'|[()]|(?<=\s)(and|or)(?=\s)""")
-_CONDITION = re.compile(r"""((?:"[^"]*"|'[^']*'|[^\s"'()=:!<>])+)([=:])((?:"[^"]*")+|(?:'[^']*')+|[^\s"'(),]+)""")
+_CONDITION = re.compile(
+    r"""((?:"[^"]*"|'[^']*'|[^\s"'()=:!<>])+)([=:])((?:"[^"]*")+|(?:'[^']*')+|[^\s"'(),]+)"""
+)
 _SHOWN = 320  # characters of the passage whose like is looked for
 _KEYS = (
     ("/", "to the query"),
