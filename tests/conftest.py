@@ -170,8 +170,10 @@ def save_tokenizer(folder: Path, *, lowercase: bool = True) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config | names), encoding="utf-8")
 
 
-def save_tiny_bert(folder: Path, *, pooling: str | None = "mean", seed: int = 0, pooler: bool = True) -> Path:
-    """A BERT of 3 layers and 32 dimensions with random weights.
+def save_tiny_bert(
+    folder: Path, *, pooling: str | None = "mean", seed: int = 0, pooler: bool = True, bias: float = 0.0
+) -> Path:
+    """A BERT of 3 layers and 32 dimensions with random weights, and a bias of the pooler.
 
     With the files that sentence-transformers writes, unless `pooling` is None.
     """
@@ -191,7 +193,10 @@ def save_tiny_bert(folder: Path, *, pooling: str | None = "mean", seed: int = 0,
         attention_probs_dropout_prob=0.0,
         initializer_range=0.3,
     )
-    BertModel(config, add_pooling_layer=pooler).save_pretrained(folder)
+    model = BertModel(config, add_pooling_layer=pooler)
+    if bias:
+        torch.nn.init.constant_(model.pooler.dense.bias, bias)
+    model.save_pretrained(folder)
     save_tokenizer(folder)
     if pooling:
         save_modules(folder, pooling)

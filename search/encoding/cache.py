@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_FORMAT = 4  # raise it when the conversion changes
+_FORMAT = 5  # raise it when the conversion or the description changes
 _ENTRY, _FAILED, _STAMPS, _COMPILED, _WEIGHTS = (
     "entry.json", "failed.json", "stamps.json", "compiled", "model.safetensors",
 )  # fmt: skip
