@@ -1,4 +1,4 @@
-"""Answers of the API: JSON, or lines of JSON from addresses that end in .ndjson, each with a tag by which a client asks whether it is still the same."""
+"""Answers of the API: JSON, or lines of JSON at an address in .ndjson; each with a tag to ask whether it changed."""
 
 from __future__ import annotations
 
