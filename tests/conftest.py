@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import locale
 import math
 import os
 import shutil
@@ -128,7 +129,26 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def _nothing_of_the_process_is_changed() -> Iterator[None]:
+    """A test leaves locale, working folder, umask and environment as they were: others run in the same process."""
+
+    def state() -> dict[str, Any]:
+        umask = os.umask(0o077)
+        os.umask(umask)
+        environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        return {"locale": locale.setlocale(locale.LC_ALL), "folder": Path.cwd(), "umask": umask} | environment
+
+    before = state()
+    yield
+    assert state() == before
+
+
+@pytest.fixture(autouse=True)
+def own_home(
+    _nothing_of_the_process_is_changed: None,  # before monkeypatch, so that it looks after that
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Path]:
     """No test sees the user's indexes, their terminal's width and colours, or reaches out to a hub."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("SEEWHY_HOME", str(home))

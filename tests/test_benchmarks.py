@@ -42,7 +42,9 @@ def beir(folder: Path) -> Path:
     lines(folder / "corpus.jsonl", corpus)
     lines(folder / "queries.jsonl", queries)
     (folder / "qrels").mkdir()
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td0\t1\nq2\td1\t1\n")
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\td0\t1\nq2\td1\t1\n", encoding="utf-8"
+    )
     return folder
 
 
@@ -64,11 +66,11 @@ def aligned(path: Path) -> Path:
 
 def tweets(folder: Path) -> Path:
     folder.mkdir()
-    (folder / "mapping.txt").write_text("0\tbad\n1\tgood\n")
+    (folder / "mapping.txt").write_text("0\tbad\n1\tgood\n", encoding="utf-8")
     (folder / "val_text.txt").write_text(
-        "".join(f"{'nice' if i % 2 else 'awful'} day {i}\n" for i in range(20))
+        "".join(f"{'nice' if i % 2 else 'awful'} day {i}\n" for i in range(20)), encoding="utf-8"
     )
-    (folder / "val_labels.txt").write_text("".join(f"{i % 2}\n" for i in range(20)))
+    (folder / "val_labels.txt").write_text("".join(f"{i % 2}\n" for i in range(20)), encoding="utf-8")
     return folder
 
 

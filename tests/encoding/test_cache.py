@@ -78,18 +78,18 @@ def linked(name: str) -> Damage:
 
 
 def edited(entry: Path) -> None:
-    text = (entry / "tokenizer.json").read_text()
-    (entry / "tokenizer.json").write_text(text.replace('"key"', '"kex"'))
+    text = (entry / "tokenizer.json").read_text(encoding="utf-8")
+    (entry / "tokenizer.json").write_text(text.replace('"key"', '"kex"'), encoding="utf-8")
 
 
 def fewer_layers(entry: Path) -> None:
-    said = (entry / "entry.json").read_text()
-    (entry / "entry.json").write_text(said.replace('"layers": 3', '"layers": 2'))
+    said = (entry / "entry.json").read_text(encoding="utf-8")
+    (entry / "entry.json").write_text(said.replace('"layers": 3', '"layers": 2'), encoding="utf-8")
 
 
 def a_file(entry: Path) -> None:
     shutil.rmtree(entry)
-    entry.write_text("x")
+    entry.write_text("x", encoding="utf-8")
 
 
 def a_pipe(entry: Path) -> None:
@@ -168,7 +168,7 @@ def test_the_proof_is_what_is_noticed_without_hashes(
 
 
 def test_a_cache_that_cannot_be_written(whole: tuple[Path, Fingerprint, np.ndarray], own_cache: Path) -> None:
-    own_cache.write_text("a file")
+    own_cache.write_text("a file", encoding="utf-8")
     encoder = sound(whole)
     (remark,) = encoder.remarks
     assert remark.startswith("PyTorch encodes instead of OpenVINO: its converted form cannot be kept in ")
@@ -207,7 +207,7 @@ def test_nothing_is_followed_out_of_the_cache(
         shutil.rmtree(place)
     else:
         place.unlink()
-        decoy.write_text("private")
+        decoy.write_text("private", encoding="utf-8")
     place.symlink_to(decoy)
     if name == "models/ENTRY":
         (decoy / "encoder.bin").write_bytes(b"")
@@ -224,8 +224,8 @@ def test_what_others_keep_in_an_entry_stays(
 ) -> None:
     (entry / "encoder.bin").unlink()
     (entry / "encoder.bin").mkdir()
-    (entry / "encoder.bin" / "private.txt").write_text("private")
-    (entry / "private.txt").write_text("private")
+    (entry / "encoder.bin" / "private.txt").write_text("private", encoding="utf-8")
+    (entry / "private.txt").write_text("private", encoding="utf-8")
     sound(whole)
     assert len(list(own_cache.rglob("private.txt"))) == 2
 
@@ -250,7 +250,10 @@ def test_what_is_said_of_a_model_is_not_taken_from_another(
     shutil.copyfile(one, two)
     assert (Encoder(str(tiny_model)).pooling, Encoder(str(cls)).pooling) == ("mean", "cls")
     for path in (one, two):
-        path.write_text(path.read_text().replace('"mean"', '"max"').replace('"cls"', '"max"'))
+        path.write_text(
+            path.read_text(encoding="utf-8").replace('"mean"', '"max"').replace('"cls"', '"max"'),
+            encoding="utf-8",
+        )
     assert (Encoder(str(tiny_model)).pooling, Encoder(str(cls)).pooling) == ("mean", "cls")
 
 
@@ -288,5 +291,6 @@ def test_damage_is_noticed_by_a_process_of_its_own(
         capture_output=True,
         text=True,
         check=True,
+        encoding="utf-8",
     )
     assert done.stdout.strip() == "() False"

@@ -42,7 +42,9 @@ def test_what_is_asked_is_answered_as_it_is_shown(real: Encoder) -> None:
 
         def ask(line: str) -> list[str]:
             command = line.removeprefix("$ ").replace(ADDRESS, f"{host}:{port}")
-            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                ["bash", "-c", command], capture_output=True, text=True, check=True, encoding="utf-8"
+            )
             text = done.stdout.replace(str(REPOSITORY), "…").replace(f"{host}:{port}", ADDRESS)
             text = re.sub(r'(next=|next": ")[\w-]{32}', rf"\1{CURSOR}", text)
             return [one.rstrip() for one in text.splitlines()]
