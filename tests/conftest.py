@@ -33,6 +33,9 @@ Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code,
 
 _NUMBERS = itertools.count(1)
 
+# How variables begin that pytest, scikit-learn, PyTorch, sentence-transformers and Ray set.
+_SET_BY_OTHERS = ("PYTEST_", "KMP_", "TORCH", "TOKENIZERS_", "RAY_", "PYTHONBREAKPOINT")
+
 _MEMORY = Path("/dev/shm")
 _ROOM = 2 * 2**30  # bytes; the tests need less than a half of it
 
@@ -135,7 +138,9 @@ def _nothing_of_the_process_is_changed() -> Iterator[None]:
     def state() -> dict[str, Any]:
         umask = os.umask(0o077)
         os.umask(umask)
-        environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(_SET_BY_OTHERS)
+        }
         return {"locale": locale.setlocale(locale.LC_ALL), "folder": Path.cwd(), "umask": umask} | environment
 
     before = state()

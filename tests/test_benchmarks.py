@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import runpy
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -221,8 +223,9 @@ def ran(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(sys, "argv", [name, *map(str, given(tmp_path))])
-    try:
-        runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")
-    except SystemExit as end:
-        assert not end.code
+    with patch.dict(os.environ):  # as a script it may change them
+        try:
+            runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")
+        except SystemExit as end:
+            assert not end.code
     assert capsys.readouterr().out.count("\n") >= 2
