@@ -14,7 +14,9 @@ from search.store.folders import stays_inside
 from search.store.passages import checked
 
 
-def documents_named(connection: sqlite3.Connection, part: str, most: int) -> list[NamedDocument]:
+def documents_named(
+    connection: sqlite3.Connection, part: str, most: int, offset: int = 0
+) -> list[NamedDocument]:
     """Documents that have all words of `part` in their name or title, in any case of letters, by name.
 
     Raises:
@@ -24,7 +26,7 @@ def documents_named(connection: sqlite3.Connection, part: str, most: int) -> lis
         "SELECT documents.id, path, record, title FROM documents JOIN files ON files.id = file ORDER BY path, record"
     )
     names = ((id_, f"{name_of(path, record)} {title}") for id_, path, record, title in rows)
-    found = list(islice((id_ for id_, name in names if is_named(name, part)), most))
+    found = list(islice((id_ for id_, name in names if is_named(name, part)), offset, offset + most))
     named = _documents(connection, found)
     return [named[id_] for id_ in found]
 

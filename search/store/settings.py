@@ -137,6 +137,9 @@ def _are_rules(value: Any) -> bool:
     return isinstance(value, dict) and _is_remark(value.get("tokenizer")) and _is_count(value.get("rules"))
 
 
+# RFC 3339; earlier versions wrote no offset.
+_TIME = re.compile(r"[0-9]{4}(-[0-9]{2}){2}[ T][0-9]{2}(:[0-9]{2}){2}([+-][0-9]{2}:[0-9]{2})?")
+
 # Every key of table `meta`. Of a fingerprint `Fingerprint.from_dict` says more.
 SETTINGS: dict[str, Callable[[Any], bool]] = {
     "schema_version": _is_count,
@@ -148,7 +151,7 @@ SETTINGS: dict[str, Callable[[Any], bool]] = {
     "words": _are_rules,
     "source": _is_source,
     "engine": _is_remark,
-    "updated": lambda value: bool(re.fullmatch(r"\d{4}(-\d\d){2} \d\d(:\d\d){2}", str(value), re.ASCII)),
+    "updated": lambda value: bool(_TIME.fullmatch(str(value))),
     "complete": lambda value: isinstance(value, bool),
     "ranking": _is_choice,
     "boilerplate": lambda value: isinstance(value, list) and all(type(key) is int for key in value),
