@@ -116,7 +116,11 @@ def run(folder: Path, place: Path, args: argparse.Namespace) -> None:
 def serving(command: list[object]) -> Iterator[None]:
     """A server that has loaded what it needs to answer the command, until this is left."""
     server = subprocess.Popen(
-        list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        list(map(str, command)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
     )
     try:
         assert server.stderr is not None

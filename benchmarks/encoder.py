@@ -188,7 +188,7 @@ def sgemm(folder: Path) -> dict[str, float]:
     """FLOP/s of matrix products in float32, by library."""
     free = {name: value for name, value in os.environ.items() if not name.startswith(HOLD_BACK)}
     command = [sys.executable, __file__, str(folder), "--sgemm-only"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=free)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=free, encoding="utf-8")
     return dict(json.loads(done.stdout))
 
 
@@ -214,7 +214,7 @@ def memory(folder: Path, place: Path) -> None:
         files = place / f"files-{n}"
         texts, _ = copy_files(folder, files, n, encoder)
         command = [sys.executable, __file__, str(files), "--index-only"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
         print(f"indexing {len(texts):,} passages: peak memory {done.stdout.strip()}", flush=True)
 
 

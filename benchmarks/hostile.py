@@ -66,7 +66,11 @@ def tried(place: Path, queries: int, seed: int, quick: bool) -> bool:
     for attack, wrong in done:
         if wrong:
             print(f"\n{attack.group}, {attack.name}: {wrong}")
-    said = [line for log in sorted(place.glob("*.log")) for line in log.read_text().splitlines()[1:]]
+    said = [
+        line
+        for log in sorted(place.glob("*.log"))
+        for line in log.read_text(encoding="utf-8").splitlines()[1:]
+    ]
     print("\n".join(["\nThe servers said nothing." if not said else "\nThe servers said:", *said]))
     return fine and not said and not any(wrong for _, wrong in done)
 
@@ -105,10 +109,10 @@ def serving(place: Path, name: str, **environment: str) -> Iterator[tuple[int, p
         "--offline",
     ]
     log = place / f"{name}.log"
-    with log.open("w") as stream:
+    with log.open("w", encoding="utf-8") as stream:
         child = subprocess.Popen(command, stderr=stream, stdout=stream, env={**os.environ, **environment})
     try:
-        while "http://" not in (said := log.read_text()):
+        while "http://" not in (said := log.read_text(encoding="utf-8")):
             if child.poll() is not None:
                 raise RuntimeError(f"the server ended: {said}")
             time.sleep(0.1)

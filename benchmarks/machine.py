@@ -19,7 +19,11 @@ from typing import Any
 def headline(*packages: str) -> str:
     """Machine, versions, commit."""
     commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=Path(__file__).parent
+        ["git", "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent,
+        encoding="utf-8",
     ).stdout.strip()
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     return (
@@ -48,7 +52,10 @@ def process(command: Sequence[str], *, family: bool = False, told: bool = False)
     Raises:
         RuntimeError: it failed; with what it said.
     """
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+    ):
         started = time.perf_counter()
         child = subprocess.Popen(command, stdout=out, stderr=errors)
         held = _Held(child.pid) if family else None

@@ -101,7 +101,7 @@ class Run:
             paragraphs = [
                 f"The key of {name} is {said[name]}, in the water of door {p}." for p in range(TOGETHER)
             ]
-            (self.folder / name).write_text("\n\n".join(paragraphs))
+            (self.folder / name).write_text("\n\n".join(paragraphs), encoding="utf-8")
         self.states.append(said)
 
     def publish(self, index: Index) -> None:

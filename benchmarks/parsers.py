@@ -301,7 +301,7 @@ def measured(file: Path, *options: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--one", str(file), *options]
     said = "no end"
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=GIVEN_UP)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIVEN_UP, encoding="utf-8")
         if done.returncode == 0:
             return json.loads(done.stdout)
         said = (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]

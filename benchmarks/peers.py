@@ -87,8 +87,8 @@ def measured(name: str, place: Path, args: argparse.Namespace) -> Figures:
     try:
         kept = here.with_suffix(".json")
         if name != "seewhy" and not kept.exists():
-            kept.write_text(json.dumps(task("build")))
-        figures["build"] = json.loads(kept.read_text()) if name != "seewhy" else None
+            kept.write_text(json.dumps(task("build")), encoding="utf-8")
+        figures["build"] = json.loads(kept.read_text(encoding="utf-8")) if name != "seewhy" else None
         figures["warm"] = task("warm")
         for ability in ABILITIES:
             runs = [task(ability) for _ in range(args.repeats + 1)][1:] if ability in figures["warm"] else []

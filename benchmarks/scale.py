@@ -80,11 +80,11 @@ def run(place: Path, args: argparse.Namespace) -> None:
     for size in args.sizes:
         (place / str(size)).mkdir(exist_ok=True)
         kept = place / str(size) / "figures.json"
-        figures = json.loads(kept.read_text()) if kept.exists() else {"passages": size}
+        figures = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"passages": size}
         for step in args.steps:
             if step not in figures:
                 figures[step] = process(itself(step, place / str(size), args), told=True)
-                kept.write_text(json.dumps(figures, indent=1))
+                kept.write_text(json.dumps(figures, indent=1), encoding="utf-8")
         columns.append(figures)
     if args.export:
         from scale_exact import export
@@ -114,9 +114,9 @@ def built(place: Path, args: argparse.Namespace) -> Figures:
         build(place / "files", place / "index", corpus, StandIn(), taken)
     finally:  # a run that is stopped goes on with the next one
         times = {"wall": time.perf_counter() - started, "cpu": time.process_time() - processor}
-        with log.open("a") as out:
+        with log.open("a", encoding="utf-8") as out:
             out.write(json.dumps(asdict(taken) | times) + "\n")
-    runs = [json.loads(line) for line in log.read_text().splitlines()]
+    runs = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     commits = [commit for one in runs for commit in one["commits"]]
     tenth = max(1, len(commits) // 10)
     return {
@@ -192,7 +192,9 @@ def updated(place: Path) -> Figures:
 def added(place: Path, args: argparse.Namespace) -> Figures:
     runs = []
     for number in range(args.repeats):
-        (place / "files" / f"new{number}.txt").write_text(f"Names of scope {number} are found last.\n")
+        (place / "files" / f"new{number}.txt").write_text(
+            f"Names of scope {number} are found last.\n", encoding="utf-8"
+        )
         runs.append(updated(place))
     return beyond_walk(place, runs)
 
@@ -221,12 +223,12 @@ def exact(place: Path, args: argparse.Namespace) -> Figures:
     texts = asked(place / "index", args.queries, args.seed)
     vectors = StandIn().encode(texts, role="query", truncate=True)
     everything, kept = Everything(place / "index", place / "words.db"), place / "compared.json"
-    done, found = json.loads(kept.read_text()) if kept.exists() else (0, asdict(Compared()))
+    done, found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else (0, asdict(Compared()))
     for start in range(done, len(texts), _QUERIES):
         part = slice(start, start + _QUERIES)
         more = compared(everything, place / "index", texts[part], vectors[part])
         found = asdict(Compared(**found) + more)
-        kept.write_text(json.dumps((start + _QUERIES, found)))
+        kept.write_text(json.dumps((start + _QUERIES, found)), encoding="utf-8")
     return {"queries": len(texts), **found}
 
 

@@ -175,7 +175,9 @@ def loop(index: Index, queries: Sequence[str], k: int, whole: bool = False) -> A
 def ask(address: str, queries: Sequence[str], clients: int, k: int, name: str) -> Asked:
     """Ask a server, from another process."""
     command = [sys.executable, __file__, "--as-client", address, str(clients), str(k), name]
-    done = subprocess.run(command, input=json.dumps(queries), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, input=json.dumps(queries), capture_output=True, text=True, check=True, encoding="utf-8"
+    )
     return Asked(**json.loads(done.stdout))
 
 
@@ -215,7 +217,7 @@ def as_client(address: str, clients: int, k: int, name: str, queries: list[str])
 def seewhy(index: Path) -> Iterator[str]:
     """The address of a server."""
     command = [sys.executable, "-m", "search", "serve", "--index", str(index), "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8") as server:
         assert server.stderr
         address = server.stderr.readline().split("http://")[1].split("/")[0]
         try:

@@ -66,7 +66,7 @@ def refused() -> str:
     if os.geteuid() != 0:
         return "only root can make network namespaces."
     name = f"seewhy{os.getpid()}t"
-    tried = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
+    tried = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, encoding="utf-8")
     if tried.returncode:
         return f"this machine makes no network namespaces: {tried.stderr.strip()}"
     ip("netns", "del", name)
@@ -112,7 +112,7 @@ def run(place: Path, args: argparse.Namespace, server: str, reader: str) -> None
 
         def child(what: str) -> subprocess.Popen[str]:
             itself = [sys.executable, __file__, str(args.folder), "--child", what, "--index", index]
-            return subprocess.Popen(on(reader, *itself), stdout=subprocess.PIPE, text=True)
+            return subprocess.Popen(on(reader, *itself), stdout=subprocess.PIPE, text=True, encoding="utf-8")
 
         print(f"published from the other host: {answer(child('publish'))}")
         told("the cable as it is", answer(child("ask")))
@@ -185,7 +185,11 @@ def slowed(reader: str, args: argparse.Namespace) -> bool:
     """Delay and lose packets, if the kernel can."""
     netem = ["netem", "delay", f"{args.delay}ms", "loss", f"{args.loss}%"]
     command = ["tc", "-n", reader, "qdisc", "add", "dev", reader, "root", *netem]
-    done = subprocess.run(command, capture_output=True, text=True) if shutil.which("tc") else None
+    done = (
+        subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+        if shutil.which("tc")
+        else None
+    )
     if done is None or done.returncode:
         print(f"no delay, no loss: {done.stderr.strip() if done else 'there is no command tc'}")
         return False

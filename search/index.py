@@ -569,10 +569,11 @@ class Index:
         explainer = self._explainer(as_question(query), self.ranking(**options))
         return explainer.why_not(what, k, per_document, among)
 
-    def documents_named(self, part: str, most: int = 20) -> list[NamedDocument]:
-        """Documents that have all words of `part` in their name or title, in any case of letters, by name."""
+    def documents_named(self, part: str, most: int = 20, offset: int = 0) -> list[NamedDocument]:
+        """Documents that have all words of `part` in their name or title, in any case of letters, by name: at most
+        `most` behind the first `offset`."""
         with self._store.reading() as snapshot:
-            return snapshot.documents_named(part, most)
+            return snapshot.documents_named(part, most, offset)
 
     def location(self, document: int) -> Path:
         """Where a document is, given its id: a path as `why_not` takes it.

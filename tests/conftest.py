@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import locale
 import math
 import os
 import shutil
@@ -31,6 +32,9 @@ sys.dont_write_bytecode = False
 Run = Callable[..., tuple[int, str, str]]  # arguments of `seewhy` -> exit code, stdout, stderr
 
 _NUMBERS = itertools.count(1)
+
+# How variables begin that pytest, scikit-learn, PyTorch, sentence-transformers and Ray set.
+_SET_BY_OTHERS = ("PYTEST_", "KMP_", "TORCH", "TOKENIZERS_", "RAY_", "PYTHONBREAKPOINT")
 
 _MEMORY = Path("/dev/shm")
 _ROOM = 2 * 2**30  # bytes; the tests need less than a half of it
@@ -127,7 +131,28 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def _nothing_of_the_process_is_changed() -> Iterator[None]:
+    """A test leaves locale, working folder, umask and environment as they were: others run in the same process."""
+
+    def state() -> dict[str, Any]:
+        umask = os.umask(0o077)
+        os.umask(umask)
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(_SET_BY_OTHERS)
+        }
+        return {"locale": locale.setlocale(locale.LC_ALL), "folder": Path.cwd(), "umask": umask} | environment
+
+    before = state()
+    yield
+    assert state() == before
+
+
+@pytest.fixture(autouse=True)
+def own_home(
+    _nothing_of_the_process_is_changed: None,  # before monkeypatch, so that it looks after that
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Path]:
     """No test sees the user's indexes, their terminal's width and colours, or reaches out to a hub."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("SEEWHY_HOME", str(home))
@@ -169,8 +194,10 @@ def save_tokenizer(folder: Path, *, lowercase: bool = True) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config | names), encoding="utf-8")
 
 
-def save_tiny_bert(folder: Path, *, pooling: str | None = "mean", seed: int = 0, pooler: bool = True) -> Path:
-    """A BERT of 3 layers and 32 dimensions with random weights.
+def save_tiny_bert(
+    folder: Path, *, pooling: str | None = "mean", seed: int = 0, pooler: bool = True, bias: float = 0.0
+) -> Path:
+    """A BERT of 3 layers and 32 dimensions with random weights, and a bias of the pooler.
 
     With the files that sentence-transformers writes, unless `pooling` is None.
     """
@@ -190,7 +217,10 @@ def save_tiny_bert(folder: Path, *, pooling: str | None = "mean", seed: int = 0,
         attention_probs_dropout_prob=0.0,
         initializer_range=0.3,
     )
-    BertModel(config, add_pooling_layer=pooler).save_pretrained(folder)
+    model = BertModel(config, add_pooling_layer=pooler)
+    if bias:
+        torch.nn.init.constant_(model.pooler.dense.bias, bias)
+    model.save_pretrained(folder)
     save_tokenizer(folder)
     if pooling:
         save_modules(folder, pooling)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import runpy
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -42,7 +44,9 @@ def beir(folder: Path) -> Path:
     lines(folder / "corpus.jsonl", corpus)
     lines(folder / "queries.jsonl", queries)
     (folder / "qrels").mkdir()
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td0\t1\nq2\td1\t1\n")
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\td0\t1\nq2\td1\t1\n", encoding="utf-8"
+    )
     return folder
 
 
@@ -64,11 +68,11 @@ def aligned(path: Path) -> Path:
 
 def tweets(folder: Path) -> Path:
     folder.mkdir()
-    (folder / "mapping.txt").write_text("0\tbad\n1\tgood\n")
+    (folder / "mapping.txt").write_text("0\tbad\n1\tgood\n", encoding="utf-8")
     (folder / "val_text.txt").write_text(
-        "".join(f"{'nice' if i % 2 else 'awful'} day {i}\n" for i in range(20))
+        "".join(f"{'nice' if i % 2 else 'awful'} day {i}\n" for i in range(20)), encoding="utf-8"
     )
-    (folder / "val_labels.txt").write_text("".join(f"{i % 2}\n" for i in range(20)))
+    (folder / "val_labels.txt").write_text("".join(f"{i % 2}\n" for i in range(20)), encoding="utf-8")
     return folder
 
 
@@ -221,8 +225,9 @@ def ran(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(sys, "argv", [name, *map(str, given(tmp_path))])
-    try:
-        runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")
-    except SystemExit as end:
-        assert not end.code
+    with patch.dict(os.environ):  # as a script it may change them
+        try:
+            runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")
+        except SystemExit as end:
+            assert not end.code
     assert capsys.readouterr().out.count("\n") >= 2

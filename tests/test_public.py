@@ -37,7 +37,12 @@ NEEDED_LATER = (  # our own, which a query does without
 def loaded_after(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(*(m for m in {HEAVY + NEEDED_LATER!r} if m in sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+        encoding="utf-8",
     )
     return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
 

@@ -23,8 +23,10 @@ def two(notes: Path, tmp_path: Path, tiny_model: Path) -> Indexes:
         ("door", "open the door of the water"),
         ("lock", "---\nlang: en\n---\n\nturn the lock"),
     ):
-        (papers / f"{name}.md").write_text(text)
-    (papers / "long.md").write_text("\n\n".join(f"# Part {n}\n\nthe key of door {n}" for n in range(9)))
+        (papers / f"{name}.md").write_text(text, encoding="utf-8")
+    (papers / "long.md").write_text(
+        "\n\n".join(f"# Part {n}\n\nthe key of door {n}" for n in range(9)), encoding="utf-8"
+    )
     for folder in (notes, papers):
         Index.build(folder, model=str(tiny_model))
     return Indexes.open(["notes", "papers"])
@@ -68,7 +70,7 @@ def test_hits_of_a_document_are_limited_in_the_list_of_all(two: Indexes) -> None
 
 def test_indexes_have_to_be_made_alike(two: Indexes, tmp_path: Path, other_model: Path) -> None:
     (tmp_path / "others").mkdir()
-    (tmp_path / "others" / "a.md").write_text("a door")
+    (tmp_path / "others" / "a.md").write_text("a door", encoding="utf-8")
     Index.build(tmp_path / "others", model=str(other_model))
     with pytest.raises(
         FingerprintMismatch, match="the indexes 'notes' and 'others' were made in different ways"

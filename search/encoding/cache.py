@@ -44,7 +44,7 @@ from search.files import (
 )
 from search.records.tokens import ConvertedModel
 
-_FORMAT = 5  # raise it when the conversion changes
+_FORMAT = 5  # raise it when the conversion or the description changes
 _ENTRY, _FAILED, _WEIGHTS = "entry.json", "failed.json", "model.safetensors"
 _TO_COMPILE = ("encoder.xml", "encoder.bin")
 _PLACE = re.compile(r"[0-9a-f]{24}-[0-9a-f]{12}-[0-9a-f]{12}")

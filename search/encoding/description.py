@@ -23,7 +23,7 @@ from search.files import cache_folder, read_sealed, write_sealed
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_FORMAT = 2  # raise it when more is written down
+_FORMAT = 3  # raise it when more is written down
 _SAME_AS_LENGTH_1 = ("Normalize", "Dropout")  # at the end they change no direction
 
 
@@ -35,7 +35,7 @@ class Description:
         layers: encoder layers; hidden states are numbered 0 (the embedding layer) to `layers`.
         positions: most tokens that could be read, special ones included.
         max_tokens: most tokens of one text by the model's own configuration.
-        has_pooler: it has a trained pooler.
+        has_pooler: its files hold the weights of a pooler.
         pooling: its own, by our name where it has one, "mean" where the model says nothing.
         dense: for each Dense module after pooling, its folder and its activation.
         dimension: length of an embedding that its modules make.
@@ -46,6 +46,7 @@ class Description:
         only_torch: which of its modules only sentence-transformers can do, for people to read; "" where there
             is none.
         says_nothing: the model was not made for sentence embeddings, or does not say so.
+        zero_bias: the bias of its pooler is zero everywhere, as before any training.
     """
 
     layers: int
@@ -61,6 +62,7 @@ class Description:
     similarity: str = "cosine"
     only_torch: str = ""
     says_nothing: bool = False
+    zero_bias: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for what no model can have, whether its files or the cache say so."""
@@ -76,7 +78,7 @@ class Description:
                 continue
             if type(value) is not int or not low <= value <= high:
                 raise ValueError(f"{name} is {value!r:.40}, not a number from {low} to {high}")
-        for name in ("has_pooler", "lowercase", "says_nothing"):
+        for name in ("has_pooler", "lowercase", "says_nothing", "zero_bias"):
             if type(getattr(self, name)) is not bool:
                 raise ValueError(f"{name} is neither true nor false")
         texts = (
@@ -91,15 +93,21 @@ class Description:
             raise ValueError("a module lies outside the model's folder")
         require_prompts(self.prompts)
 
-    def notes(self, name: str) -> tuple[str, ...]:
-        """Sentences about what was assumed of the model `name`, for people to read."""
+    def notes(self, name: str, pooling: str) -> tuple[str, ...]:
+        """Sentences about what was assumed of the model `name` with a pooling, for people to read."""
         notes = []
-        if self.says_nothing:
+        own = pooling == self.pooling
+        if pooling in ("cls", "pooler") and self.zero_bias and not own:
+            notes.append(
+                f"{name} was not trained with pooling '{pooling}': nothing was learned through its pooler, whose bias "
+                "is 0 everywhere."
+            )
+        if self.says_nothing and own:
             notes.append(
                 f"{name} is no sentence model: nothing in it says how tokens become an embedding, so mean pooling is "
                 "used, as a guess (--pooling chooses). It was not trained to have texts of one meaning close together."
             )
-        if self.similarity != "cosine":
+        if self.similarity != "cosine" and own:
             notes.append(f"{name} was made for similarity by '{self.similarity}'; seewhy compares by cosine.")
         return tuple(notes)
 
@@ -185,6 +193,8 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
     transformer: Any
     transformer, *modules = model
     inside, truncate = transformer.auto_model, model.truncate_dim
+    pooler = None if missing else getattr(inside, "pooler", None)
+    bias = getattr(getattr(pooler, "dense", None), "bias", None)
     model.truncate_dim = None
     pooling, dense, only_torch = _after(files, modules)
     prompts = {key: text for key, text in model.prompts.items() if text}
@@ -194,7 +204,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         layers=int(inside.config.num_hidden_layers),
         positions=positions(inside),
         max_tokens=model.max_seq_length or positions(inside),
-        has_pooler=getattr(inside, "pooler", None) is not None and not missing,
+        has_pooler=pooler is not None,
         pooling=pooling,
         dimension=int(model.get_embedding_dimension() or inside.config.hidden_size),
         prompts=prompts,
@@ -204,6 +214,7 @@ def _described(files: ModelFiles, model: SentenceTransformer, missing: Sequence[
         similarity=str(model.similarity_fn_name),
         only_torch=only_torch,
         says_nothing=not files.modules,
+        zero_bias=bias is not None and not bias.any(),
     )
 
 

@@ -191,8 +191,7 @@ class Encoder:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about what was assumed because the model does not say it, and what it cannot be run by."""
-        own = self.pooling == self.description.pooling
-        return (*(self.description.notes(self.model) if own else ()), *self.remarks)
+        return (*self.description.notes(self.model, self.pooling), *self.remarks)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -239,7 +238,7 @@ class Encoder:
                 self._known = replace(self._known, loaded=None)
                 if self.pooling == "pooler" and not engine.has_pooler:
                     raise ModelError(
-                        f"'{self.files.name}' has no trained pooler, so pooling 'pooler' would give random "
+                        f"'{self.files.name}' has no pooler weights, so pooling 'pooler' would give random "
                         "numbers. Choose another pooling, 'mean' for instance."
                     )
                 self._engine, self._instead = engine, engine.instead

@@ -41,7 +41,7 @@ class Hidden:
     Attributes:
         layers: layer number to (b, t, d) float32; 0 is the embedding layer.
         mask: (b, t) int64, 1 for a token and 0 for padding.
-        pooler: (b, d) float32, or None when the model has no trained pooler.
+        pooler: (b, d) float32, or None when the model has no pooler.
     """
 
     layers: dict[int, NDArray[np.float32]]
@@ -55,7 +55,7 @@ class Engine(Protocol):
     Attributes:
         name: "openvino" or "torch"; `device` is where it computes.
         n_layers: encoder layers; hidden states are numbered 0 (the embedding layer) to n_layers.
-        has_pooler: the model has a trained pooler.
+        has_pooler: the model has a pooler.
         batch_tokens: how many tokens, padding included, make a batch that suits it.
         alike: how many texts of one length it takes as a batch in which each gets the very bits that it gets alone.
         instead: of which engine it is used and why, "" where it is the one that was wanted.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import wait
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,7 +120,7 @@ class Run:
             renew_token_vectors(self.writer, self.encoder, self.progress)
         else:
             self.writer.drop_token_vectors()
-        facts = {"updated": time.strftime("%Y-%m-%d %H:%M:%S"), "complete": True}
+        facts = {"updated": datetime.now().astimezone().isoformat(timespec="seconds"), "complete": True}
         if self.counts["encoded"]:
             facts["engine"] = self.encoder.runs_on
         self.writer.finish(skipped, **facts)

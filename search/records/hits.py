@@ -58,7 +58,7 @@ class Hit(Displayed):
         text: the passage; `start`, `end` its span in the document's text, both as they were indexed.
         line_start, line_end: 1-based lines of the source file, both included; of its extracted text where
             the format has pages.
-        index: the name of the index, or its path, where several are asked as one; "" else.
+        index: the name of the index, or its path, where several are asked as one, and over HTTP; "" else.
         changed: what has become of the file since it was indexed: "" for nothing; "moved", it changed, and the lines
             are those on which the text stands now; "changed", the text is not found in it any more, or it has no plain
             lines, so the lines are those of then; "gone", it is not there.

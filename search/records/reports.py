@@ -161,6 +161,7 @@ class Status:
         folder, folders: as in a `Report`.
         engine: what encoded it last.
         bytes: its size on disk; 0 where it is on a server.
+        updated: when the last run finished, as RFC 3339 has it; "" if none has.
         complete: the last run came to its end.
         running: a run is under way; what it has not committed yet is not told.
         copies: how many passages have a text that stands in many documents; `copied_texts`, how many such texts.

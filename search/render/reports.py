@@ -160,7 +160,7 @@ def status(canvas: Canvas, held: Status) -> None:
         ("random pairs", random_pairs(held.random_pairs)),
         *([("copies", copied_texts(held))] if held.copies else []),
         *([("size", size(held.bytes))] if held.bytes else []),
-        ("updated", held.updated or "never finished"),
+        ("updated", held.updated[:19].replace("T", " ") or "never finished"),
         ("skipped", skipped_line(held.skipped)),
         *(("annotations", escape(annotator.progress)) for annotator in held.annotations),
         *([("published", _copy_line(held.published))] if held.published else []),

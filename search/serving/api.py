@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
@@ -24,8 +25,8 @@ from search.records.whatif import Candidates
 from search.render import json
 from search.render.inspection import facts
 from search.serving import models, parameters
-from search.serving.answers import answer
-from search.serving.asked import LAST_HIT, DeskHere, OfIndex, Parameters, ServedHere
+from search.serving.answers import LINES, Lines, answer
+from search.serving.asked import LARGEST, LAST_HIT, DeskHere, OfIndex, Parameters, ServedHere
 from search.serving.desk import Desk
 from search.serving.generations import in_one_generation
 from search.serving.paging import cursor, place_of
@@ -35,8 +36,6 @@ from search.serving.served import Served
 router = APIRouter(prefix="/api/v1")
 
 MOST_DOCUMENTS = 50
-
-_FIRST = {"x-example": {"id": 1}}
 
 Given = TypeVar("Given", bound=Parameters)
 Work = Callable[[Request, Served, Given], Response]
@@ -49,7 +48,7 @@ def _asked(
 
     Args:
         given: the parameters; `example`, some of them.
-        answered: what comes back; with `lines` its hits one a line, if that is asked for.
+        answered: what comes back; with `lines` also from PATH.ndjson, one record a line.
     """
     body = type(
         f"Asked{given.__name__}", (given,), {"model_config": ConfigDict(strict=True), "__module__": __name__}
@@ -80,6 +79,16 @@ def _asked(
                 operation_id=f"{work.__name__}_{handler.__name__}",
                 description=work.__doc__,
                 responses=models.documented(answered, lines),
+                openapi_extra={"x-example": example},
+            )
+        if lines:
+            router.add_api_route(
+                path + LINES,
+                get,
+                operation_id=f"{work.__name__}_lines",
+                description=f"{work.__doc__}\n\nOne record a line.",
+                response_class=Lines,
+                responses=models.documented(None, lines),
                 openapi_extra={"x-example": example},
             )
 
@@ -124,12 +133,16 @@ def _hits(
     selection: SimilarOptions = {**asked.selection, "offset": offset}
     generation, (hits, written) = in_one_generation(index, wanted, lambda: work(index, selection))
     more = cursor(asked, name, generation, offset + asked.k) if _go_on(asked, offset, hits) else None
+    written = [{**hit, "index": name} for hit in written]
     content = {"index": name, "generation": generation, "hits": written, "next": more, "notes": index.notes}
+    return answer(request, content, written, _following(request, asked, more))
+
+
+def _following(request: Request, asked: Parameters, more: str | None) -> str:
+    """The address of the next part; "" for none."""
     said = asked.model_dump(mode="json", exclude_unset=True, exclude_none=True) | {"next": more}
     typed = {key: str(value).lower() if isinstance(value, bool) else value for key, value in said.items()}
-    return answer(
-        request, content, written, f"{request.url.path}?{urlencode(typed, doseq=True)}" if more else ""
-    )
+    return f"{request.url.path}?{urlencode(typed, doseq=True)}" if more else ""
 
 
 def _go_on(asked: parameters.Search | parameters.Similar, offset: int, hits: Hits) -> bool:
@@ -183,7 +196,7 @@ def explain(request: Request, served: Served, asked: parameters.Explain) -> Resp
         hit = index.hit(asked.q, asked.passage, **asked.ranking_and_rerank)
         why = index.explain(asked.q, hit, layer=asked.layer)
         tested = {"faithfulness": index.faithfulness(why)} if asked.check else {}
-        return {"hit": hit, **json.plain(why), **tested}
+        return {"hit": replace(hit, index=asked.index or served.first), **json.plain(why), **tested}
 
     return _found(request, served, asked, find)
 
@@ -263,12 +276,17 @@ def inspect(request: Request, served: Served, asked: parameters.Inspect) -> Resp
 
 @_asked("/documents", parameters.Named, models.Documents, lines=True, name="key")
 def documents(request: Request, served: Served, asked: parameters.Named) -> Response:
-    """Documents of an index by a part of their name, at most 50."""
+    """Documents of an index by a part of their name, in parts of 50."""
     index, name = served.index(asked.index), asked.index or served.first
+    wanted, offset = place_of(asked.next, asked, name, LARGEST) if asked.next else (asked.generation, 0)
     generation, found = in_one_generation(
-        index, asked.generation, lambda: index.documents_named(asked.name, MOST_DOCUMENTS)
+        index, wanted, lambda: index.documents_named(asked.name, MOST_DOCUMENTS + 1, offset)
     )
-    return answer(request, {"index": name, "generation": generation, "documents": found}, found)
+    behind = offset + MOST_DOCUMENTS
+    more = cursor(asked, name, generation, behind) if len(found) > MOST_DOCUMENTS else None
+    shown = found[:MOST_DOCUMENTS]
+    content = {"index": name, "generation": generation, "documents": shown, "next": more}
+    return answer(request, content, shown, _following(request, asked, more))
 
 
 @_asked("/facets", parameters.Faceted, models.Facets)
@@ -301,7 +319,7 @@ def indexes(request: Request, served: Served, asked: Parameters) -> Response:
 
 @router.get(
     "/documents/{id}",
-    responses=models.documented(models.model_of(DocumentText), lines=True),
+    responses=models.documented(models.model_of(DocumentText)),
     openapi_extra={"x-example": {"id": 1}},
 )
 async def document(
@@ -316,7 +334,7 @@ async def document(
     def find() -> Response:
         index = served.index(asked.index)
         _, found = in_one_generation(index, asked.generation, lambda: index.document(id))
-        return answer(request, found, found.passages)
+        return answer(request, found)
 
     return await _done(request, asked, desk, find)
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -47,6 +48,7 @@ def application(served: Served, settings: Settings | None = None, nearby: bool =
     app.state.served, app.state.desk, app.state.settings = served, desk, settings or Settings()
     if agents:
         app.router.routes.append(Route(AGENTS, agents, methods=["POST"], include_in_schema=False))
+    app.add_middleware(GZipMiddleware)
     problems.install(app)
     app.openapi = partial(document_of, app)  # type: ignore[method-assign]
     for part in (api, pages, site, reading, why, laboratory, reference):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import random
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -19,6 +21,7 @@ Answer = TypeVar("Answer")
 # than with 8 threads.
 AT_ONCE, WAITING = max(2, os.cpu_count() or 2), 64
 _BUSY = "the server has as much to do as it takes on. Ask again in a moment."
+_RECENT = 20  # requests that the mean time is of
 
 
 class Desk:
@@ -35,6 +38,7 @@ class Desk:
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
         self._turns = anyio.Semaphore(at_once)
         self._most_waiting = waiting
+        self._at_once, self._done, self._mean = at_once, 0, 0.0  # mean seconds of the requests of late
 
     async def run(
         self, request: Request | None, function: Callable[[], Answer], patience: float = math.inf
@@ -51,6 +55,7 @@ class Desk:
                 or the server ends before it is done.
         """
         await self._turn(request, patience)
+        begun = time.perf_counter()
         try:
             return await anyio.to_thread.run_sync(function)
         except anyio.get_cancelled_exc_class():  # uvicorn cancels what is not done in time when it ends
@@ -59,6 +64,8 @@ class Desk:
             ) from None
         finally:
             self._turns.release()
+            self._done = min(self._done + 1, _RECENT)
+            self._mean += (time.perf_counter() - begun - self._mean) / self._done
 
     async def _turn(self, request: Request | None, patience: float) -> None:
         """Wait until there is a thread for a request."""
@@ -66,7 +73,7 @@ class Desk:
             return self._turns.acquire_nowait()
         except anyio.WouldBlock:
             if self._turns.statistics().tasks_waiting >= self._most_waiting:
-                raise _busy() from None
+                raise self._busy() from None
         has_turn = False
         async with anyio.create_task_group() as group:
             group.cancel_scope.deadline = anyio.current_time() + patience
@@ -76,11 +83,13 @@ class Desk:
             has_turn = True
             group.cancel_scope.cancel()
         if not has_turn:
-            raise _busy()
+            raise self._busy()
 
-
-def _busy() -> Problem:
-    return Problem(503, "busy", _BUSY, (("Retry-After", "1"),))
+    def _busy(self) -> Problem:
+        """A refusal that says when the queue will be done, with jitter: else all who are refused come back together."""
+        turns = 1 + self._turns.statistics().tasks_waiting / max(1, self._at_once)
+        seconds = math.ceil(turns * self._mean * random.uniform(1, 1.5))
+        return Problem(503, "busy", _BUSY, (("Retry-After", str(max(1, seconds))),))
 
 
 async def _cancel_when_gone(request: Request, scope: anyio.CancelScope) -> None:

@@ -27,7 +27,6 @@ from search.records.models import ModelShape
 from search.records.reports import Status
 from search.records.shown import Spans
 from search.render.json import keys
-from search.serving.answers import LINES
 from search.serving.problems import CODES
 
 EXACTLY = ConfigDict(extra="forbid")
@@ -147,6 +146,7 @@ Documents = _answer(
     index=(str, "The name of the index."),
     generation=(int, "Of the index: the ids are of this one."),
     documents=(list[model_of(NamedDocument)], "Sorted by name."),  # type: ignore[misc]
+    next=(str | None, "What asks for the documents behind these; null where there are none."),
 )
 Facets = _answer(
     "Facets",
@@ -193,20 +193,23 @@ Problem = _answer(
 )
 
 
-def documented(answered: Any, lines: bool = False) -> dict[int | str, dict[str, Any]]:
+def documented(answered: Any, parts: bool = False) -> dict[int | str, dict[str, Any]]:
     """What an operation comes back with, as FastAPI takes it.
 
     Args:
-        answered: the model of the answer; with `lines` also as lines of JSON.
+        answered: the model of the answer; None for lines of JSON.
+        parts: the answer may be a part of a list.
     """
     tagged = {
         "ETag": _header("Of what was sent: send it as If-None-Match, to be told whether it is the same.")
     }
-    found: dict[str, Any] = {"model": answered, "description": "As it was asked.", "headers": tagged}
-    if lines:
-        found["content"] = {LINES: {"schema": {"type": "string", "description": "Each hit on a line."}}}
-        found["headers"] = {**tagged, "Link": _header("Where there are more hits: the address of the next.")}
-    return {200: found, 304: {"description": "It is as If-None-Match says."}}
+    if parts:
+        tagged["Link"] = _header("Where there is more: the address of the next part.")
+    found: dict[str, Any] = {"description": "As it was asked.", "headers": tagged}
+    return {
+        200: found | ({"model": answered} if answered else {}),
+        304: {"description": "It is as If-None-Match says."},
+    }
 
 
 def _header(said: str) -> dict[str, Any]:

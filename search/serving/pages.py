@@ -37,5 +37,5 @@ async def static(name: str) -> Response:
     if name not in assets():
         raise HTTPException(404, "There is no such script or style.")
     content, media_type, digest = assets()[name]
-    kept = {"Cache-Control": "public, max-age=31536000, immutable", "ETag": f'"{digest}"'}
+    kept = {"Cache-Control": "public, max-age=31536000, immutable", "ETag": f'W/"{digest}"'}
     return Response(content, headers=kept, media_type=media_type)

@@ -15,7 +15,7 @@ _DIGEST = 12  # bytes, so that a cursor has 32 characters
 
 
 def cursor(asked: Parameters, index: str, generation: int, offset: int) -> str:
-    """What asks for the hits behind the first `offset`.
+    """What asks for the part behind the first `offset`.
 
     Args:
         asked: what the list answers; its `next` and how the index is named do not count.
@@ -27,8 +27,8 @@ def cursor(asked: Parameters, index: str, generation: int, offset: int) -> str:
     return urlsafe_b64encode(place + digest).decode("ascii")
 
 
-def place_of(given: str, asked: Parameters, index: str) -> tuple[int, int]:
-    """The generation and the offset that a cursor means.
+def place_of(given: str, asked: Parameters, index: str, last: int = LAST_HIT) -> tuple[int, int]:
+    """The generation and the offset, at most `last`, that a cursor means.
 
     Raises:
         Problem: it is not of this query.
@@ -38,11 +38,11 @@ def place_of(given: str, asked: Parameters, index: str) -> tuple[int, int]:
     except (Error, ValueError, struct.error):
         place = (0, 0)
     # A cursor is no secret: whoever reads this can make one.
-    if given != cursor(asked, index, *place) or place[1] > LAST_HIT:
+    if given != cursor(asked, index, *place) or place[1] > last:
         raise Problem(
             400,
             "bad-cursor",
             "this value of next is not of this query. Take it from an answer, and send it with the same parameters; "
-            "or leave it out to begin with the best hit.",
+            "or leave it out to begin with the first part.",
         )
     return place

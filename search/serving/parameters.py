@@ -49,13 +49,17 @@ def _as_digits(given: Any) -> Any:
 IdInPath = Annotated[Id, BeforeValidator(_as_digits)]
 
 
-class Listed(Selected):
-    """Which part of a ranking is an answer, or the part behind an answer."""
+class InParts(OfIndex):
+    """Which part of a list."""
 
     next: Annotated[
         Annotated[str, Field(max_length=100)] | None,
-        Field(description="What an answer said as `next`, to have the hits behind its own."),
+        Field(description="What an answer said as `next`, to have what is behind its own part."),
     ] = None
+
+
+class Listed(Selected, InParts):
+    """Which part of a ranking is an answer, or the part behind an answer."""
 
 
 class Search(Listed, Question):
@@ -150,7 +154,7 @@ class Similarity(Parameters):
     layer: LayerName = None
 
 
-class Named(OfIndex):
+class Named(InParts):
     """Documents by name."""
 
     name: Annotated[

@@ -329,7 +329,7 @@ class Snapshot(Protocol):
             InputError: it is a folder, or no passage is at that line.
         """
 
-    def documents_named(self, part: str, most: int) -> list[NamedDocument]:
+    def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
         """Documents with all words of `part` in their name or title, by name."""
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:

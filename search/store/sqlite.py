@@ -341,10 +341,10 @@ class SQLiteSnapshot:
         )
         return dict(rows.fetchall())
 
-    def documents_named(self, part: str, most: int) -> list[NamedDocument]:
+    def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
         from search.store.named import documents_named
 
-        return documents_named(self.connection, part, most)
+        return documents_named(self.connection, part, most, offset)
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")

@@ -151,6 +151,11 @@ def test_a_head_needs_no_model(index: search.Index, head: LinearHead, tmp_path: 
         "print([m for m in ('torch', 'transformers', 'openvino', 'sklearn', 'scipy', 'faiss') if m in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPOSITORY
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=REPOSITORY,
+        encoding="utf-8",
     )
     assert done.stdout.strip() == "[]"

@@ -147,18 +147,18 @@ def test_a_checkpoint_with_a_head_is_inspected_without_it(tmp_path: Path) -> Non
 
 def test_other_models_are_refused_by_name(families: dict[str, Path], tmp_path: Path) -> None:
     for kind, said in (("gpt2", "type 'gpt2'"), ("modernbert", "type 'modernbert'"), (None, "unknown type")):
-        config = json.loads((families["bert"] / "config.json").read_text())
+        config = json.loads((families["bert"] / "config.json").read_text(encoding="utf-8"))
         folder = tmp_path / str(kind)
         folder.mkdir()
         for file in families["bert"].iterdir():
             (folder / file.name).write_bytes(file.read_bytes())
         config["model_type"] = kind
-        (folder / "config.json").write_text(json.dumps(config))
+        (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         with pytest.raises(ModelError, match=f"{said}.*albert, bert, camembert") as caught:
             inspect("key", model=str(folder))
         assert str(folder) in str(caught.value)
     config["model_type"], config["position_embedding_type"] = "bert", "relative_key"
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ModelError, match="relative positions"):
         inspect("key", model=str(folder))
 

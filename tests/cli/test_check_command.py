@@ -55,7 +55,7 @@ def test_damage_is_exit_code_1_and_repair_makes_it_0(run: Run, place: Path) -> N
 
 
 def test_stale_is_exit_code_0(run: Run, indexed: Path, place: Path) -> None:
-    (indexed / "new.txt").write_text("new")
+    (indexed / "new.txt").write_text("new", encoding="utf-8")
     code, out, _ = run("check")
     assert code == 0
     assert f"seewhy index {indexed}" in " ".join(out.split())
@@ -86,9 +86,9 @@ def test_a_database_with_a_broken_page_is_made_anew(run: Run, indexed: Path, pla
 
 @pytest.mark.skipif(os.name == "nt", reason="no such file names there")
 def test_names_from_files_are_harmless(run: Run, notes: Path, tiny_model: Path) -> None:
-    (notes / "a\x1b[31m\nb.txt").write_text("water")
+    (notes / "a\x1b[31m\nb.txt").write_text("water", encoding="utf-8")
     run("index", notes, "--model", tiny_model)
-    (notes / "a\x1b[31m\nb.txt").write_text("other water")
+    (notes / "a\x1b[31m\nb.txt").write_text("other water", encoding="utf-8")
     code, out, _ = run("check", "--color", "never")
     assert code == 0
     assert "\x1b" not in out

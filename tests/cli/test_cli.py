@@ -196,7 +196,9 @@ def test_only_what_is_needed_of_the_command_line_is_loaded(run: Run) -> None:
     assert [(name, command.get_short_help_str(80)) for name, command in listed.commands.items()] == said
     assert root.commands["query"].params and not listed.commands["query"].params
     code = "import sys, search.cli.app as a; a.app('--help'); print([m for m in sys.modules if '.cli.' in m])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8"
+    ).stdout
     assert "search.cli.options" in loaded and "search.cli.query" not in loaded
 
 
@@ -274,7 +276,7 @@ def test_timing_goes_to_stderr(run: Run, indexed: Path) -> None:
 def test_hits_of_one_document(run: Run, indexed: Path) -> None:
     for name in ("key", "lock"):  # in sections that are too long to be joined
         sections = (f"# The {name} {i}\n\n" + f"The {name} number {i}. " * 6 for i in range(20))
-        (indexed / f"{name}s.md").write_text("\n\n".join(sections))
+        (indexed / f"{name}s.md").write_text("\n\n".join(sections), encoding="utf-8")
     run("index", indexed)
     hits = json.loads(run("query", "the key number 7", "--json", "-k", "6")[1])
     assert max([hit["document"] for hit in hits].count(name) for name in ("keys.md", "locks.md")) == 3
@@ -303,7 +305,7 @@ def test_a_plain_checkpoint_is_remarked_on_once_on_stderr(run: Run, notes: Path,
 def test_a_dry_run_lists_what_would_change_and_changes_nothing(run: Run, indexed: Path) -> None:
     (indexed / "keys.md").rename(indexed / "locks.md")
     (indexed / "table.csv").unlink()
-    (indexed / "new\x1b[31m.txt").write_text("a word")
+    (indexed / "new\x1b[31m.txt").write_text("a word", encoding="utf-8")
     code, out, err = run("index", indexed, "--dry-run")
     assert (code, err) == (0, "")
     *lines, last = out.splitlines()
@@ -324,7 +326,7 @@ def test_watching_prints_a_line_for_every_update(
 ) -> None:
     def changes(*_: object) -> Any:
         yield
-        (indexed / "new.txt").write_text("a word")
+        (indexed / "new.txt").write_text("a word", encoding="utf-8")
         yield
         (indexed / "keys.md").unlink()
         yield
@@ -356,5 +358,5 @@ def test_the_command_begins_and_ends_without_a_look_for_garbage() -> None:
         "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count() > 0))\n"
         "runpy.run_module('search', run_name='__main__')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8")
     assert done.stdout.splitlines()[1:] == ["False True"], done

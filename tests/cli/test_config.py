@@ -26,10 +26,10 @@ def test_keys_are_set_shown_and_forgotten(run: Run, file: Path) -> None:
     assert not file.exists()
     for key, value in (("k", "3"), ("mode", "dense"), ("update", "true"), ("model", "a/b")):
         assert run("config", key, value) == (0, "", "")
-    file.write_text("# mine\n" + file.read_text())
+    file.write_text("# mine\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
     assert run("config", "k", "4")[0] == 0
     assert run("config", "--unset", "model")[0] == 0
-    assert file.read_text() == '# mine\nk = 4\nmode = "dense"\nupdate = true\n'
+    assert file.read_text(encoding="utf-8") == '# mine\nk = 4\nmode = "dense"\nupdate = true\n'
     assert run("config")[1] == 'k = 4\nmode = "dense"\nupdate = true\n'
 
 
@@ -37,7 +37,7 @@ def test_they_are_the_defaults_of_options(run: Run, indexed: Path, file: Path, t
     def asked(*args: str) -> list[dict[str, Any]]:
         return json.loads(run("query", "the door", *args, "--json")[1])
 
-    file.write_text('k = 2\nmode = "dense"\nper_document = 1\ncolor = "always"\n')
+    file.write_text('k = 2\nmode = "dense"\nper_document = 1\ncolor = "always"\n', encoding="utf-8")
     assert (len(asked()), asked()[0]["mode"]) == (2, "dense")
     assert len({hit["document"] for hit in asked()}) == 2
     assert (len(asked("-k", "1")), asked("-m", "hybrid")[0]["mode"]) == (1, "hybrid")
@@ -53,8 +53,8 @@ def test_the_index_and_the_model_for_new_ones(
     run: Run, indexed: Path, file: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "a.md").write_text("a door")
-    file.write_text(f"model = {json.dumps(str(tiny_model))}\nindex = 'notes'\n")
+    (tmp_path / "other" / "a.md").write_text("a door", encoding="utf-8")
+    file.write_text(f"model = {json.dumps(str(tiny_model))}\nindex = 'notes'\n", encoding="utf-8")
     code, _, err = run("index", tmp_path / "other")
     assert (code, err) == (0, "")
     assert Index.open("other").fingerprint.model == Index.open("notes").fingerprint.model
@@ -65,14 +65,16 @@ def test_the_index_and_the_model_for_new_ones(
     assert code == 2 and "leave --index out" in err
     monkeypatch.setenv("SEEWHY_INDEX", "other")
     assert run("status", "--json")[1].count('"name": "other"') == 1
-    file.write_text("model = 'there is no such model'\n")
+    file.write_text("model = 'there is no such model'\n", encoding="utf-8")
     assert run("index", indexed)[0] == 0  # it has one already
 
 
 def test_to_other_commands_they_are_something_else(
     run: Run, indexed: Path, file: Path, tiny_model: Path
 ) -> None:
-    file.write_text("index = 'notes'\nk = 1\nper_document = 1\nmode = 'lexical'\ncolor = 'always'\n")
+    file.write_text(
+        "index = 'notes'\nk = 1\nper_document = 1\nmode = 'lexical'\ncolor = 'always'\n", encoding="utf-8"
+    )
     assert run("remove", "--yes")[0] == 2
     assert run("move", indexed)[0] == 2
     assert Index.open("notes").check().ok
@@ -94,7 +96,7 @@ def test_to_other_commands_they_are_something_else(
 def test_what_is_wrong_is_named_with_the_file_and_the_way_out(
     run: Run, file: Path, text: str, said: str
 ) -> None:
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
     code, _, err = run("list")
     assert code == 1
     assert f"seewhy: the configuration in '{file}'" in err
@@ -107,9 +109,9 @@ def test_what_is_typed_wrongly_changes_nothing(run: Run, file: Path) -> None:
         assert (code, "what you typed has" in err) == (1, True)
     assert run("config", "k")[0] == 2
     assert not file.exists()
-    file.write_text("k = 0\n")
+    file.write_text("k = 0\n", encoding="utf-8")
     assert run("config", "--unset", "k")[0] == 0  # the way out of a file that is wrong
-    assert file.read_text() == ""
+    assert file.read_text(encoding="utf-8") == ""
 
 
 def test_a_file_that_is_not_there_costs_one_look(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,15 +124,15 @@ def test_a_file_that_is_not_there_costs_one_look(file: Path, monkeypatch: pytest
 
 
 def test_a_folder_says_which_files_are_read(run: Run, notes: Path, tiny_model: Path) -> None:
-    (notes / ".seewhy.toml").write_text("exclude = ['deep']\ntext_field = 'name'\n")
+    (notes / ".seewhy.toml").write_text("exclude = ['deep']\ntext_field = 'name'\n", encoding="utf-8")
     assert run("index", notes, "--model", tiny_model)[0] == 0
     index = Index.open(notes)
     assert {hit.document for hit in index.query("the", k=9)} == {"keys.md", "table.csv#1", "table.csv#2"}
     assert {hit.text for hit in index.query("first", k=9, where="kind=csv")} == {"first", "second"}
     assert Index.preview(notes, exclude=["*.csv"]).removed == ("table.csv",)  # an option beats it
-    (notes / ".seewhy.toml").write_text("include = ['*.md']\n")
+    (notes / ".seewhy.toml").write_text("include = ['*.md']\n", encoding="utf-8")
     assert index.update().removed == 1
-    (notes / ".seewhy.toml").write_text("")
+    (notes / ".seewhy.toml").write_text("", encoding="utf-8")
     assert index.update().added == 2
 
 
@@ -148,7 +150,7 @@ def test_a_folder_says_which_files_are_read(run: Run, notes: Path, tiny_model: P
     ],
 )
 def test_a_folder_cannot_choose_anything_else(notes: Path, tiny_model: Path, text: str, said: str) -> None:
-    (notes / ".seewhy.toml").write_text(text)
+    (notes / ".seewhy.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         Index.build(notes, model=str(tiny_model))
 
@@ -156,12 +158,12 @@ def test_a_folder_cannot_choose_anything_else(notes: Path, tiny_model: Path, tex
 def test_a_link_is_not_followed_and_of_several_folders_none_is_asked(
     notes: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "elsewhere.toml").write_text("exclude = ['*.md']")
+    (tmp_path / "elsewhere.toml").write_text("exclude = ['*.md']", encoding="utf-8")
     (notes / ".seewhy.toml").symlink_to(tmp_path / "elsewhere.toml")
     with pytest.raises(InputError, match="cannot be read"):
         Index.build(notes, model=str(tiny_model))
     (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "a.md").write_text("a door")
+    (tmp_path / "more" / "a.md").write_text("a door", encoding="utf-8")
     report = Index.build([notes, tmp_path / "more"], model=str(tiny_model)).report
     assert report is not None
     assert "is left aside, as the index is of several folders" in report.notes[0]
@@ -170,9 +172,9 @@ def test_a_link_is_not_followed_and_of_several_folders_none_is_asked(
 def test_a_query_from_standard_input(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = run("query", "open the door", "--json")[1]
     for args in (("query", "-", "--json"), ("query", "--json", "-k", "10", "-")):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"open the\ndoor\n")))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"open the\ndoor\n"), encoding="utf-8"))
         assert [hit["passage_id"] for hit in json.loads(run(*args)[1])] == [
             hit["passage_id"] for hit in json.loads(typed)
         ]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"open the door")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"open the door"), encoding="utf-8"))
     assert "open the door" in run("explain", "-", "1")[1]

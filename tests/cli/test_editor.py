@@ -98,7 +98,7 @@ def test_an_editor_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(indexed)
     (indexed / "long.txt").write_text(
-        "\n" + "Äö is so. " * 40 + "The pot\x1b is here. " + "It is not. " * 40 + "\n"
+        "\n" + "Äö is so. " * 40 + "The pot\x1b is here. " + "It is not. " * 40 + "\n", encoding="utf-8"
     )
     assert run("query", "pot", "--update")[0] == 0
     lines = run("query", "pot", "-f", "vimgrep", "-k", 3)[1].splitlines()
@@ -113,7 +113,10 @@ def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.M
     assert lines == ["keys.md:9:The key is in the water."]
     for line in run("query", KEY, "-f", "grep")[1].splitlines():
         name, number, text = line.split(":", 2)
-        assert name == "long.txt" or text in (indexed / name).read_text().split("\n")[int(number) - 1]
+        assert (
+            name == "long.txt"
+            or text in (indexed / name).read_text(encoding="utf-8").split("\n")[int(number) - 1]
+        )
     assert run("query", KEY, "-l")[1] == run("query", KEY, "-f", "paths")[1]
     assert run("query", KEY, "-l", "--json")[0] == 2
     assert run("query", KEY, "-f", "grep", "-C", 1)[0] == 2

@@ -23,6 +23,7 @@ def completed(words: str, home: Path) -> set[str]:
         capture_output=True,
         text=True,
         check=False,
+        encoding="utf-8",
     )
     assert " numpy" not in done.stderr
     return set(done.stdout.split())
@@ -53,7 +54,7 @@ def test_quiet_is_without_notes(run: Run, indexed: Path, own_home: Path) -> None
     (own_home / "indexes" / "broken" / "index.db").write_bytes(b"no database" * 100)
     assert "cannot be read" in run("list")[2]
     assert run("list", "-q")[2] == ""
-    (indexed / "keys.md").write_text("changed")
+    (indexed / "keys.md").write_text("changed", encoding="utf-8")
     assert "since they were indexed" in run("query", "key", "-i", "notes")[2]
     assert run("query", "key", "-i", "notes", "-q")[2] == ""
     shutil.rmtree(indexed)
@@ -64,12 +65,12 @@ def test_quiet_is_without_notes(run: Run, indexed: Path, own_home: Path) -> None
 def test_the_first_run_knew_nothing_already(run: Run, tmp_path: Path, tiny_model: Path) -> None:
     (tmp_path / "notes").mkdir()
     for name in ("a", "b"):
-        (tmp_path / "notes" / f"{name}.md").write_text("# Same\n\nopen the door")
+        (tmp_path / "notes" / f"{name}.md").write_text("# Same\n\nopen the door", encoding="utf-8")
     assert (
         "2 (1 encoded, 1 with the text of another)"
         in run("index", tmp_path / "notes", "--model", tiny_model)[1]
     )
-    (tmp_path / "notes" / "c.md").write_text("# Same\n\nopen the door")
+    (tmp_path / "notes" / "c.md").write_text("# Same\n\nopen the door", encoding="utf-8")
     assert "3 (0 encoded, 1 known already)" in run("index", tmp_path / "notes")[1]
 
 

@@ -259,8 +259,8 @@ def test_a_text_that_is_too_long_for_a_page(
 
 def test_models_that_cannot_be_taken_apart(run: Run, tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "m", "bert")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}), encoding="utf-8")
     code, out, err = run("key", model=folder)
     assert (code, out) == (1, "")
     assert "is a model of type 'gpt2'" in err

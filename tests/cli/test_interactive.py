@@ -156,7 +156,9 @@ def test_enter_opens_the_editor_where_the_words_stand(indexed: Path, monkeypatch
 
 def test_several_indexes_are_one(indexed: Path, tiny_model: Path, tmp_path: Path, run: Run) -> None:
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "water.md").write_text("The water is cold, and the key is in the water.\n")
+    (tmp_path / "other" / "water.md").write_text(
+        "The water is cold, and the key is in the water.\n", encoding="utf-8"
+    )
     run("index", tmp_path / "other", "--model", tiny_model)
     both = Indexes.open([indexed, tmp_path / "other"], offline=True)
 

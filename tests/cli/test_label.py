@@ -104,7 +104,7 @@ def test_texts_of_a_file(run: Run, head: Path, examples: Path, tmp_path: Path) -
     assert "2 texts by topic: " in out and "\x1b" not in out
     code, out, _ = run("label", "apply", "-f", examples, "--head", head, "--json")
     assert code == 0 and len(json.loads(out)["texts"]) == 60
-    (tmp_path / "a.csv").write_text("body\nx\n")
+    (tmp_path / "a.csv").write_text("body\nx\n", encoding="utf-8")
     code, _, err = run("label", "apply", "-f", tmp_path / "a.csv", "--head", head)
     assert code == 1 and "a.csv:1: no column 'text'. Rename the one that holds the texts" in err
 

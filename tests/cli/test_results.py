@@ -90,7 +90,7 @@ def test_what_stands_around(run: Run, indexed: Path) -> None:
     found = hits(run, "query", KEY, "--context", 1)
     assert all(hit["surroundings"]["note"] == "" for hit in found)
     assert "surroundings" not in hits(run, "query", KEY)[0]
-    (indexed / "keys.md").write_text("other")
+    (indexed / "keys.md").write_text("other", encoding="utf-8")
     assert "keys.md has changed since it was indexed" in run("query", KEY, "--context", 1)[1]
 
 
@@ -139,8 +139,8 @@ def test_similar(run: Run, indexed: Path) -> None:
 def test_duplicates(run: Run, indexed: Path) -> None:
     assert run("duplicates", "-t", 1)[1] == "No two passages have a cosine of 1 or more.\n"
     assert run("duplicates", "-t", 1, "--json")[1] == "[]\n"
-    text = (indexed / "deep" / "time.txt").read_text()
-    (indexed / "copy.txt").write_text(text)
+    text = (indexed / "deep" / "time.txt").read_text(encoding="utf-8")
+    (indexed / "copy.txt").write_text(text, encoding="utf-8")
     run("index", indexed)
     (cluster,) = json.loads(run("duplicates", "-t", 1, "--json")[1])
     assert [copy["document"] for copy in cluster["passages"]] == ["deep/time.txt", "copy.txt"]
@@ -204,8 +204,8 @@ def test_files_that_changed_or_are_gone_are_said_to(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(indexed)
-    text = (indexed / "keys.md").read_text()
-    (indexed / "keys.md").write_text("new\n" * 5 + text.replace("people", "men"))
+    text = (indexed / "keys.md").read_text(encoding="utf-8")
+    (indexed / "keys.md").write_text("new\n" * 5 + text.replace("people", "men"), encoding="utf-8")
     (indexed / "deep" / "time.txt").unlink()
     code, out, err = run("query", KEY)
     assert code == 0
@@ -240,16 +240,16 @@ def test_the_words_that_count_are_told_and_shown(run: Run, indexed: Path) -> Non
 
 def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (indexed / "deep" / "time.txt").unlink()
-    (indexed / "new.txt").write_text("The key was found.\n")
+    (indexed / "new.txt").write_text("The key was found.\n", encoding="utf-8")
     code, out, err = run("query", KEY, "--update")
     assert (code, "new.txt:1" in out, "time.txt" in out) == (0, True, False)
     assert "1 file added, 1 removed; 1 passage encoded" in err
     assert "1 file" not in run("query", KEY, "--update")[2]
     monkeypatch.setenv("SEEWHY_UPDATE", "1")
     for command in (("query", KEY), ("similar", "keys.md"), ("explain", KEY)):
-        (indexed / "new.txt").write_text(f"The key was found by {command[0]}.\n")
+        (indexed / "new.txt").write_text(f"The key was found by {command[0]}.\n", encoding="utf-8")
         assert "1 file changed" in run(*command)[2]
-    (indexed / "new.txt").write_text("The key was lost.\n")
+    (indexed / "new.txt").write_text("The key was lost.\n", encoding="utf-8")
     assert "of the files of these hits 1 changed" in run("query", KEY, "--no-update")[2]
     indexed.rename(indexed.with_name("elsewhere"))
     code, out, err = run("query", KEY)

@@ -28,7 +28,7 @@ def run(run: Run, monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> Run:
 
     def command(*args: Any, stdin: bytes = b"", command: str = "similarity") -> tuple[int, str, str]:
         model = ["--model", tiny_model] if command == "similarity" and "--model" not in args else []
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
         return run(command, *args, *model)
 
     return command
@@ -155,8 +155,8 @@ def test_other_poolings(run: Run) -> None:
 def test_what_cannot_be_done_is_said(
     run: Run, tmp_path: Path, args: list[str], code: int, message: str
 ) -> None:
-    (tmp_path / "gap.txt").write_text("a\n\nb\n")
-    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "gap.txt").write_text("a\n\nb\n", encoding="utf-8")
+    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
     named = {"GAP": tmp_path / "gap.txt", "EMPTY": tmp_path / "empty.txt", "FOLDER": tmp_path}
     found, out, err = run(*[named.get(arg, arg) for arg in args])
     assert (found, out) == (code, "")
@@ -165,7 +165,7 @@ def test_what_cannot_be_done_is_said(
 
 
 def test_the_line_that_is_empty_is_named(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "gap.txt").write_text("a\n\nb\n")
+    (tmp_path / "gap.txt").write_text("a\n\nb\n", encoding="utf-8")
     assert "line 2 of '" in run("--file", tmp_path / "gap.txt")[2]
     assert "line 1 of standard input is empty" in run("-", stdin=b"\na\nb")[2]
 
@@ -184,7 +184,7 @@ def test_a_missing_extra_is_named_before_any_work(
 @drawing
 def test_files_are_written_and_nothing_else_is_printed(run: Run, tmp_path: Path) -> None:
     png, html = tmp_path / "x.png", tmp_path / "x.html"
-    png.write_text("an older file")
+    png.write_text("an older file", encoding="utf-8")
     code, out, err = run(*TEXTS, "--png", png, "--html", html)
     assert (code, out) == (0, "")
     assert err == f"wrote {png}\nwrote {html}\n"
@@ -211,7 +211,7 @@ def test_explain_writes_both(run: Run, notes: Path, tiny_model: Path, tmp_path: 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "x.html"
-    target.write_text("old")
+    target.write_text("old", encoding="utf-8")
 
     def full(path: Path, data: bytes, mode: int) -> None:
         path.write_bytes(data[:2])
@@ -220,7 +220,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("search.files.create", full)
     with pytest.raises(InputError, match="x.html' cannot be written: No space left on device"):
         write_file(target, "new text")
-    assert target.read_text() == "old"
+    assert target.read_text(encoding="utf-8") == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["x.html"]
 
 

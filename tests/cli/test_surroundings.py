@@ -78,13 +78,14 @@ def test_a_closed_stream_gives_its_number_to_no_file(run: Run, indexed: Path, tm
     """Else what a library prints would go into the next file that is opened, an index for instance."""
     (tmp_path / "sitecustomize.py").write_text(
         "import atexit, os\natexit.register(lambda: print(*[os.readlink(f'/proc/self/fd/{n}') for n in (0, 1, 2)],"
-        f" file=open({str(tmp_path / 'open')!r}, 'w')))\n"
+        f" file=open({str(tmp_path / 'open')!r}, 'w')))\n",
+        encoding="utf-8",
     )
     paths = f"{tmp_path}{os.pathsep}{REPOSITORY}"
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("no /proc tells which files are open")
     shell("seewhy status <&- >&- 2>&-", PYTHONPATH=paths)
-    assert (tmp_path / "open").read_text().split() == [os.devnull] * 3
+    assert (tmp_path / "open").read_text(encoding="utf-8").split() == [os.devnull] * 3
 
 
 def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
@@ -177,7 +178,7 @@ def test_the_current_folder_is_gone(run: Run, indexed: Path, tmp_path: Path) -> 
 
 def test_homes_that_are_none(run: Run, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
-    file.write_text("mine")
+    file.write_text("mine", encoding="utf-8")
     places = {str(file): "Not a directory", "~nobody-here/x": "no home folder"}
     if Path("/proc/self").is_dir():
         places["/proc/x"] = "No such file"
@@ -188,7 +189,7 @@ def test_homes_that_are_none(run: Run, notes: Path, tmp_path: Path, monkeypatch:
             assert code in ((1,) if command[0] != "list" else (0, 1)), command
             assert command[0] != "index" or said in err
             assert err.count("\n") <= 1
-    assert file.read_text() == "mine"
+    assert file.read_text(encoding="utf-8") == "mine"
     monkeypatch.setenv("SEEWHY_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("HOME", raising=False)
     assert run("list")[0] == 0
@@ -209,7 +210,7 @@ def test_homes_that_are_none(run: Run, notes: Path, tmp_path: Path, monkeypatch:
 def test_odd_terminals(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
 ) -> None:
-    (indexed / "new.txt").write_text("a word")
+    (indexed / "new.txt").write_text("a word", encoding="utf-8")
     with monkeypatch.context() as patch:  # pytest itself prints to such a terminal otherwise
         for name, value in environment.items():
             patch.setenv(name, value)
@@ -268,14 +269,16 @@ def test_metadata_that_no_program_could_print(run: Run, notes: Path, tiny_model:
     rows = ['{"text": "the key", "a": NaN, "b": -Infinity, "c": 1e999}'] + [
         f'{{"text": "the key {n}", "more": {nested(n)}}}' for n in (10, 48, 60, 900, 100_000)
     ]
-    (notes / "odd.jsonl").write_text("\n".join(rows))
+    (notes / "odd.jsonl").write_text("\n".join(rows), encoding="utf-8")
     fronts = {
         "nan": "a: .nan\nb: .inf", "deep": f"a: {'[' * 300}{']' * 300}", "bool": "a: !!bool x", "int": 'a: !!int ""',
         "date": "a: !!timestamp x", "self": "a: &a [*a]", "hex": f"a: 0x{'f' * 9000}", "float": 'a: !!float ""',
     }  # fmt: skip
     for name, front in fronts.items():
-        (notes / f"{name}.md").write_text(f"---\n{front}\n---\n\n# Key {name}\n\nThe key.\n")
-    (notes / "nan.csv").write_text("text,a\nthe key,NaN\nthe key,1e999\n")
+        (notes / f"{name}.md").write_text(
+            f"---\n{front}\n---\n\n# Key {name}\n\nThe key.\n", encoding="utf-8"
+        )
+    (notes / "nan.csv").write_text("text,a\nthe key,NaN\nthe key,1e999\n", encoding="utf-8")
     code, _, err = run("index", notes, "--model", tiny_model)
     assert code == 0, err
     code, out, err = run("query", "the key", "-k", 100, "--per-document", 0, "--json")

@@ -14,7 +14,9 @@ def test_what_there_is(run: Run, tiny_model: Path) -> None:
     assert (code, err) == (0, "")
     assert "WordPiece" in out and "which go on with a word" in out
     found = json.loads(run("vocabulary", "--model", tiny_model, "--json")[1])
-    assert found["entries"] == len(json.loads((tiny_model / "tokenizer.json").read_text())["model"]["vocab"])
+    assert found["entries"] == len(
+        json.loads((tiny_model / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    )
 
 
 def test_numbers_entries_and_texts(run: Run, tiny_model: Path) -> None:

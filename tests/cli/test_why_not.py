@@ -19,25 +19,32 @@ def folder(tmp_path: Path) -> Path:
     for name in ("deep", "drafts", "venv"):
         (folder / name).mkdir(parents=True)
     for i in range(10):
-        (folder / "deep" / f"{i}.txt").write_text(f"To turn the key number {i} in the lock.\n")
-    (folder / "far.md").write_text("Many people say that time is water and that no day is so long as this.\n")
-    (folder / "long.md").write_text(
-        "".join(f"# Part {i}\n\nTurn the key {i} in the lock, then turn the key.\n\n" for i in range(6))
+        (folder / "deep" / f"{i}.txt").write_text(
+            f"To turn the key number {i} in the lock.\n", encoding="utf-8"
+        )
+    (folder / "far.md").write_text(
+        "Many people say that time is water and that no day is so long as this.\n", encoding="utf-8"
     )
-    (folder / "table.csv").write_text("id,name,text\n1,first,the key\n2,,\n3,third,the lock\n")
-    (folder / ".gitignore").write_text("ignored.md\ndrafts/\n")
-    (folder / "ignored.md").write_text("The key.")
-    (folder / "drafts" / "a.md").write_text("The key.")
-    (folder / "venv" / "a.md").write_text("The key.")
-    (folder / ".hidden.md").write_text("The key.")
+    (folder / "long.md").write_text(
+        "".join(f"# Part {i}\n\nTurn the key {i} in the lock, then turn the key.\n\n" for i in range(6)),
+        encoding="utf-8",
+    )
+    (folder / "table.csv").write_text(
+        "id,name,text\n1,first,the key\n2,,\n3,third,the lock\n", encoding="utf-8"
+    )
+    (folder / ".gitignore").write_text("ignored.md\ndrafts/\n", encoding="utf-8")
+    (folder / "ignored.md").write_text("The key.", encoding="utf-8")
+    (folder / "drafts" / "a.md").write_text("The key.", encoding="utf-8")
+    (folder / "venv" / "a.md").write_text("The key.", encoding="utf-8")
+    (folder / ".hidden.md").write_text("The key.", encoding="utf-8")
     (folder / "picture.png").write_bytes(b"\x89PNG")
     (folder / "bytes.txt").write_bytes(bytes(range(256)) * 4)
-    (folder / "empty.md").write_text("")
-    (folder / "excluded.md").write_text("The key.")
-    (folder / "id_rsa").write_text("The key.")
+    (folder / "empty.md").write_text("", encoding="utf-8")
+    (folder / "excluded.md").write_text("The key.", encoding="utf-8")
+    (folder / "id_rsa").write_text("The key.", encoding="utf-8")
     with (folder / "large.txt").open("wb") as stream:
         stream.truncate(64 * 2**20 + 1)
-    (tmp_path / "outside.md").write_text("The key.")
+    (tmp_path / "outside.md").write_text("The key.", encoding="utf-8")
     return folder
 
 
@@ -105,7 +112,7 @@ def test_a_link_is_not_followed(run: Run, indexed: Path) -> None:
 
 
 def test_a_new_file_is_not_indexed_yet(run: Run, indexed: Path) -> None:
-    (indexed / "new.md").write_text("Turn the key in the lock.")
+    (indexed / "new.md").write_text("Turn the key in the lock.", encoding="utf-8")
     found, drawn = why_not(run, indexed / "new.md")
     assert (found["cause"], found["reason"]) == ("not indexed", "new")
     assert "seewhy index FOLDER" in drawn
@@ -165,7 +172,7 @@ def test_the_file_has_changed_or_gone_since(run: Run, indexed: Path) -> None:
     far = Path(mine["path"])
     before = far.read_bytes()
     assert why_not(run, far, "-k", 5)[0]["cause"] == "lower"
-    far.write_text("Turn the key in the lock.")
+    far.write_text("Turn the key in the lock.", encoding="utf-8")
     found, drawn = why_not(run, far, "-k", 5)
     assert found["cause"] == "changed"
     assert found["hit"]["text"] == mine["text"]

@@ -97,7 +97,7 @@ def test_why_not_sees_files_that_changed_since(tmp_path: Path, tiny_model: Path)
         (folder / f"{n}.txt").write_text(f"Open the door number {n} of the water side.\n")
     index = search.Index.build(folder, index=str(tmp_path / "index"), model=str(tiny_model))
     last = index.query("open the door", k=6)[-1]
-    Path(last.path).write_text("Quite another text about people.\n")
+    Path(last.path).write_text("Quite another text about people.\n", encoding="utf-8")
     assert index.why_not("open the door", last.path, k=2).cause == "changed"
     assert index.query("open the door", k=6)[-1].changed == "changed"
     Path(last.path).unlink()

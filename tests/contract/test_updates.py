@@ -21,7 +21,7 @@ ASKED = ("the door of the water", "rotate token key", "people")
 
 def write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
 
 
 @pytest.fixture

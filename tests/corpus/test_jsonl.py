@@ -107,7 +107,7 @@ def test_deep_lists_do_not_keep_the_others_from_being_read(depth: int) -> None:
 
 
 def test_a_file_that_is_no_jsonl_at_all(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("plain\nwords\n")
+    (tmp_path / "a.jsonl").write_text("plain\nwords\n", encoding="utf-8")
     with pytest.raises(ReadError, match=r"a\.jsonl: no text \(none of its 2 records holds text\)"):
         list(read(source_file(tmp_path / "a.jsonl")))
 

@@ -33,7 +33,9 @@ def test_public_names() -> None:
 
 def test_importing_loads_no_parser_and_no_splitter() -> None:
     program = f"import sys, search.corpus; print([name for name in {HEAVY} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, encoding="utf-8"
+    )
     assert done.stdout.strip() == "[]"
 
 

@@ -212,7 +212,7 @@ def random_tree(chance: random.Random, root: Path) -> None:
     folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
     for folder in [root, *chance.sample(folders, min(2, len(folders)))]:
         lines = chance.choices(PATTERNS, k=chance.randint(1, 5))
-        (folder / ".gitignore").write_text("\n".join(lines) + "\n")
+        (folder / ".gitignore").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

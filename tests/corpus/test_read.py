@@ -91,8 +91,8 @@ def test_a_name_that_is_no_utf8_gives_a_title_that_can_be_shown() -> None:
 
 
 def test_fields_reach_both_kinds_of_tables(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "a.jsonl").write_text('{"a": "1", "b": "2"}\n')
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (tmp_path / "a.jsonl").write_text('{"a": "1", "b": "2"}\n', encoding="utf-8")
     for name in ("a.csv", "a.jsonl"):
         (document,) = read(source_file(tmp_path / name), text_field="b", title_field="a")
         assert isinstance(document, Document)
@@ -174,7 +174,7 @@ def test_a_parser_that_fails_leaves_plain_text(
         raise error
 
     monkeypatch.setattr(reading, "PARSERS", {"markdown": fails})
-    (tmp_path / "a.md").write_text("# One\ntext")
+    (tmp_path / "a.md").write_text("# One\ntext", encoding="utf-8")
     document, skipped = read(source_file(tmp_path / "a.md"))
     assert isinstance(document, Document)
     assert (document.text, document.title) == ("# One\ntext", "a.md")
@@ -186,7 +186,7 @@ def test_a_parser_that_fails_leaves_plain_text(
 def test_more_headings_than_anybody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_MOST_SECTIONS", 3)
     for n_headings, n_items in ((3, 1), (4, 2)):
-        (tmp_path / "a.md").write_text("# a\n" * n_headings)
+        (tmp_path / "a.md").write_text("# a\n" * n_headings, encoding="utf-8")
         assert len(list(read(source_file(tmp_path / "a.md")))) == n_items
 
 
@@ -194,7 +194,7 @@ def test_of_a_million_records_left_out_the_first_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "_MOST_NAMED", 2)
-    (tmp_path / "a.jsonl").write_text("[]\n" * 9 + '"text"\n' + '""\n' * 5)
+    (tmp_path / "a.jsonl").write_text("[]\n" * 9 + '"text"\n' + '""\n' * 5, encoding="utf-8")
     items = list(read(source_file(tmp_path / "a.jsonl")))
     assert [getattr(item, "text", None) or item.path for item in items] == [
         "a.jsonl#1",
@@ -203,6 +203,6 @@ def test_of_a_million_records_left_out_the_first_are_named(
         "a.jsonl",
     ]
     assert getattr(items[-1], "detail", "") == "12 more records are empty or damaged"
-    (tmp_path / "a.jsonl").write_text("[]\n" * 9)
+    (tmp_path / "a.jsonl").write_text("[]\n" * 9, encoding="utf-8")
     with pytest.raises(ReadError, match="none of its 9 records holds text"):
         list(read(source_file(tmp_path / "a.jsonl")))

@@ -212,8 +212,8 @@ def test_modules_in_the_current_folder_are_not_loaded(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path_factory.mktemp("evil")
-    (folder / "pypdfium2.py").write_text("raise SystemExit('loaded')")
-    (folder / "json.py").write_text("raise SystemExit('loaded')")
+    (folder / "pypdfium2.py").write_text("raise SystemExit('loaded')", encoding="utf-8")
+    (folder / "json.py").write_text("raise SystemExit('loaded')", encoding="utf-8")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.setattr(sys, "path", ["", *sys.path, str(folder)])

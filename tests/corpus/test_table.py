@@ -136,11 +136,11 @@ def test_a_cell_beyond_csvs_own_limit() -> None:
 
 
 def test_a_file_without_any_text(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("id,text\n1,\n2,\n")
+    (tmp_path / "a.csv").write_text("id,text\n1,\n2,\n", encoding="utf-8")
     found: list[Document | Skipped] = []
     with pytest.raises(ReadError, match=r"a\.csv: no text \(none of its 2 records holds text\)"):
         found.extend(read(source_file(tmp_path / "a.csv")))
-    (tmp_path / "b.csv").write_text("id,text\n")
+    (tmp_path / "b.csv").write_text("id,text\n", encoding="utf-8")
     with pytest.raises(ReadError, match=r"none of its 0 records"):
         list(read(source_file(tmp_path / "b.csv")))
 

@@ -195,7 +195,7 @@ def test_a_folder_tree_deeper_than_the_recursion_limit_is_walked_iteratively(tre
 def test_a_root_that_is_no_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere does not exist; check the spelling"):
         walk(tmp_path / "nowhere")
-    (tmp_path / "file").write_text("x")
+    (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match=r"file is not a folder; name the folder that holds it"):
         walk(tmp_path / "file")
 

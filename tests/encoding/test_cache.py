@@ -76,18 +76,18 @@ def linked(name: str) -> Damage:
 
 
 def edited(entry: Path) -> None:
-    text = (entry / "tokenizer.json").read_text()
-    (entry / "tokenizer.json").write_text(text.replace('"key"', '"kex"'))
+    text = (entry / "tokenizer.json").read_text(encoding="utf-8")
+    (entry / "tokenizer.json").write_text(text.replace('"key"', '"kex"'), encoding="utf-8")
 
 
 def fewer_layers(entry: Path) -> None:
-    said = (entry / "entry.json").read_text()
-    (entry / "entry.json").write_text(said.replace('"layers": 3', '"layers": 2'))
+    said = (entry / "entry.json").read_text(encoding="utf-8")
+    (entry / "entry.json").write_text(said.replace('"layers": 3', '"layers": 2'), encoding="utf-8")
 
 
 def a_file(entry: Path) -> None:
     shutil.rmtree(entry)
-    entry.write_text("x")
+    entry.write_text("x", encoding="utf-8")
 
 
 def a_pipe(entry: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_full_disk_is_not_remembered(
 
 
 def test_a_cache_that_cannot_be_written(whole: tuple[Path, Fingerprint, np.ndarray], own_cache: Path) -> None:
-    own_cache.write_text("a file")
+    own_cache.write_text("a file", encoding="utf-8")
     encoder = sound(whole)
     (remark,) = encoder.remarks
     assert remark.startswith("PyTorch encodes instead of OpenVINO: its converted form cannot be kept in ")
@@ -270,7 +270,7 @@ def test_nothing_is_followed_out_of_the_cache(
         shutil.rmtree(place)
     else:
         place.unlink()
-        decoy.write_text("private")
+        decoy.write_text("private", encoding="utf-8")
     place.symlink_to(decoy)
     if name == "models/ENTRY":
         (decoy / "encoder.bin").write_bytes(b"")
@@ -302,7 +302,10 @@ def test_what_is_said_of_a_model_is_not_taken_from_another(
     shutil.copyfile(one, two)
     assert (Encoder(str(tiny_model)).pooling, Encoder(str(cls)).pooling) == ("mean", "cls")
     for path in (one, two):
-        path.write_text(path.read_text().replace('"mean"', '"max"').replace('"cls"', '"max"'))
+        path.write_text(
+            path.read_text(encoding="utf-8").replace('"mean"', '"max"').replace('"cls"', '"max"'),
+            encoding="utf-8",
+        )
     assert (Encoder(str(tiny_model)).pooling, Encoder(str(cls)).pooling) == ("mean", "cls")
 
 

@@ -145,6 +145,7 @@ def test_a_query_needs_neither_torch_nor_the_models_folder(tmp_path: Path, tiny_
         text=True,
         check=True,
         cwd=REPOSITORY,
+        encoding="utf-8",
     )
     assert done.stdout.strip() == "[]"
 
@@ -179,7 +180,7 @@ def test_a_half_written_entry_is_no_entry(tmp_path: Path, own_cache: Path) -> No
     files = encoder.files
 
     def killed(_: KnownModel, folder: Path) -> None:
-        (folder / "encoder.xml").write_text("half")
+        (folder / "encoder.xml").write_text("half", encoding="utf-8")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -44,6 +44,7 @@ def run(model: str, code: str) -> str:
         text=True,
         timeout=120,
         cwd=REPOSITORY,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -109,7 +110,12 @@ def test_workers_that_are_spawned_work(tiny_model: Path, tmp_path: Path) -> None
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(
-        [sys.executable, script, tiny_model], capture_output=True, text=True, timeout=120, env=environment
+        [sys.executable, script, tiny_model],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        encoding="utf-8",
     )
     assert (done.returncode, done.stdout.strip()) == (0, "[(1, 32), (1, 32)]"), done.stderr
 

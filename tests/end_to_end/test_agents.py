@@ -42,7 +42,9 @@ def environment(run: Run, real: Encoder, tmp_path: Path) -> dict[str, str]:
     command = tmp_path / "bin" / "seewhy"
     command.parent.mkdir()
     told = " ".join(f"{name}={shlex.quote(value)}" for name, value in kept.items())
-    command.write_text(f'#!/bin/sh\n{told} exec {shlex.quote(sys.executable)} -m search "$@"\n')
+    command.write_text(
+        f'#!/bin/sh\n{told} exec {shlex.quote(sys.executable)} -m search "$@"\n', encoding="utf-8"
+    )
     command.chmod(0o755)
     return {**os.environ, **kept, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
 
@@ -71,18 +73,18 @@ def test_programs_of_pages_print_what_the_page_says(page: str, environment: dict
 
 def test_the_registry_is_told_what_is_true() -> None:
     """By the rules of the registry: the schema of 2025-12-11, and what its documentation adds."""
-    told = json.loads((REPOSITORY / "server.json").read_text())
+    told = json.loads((REPOSITORY / "server.json").read_text(encoding="utf-8"))
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", told["name"]) and len(told["name"]) <= 200
     assert 1 <= len(told["description"]) <= 100
     (package,) = told["packages"]
     assert told["version"] == package["version"] == search.__version__
     assert package["identifier"] == "seewhy" and package["transport"] == {"type": "stdio"}
-    assert f"<!-- mcp-name: {told['name']} -->" in (REPOSITORY / "README.md").read_text()
+    assert f"<!-- mcp-name: {told['name']} -->" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_skill_has_the_form_of_one() -> None:
     skill = REPOSITORY / "skills" / "seewhy" / "SKILL.md"
-    _, head, body = skill.read_text().split("---\n", 2)
+    _, head, body = skill.read_text(encoding="utf-8").split("---\n", 2)
     told = yaml.safe_load(head)
     assert told["name"] == skill.parent.name
     assert 1 <= len(told["description"]) <= 1024

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -135,3 +136,10 @@ def test_spearman_on_sts_b_equals_sentence_transformers(real: Encoder) -> None:
     assert encoder.engine.name == "torch"
     cosines = search.similarity(first[::5], second[::5], model=encoder).diagonal()
     np.testing.assert_allclose(cosines, reference[::5], atol=1e-5)
+
+
+def test_the_table_of_pages_has_each_page_once() -> None:
+    table = (HANDBOOK.parent / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d\d)(?:(?: to|,) (\d\d))? \|", table, re.MULTILINE)
+    listed = [page for first, last in rows for page in range(int(first), int(last or first) + 1)]
+    assert listed == sorted(int(path.name[:2]) for path in HANDBOOK.glob("*.md"))

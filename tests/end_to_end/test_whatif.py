@@ -35,7 +35,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> search.
         texts = [" ".join(rng.choices(WORDS, shares, k=rng.randint(3, 20))) + LONG for _ in range(50)]
         texts += [LICENCE] * (number % 2)
         sections = [f"# Part {i}\n\n{text}." for i, text in enumerate(texts)]
-        (folder / f"{number}.md").write_text("\n\n".join(sections))
+        (folder / f"{number}.md").write_text("\n\n".join(sections), encoding="utf-8")
     return search.Index.build(folder, model=str(tiny_model), index=str(folder.with_name("drawn-index")))
 
 

@@ -232,7 +232,7 @@ def test_what_is_nothing_known(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "in no format that can be evaluated on. Known are" in message(tmp_path / "empty")
     other = tmp_path / "a.txt"
-    other.write_text("a")
+    other.write_text("a", encoding="utf-8")
     assert "in no format" in message(other)
 
 

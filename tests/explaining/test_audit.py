@@ -82,7 +82,7 @@ def test_every_exact_way_to_embed(notes: Path, tmp_path: Path, options: dict[str
     """Also with prompts, which are tokens of the query and the passage like others."""
     folder = save_tiny_bert(tmp_path / "model")
     prompts = {"prompts": {"query": "find: ", "document": "text: "}}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts), encoding="utf-8")
     index = search.Index.build(notes, model=str(folder), **options)
     hits = index.query(QUERY)
     assert len(hits) == 5

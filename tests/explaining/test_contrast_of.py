@@ -70,7 +70,7 @@ def test_ids_and_paths_have_their_true_ranks(index: search.Index, notes: Path) -
 
 
 def test_what_cannot_be_contrasted(index: search.Index, notes: Path) -> None:
-    (notes / "empty.md").write_text("")
+    (notes / "empty.md").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="'empty.md' is not in the index: empty"):
         index.contrast(QUERY, 1, "empty.md")
     with pytest.raises(InputError, match="the index has no passage 99"):

@@ -93,7 +93,9 @@ def test_the_drop_by_hand() -> None:
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "cls"])
 def test_drops_are_those_of_an_independent_encoding(notes: Path, tiny_model: Path, pooling: str) -> None:
-    (notes / "door.csv").write_text("title,text\nDoor,To rotate the key open the door and turn the lock\n")
+    (notes / "door.csv").write_text(
+        "title,text\nDoor,To rotate the key open the door and turn the lock\n", encoding="utf-8"
+    )
     index = search.Index.build(notes, model=str(tiny_model), pooling=pooling)
     encoder = Encoder(str(tiny_model), pooling=pooling)
     query = "find the key, turn the lock"

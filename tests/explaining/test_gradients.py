@@ -106,7 +106,9 @@ def test_the_end_of_the_way_is_the_embedding(tmp_path: Path, family: str) -> Non
     folder = tmp_path / family
     folder = save_tiny_bert(folder) if family == "bert" else save_family(folder, family)
     save_modules(folder, "mean")
-    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "find: "}}')
+    (folder / "config_sentence_transformers.json").write_text(
+        '{"prompts": {"query": "find: "}}', encoding="utf-8"
+    )
     encoder = Encoder(str(folder), pooling="cls", engine="torch", device="cpu")
     (asked,) = encoder.tokens([QUERY], role="query")
     assert "prompt" in {token.part for token in asked.tokens}

@@ -87,7 +87,7 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     code, failure = 0, ""
     with (
-        open(os.devnull) as nothing,  # noqa: PTH123
+        open(os.devnull, encoding="utf-8") as nothing,  # noqa: PTH123
         mock.patch.multiple(sys, argv=["seewhy", *arguments], stdin=nothing, stdout=out, stderr=err),
     ):
         _alarm(SECONDS)

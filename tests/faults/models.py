@@ -43,7 +43,7 @@ def damage_one(place: Path, rng: Random) -> str:
         path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(place / "base", place / "cache")
     (place / "decoy").mkdir()
-    (place / "decoy" / _PRIVATE).write_text("private")
+    (place / "decoy" / _PRIVATE).write_text("private", encoding="utf-8")
     entry, other = (cache.entry_folder(*_hashes(place, name)) for name in ("model", "other"))
     target = next(entry.glob(rng.choice(_FILES)))
     how = rng.choice(
@@ -61,7 +61,7 @@ def damage_one(place: Path, rng: Random) -> str:
     target.unlink()
     if how == "folder":
         target.mkdir()
-        (target / _PRIVATE).write_text("private")
+        (target / _PRIVATE).write_text("private", encoding="utf-8")
     elif how == "link":
         shutil.copyfile(twin, place / "decoy" / target.name)
         target.symlink_to(place / "decoy" / target.name)
@@ -94,10 +94,10 @@ def _damage_whole(entry: Path, other: Path, decoy: Path, rng: Random) -> str:
         (entry.parent / f"{entry.name}.lock").symlink_to(decoy / _PRIVATE)
     elif how == "no cache":
         shutil.rmtree(entry.parent)
-        entry.parent.write_text("x")
+        entry.parent.write_text("x", encoding="utf-8")
     else:
         entry.rename(decoy / "entry")
-        entry.write_text("x") if how == "a file" else entry.symlink_to(decoy / "entry")
+        entry.write_text("x", encoding="utf-8") if how == "a file" else entry.symlink_to(decoy / "entry")
     return how
 
 

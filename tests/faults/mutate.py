@@ -304,7 +304,9 @@ def _limited() -> None:
         import resource
 
         pages = (
-            int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
+            int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
+            if Path("/proc/self/statm").exists()
+            else 0
         )
         if pages:
             most = pages * resource.getpagesize() + tamper.MOST_BYTES

@@ -44,11 +44,13 @@ def evil_notes(folder: Path) -> None:
     """Documents that hold what a terminal would obey wherever there is text."""
     folder.mkdir()
     (folder / f"na{EVIL}me.md").write_text(
-        f"---\nby: 'a'\n---\n\n# Key {EVIL}\n\n## Lock {EVIL}\n\nThe key {EVIL}.\n"
+        f"---\nby: 'a'\n---\n\n# Key {EVIL}\n\n## Lock {EVIL}\n\nThe key {EVIL}.\n", encoding="utf-8"
     )
-    (folder / "t.csv").write_text(f"title,text,by{EVIL}\nthe{EVIL},key {EVIL},{EVIL}\nb,{EVIL}key,a\n")
+    (folder / "t.csv").write_text(
+        f"title,text,by{EVIL}\nthe{EVIL},key {EVIL},{EVIL}\nb,{EVIL}key,a\n", encoding="utf-8"
+    )
     (folder / "j.jsonl").write_text(
-        json.dumps({"text": f"key {EVIL}", "by": EVIL, EVIL: [EVIL]}) + f"\n{EVIL}\n"
+        json.dumps({"text": f"key {EVIL}", "by": EVIL, EVIL: [EVIL]}) + f"\n{EVIL}\n", encoding="utf-8"
     )
     (folder / f"bad{EVIL}.txt").write_bytes(bytes(range(256)))
 

@@ -221,7 +221,7 @@ def test_a_file_that_changes_before_it_is_read_is_read_again(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     file = folder.write("a.txt", "as it was at 1st")
-    during(folder, monkeypatch, "a.txt", lambda: file.write_text(text))
+    during(folder, monkeypatch, "a.txt", lambda: file.write_text(text, encoding="utf-8"))
     folder.index()  # the second run within looks at it once more
     assert stored(folder, "a.txt") == [text.strip()] if len(text) < 50 else stored(folder, "a.txt")
     assert folder.index()["unchanged"] == 2
@@ -236,7 +236,7 @@ def test_a_file_that_changes_after_it_was_read_is_read_again(
     def load_before(file_: SourceFile) -> Contents:
         contents = load(file_)
         if file_.path == "a.txt" and not loads:
-            loads.append(file.write_text("and later, words"))
+            loads.append(file.write_text("and later, words", encoding="utf-8"))
         return contents
 
     monkeypatch.setattr("search.indexing.batches.load", load_before)
@@ -252,7 +252,7 @@ def test_a_change_within_the_same_tick_of_the_clock_is_seen(folder: Folder) -> N
     now = time.time_ns()
     os.utime(file, ns=(now, now))
     folder.command("index", folder.path, "--model", folder._model)
-    file.write_text("an other writing.")
+    file.write_text("an other writing.", encoding="utf-8")
     os.utime(file, ns=(now, now))
     assert (file.stat().st_size, file.stat().st_ino) == (status.st_size, status.st_ino)
     folder.index()
@@ -299,7 +299,7 @@ def test_a_file_that_becomes_something_else_before_it_is_read(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     file, outside = folder.write("a.txt", "the door is open"), folder.path.parent / "secret.txt"
-    outside.write_text("a secret")
+    outside.write_text("a secret", encoding="utf-8")
     make: dict[str, Callable[[], object]] = {
         "pipe": lambda: os.mkfifo(file),
         "link": lambda: file.symlink_to(outside),
@@ -383,7 +383,7 @@ def test_ignore_patterns_made_to_take_forever(folder: Folder) -> None:
 def test_links_are_not_followed(folder: Folder) -> None:
     outside = folder.path.parent / "outside"
     outside.mkdir()
-    (outside / "secret.md").write_text("the key of the door")
+    (outside / "secret.md").write_text("the key of the door", encoding="utf-8")
     for name, target in {
         "loop": ".",
         "self.md": "self.md",
@@ -493,7 +493,7 @@ def test_names_of_every_kind(folder: Folder) -> None:
     for folder_name in (b"sub\n\x1b[2J\xff", "\u202eback".encode()):
         sub = Path(os.fsdecode(place + folder_name))
         sub.mkdir()
-        (sub / "a.txt").write_text("the model and the token")
+        (sub / "a.txt").write_text("the model and the token", encoding="utf-8")
     assert folder.index()["added"] == 2
 
 
@@ -512,7 +512,7 @@ def test_a_path_that_is_too_long_for_the_system(folder: Folder, monkeypatch: pyt
     for _ in range(20):
         Path("d" * 250).mkdir()
         os.chdir("d" * 250)
-    Path("deep.txt").write_text("never reached")
+    Path("deep.txt").write_text("never reached", encoding="utf-8")
     os.chdir(folder.path)
     report = folder.index()
     assert report["documents"] == 1
@@ -535,7 +535,7 @@ def test_equal_files_are_both_found_and_encoded_once(folder: Folder) -> None:
 
 def test_two_thousand_tiny_files(folder: Folder) -> None:
     for number in range(2000):
-        (folder.path / f"{number}.txt").write_text(f"note {number}")
+        (folder.path / f"{number}.txt").write_text(f"note {number}", encoding="utf-8")
     report = folder.index()
     assert (report["added"], report["documents"], report["encoded"]) == (2001, 2001, 2001)
     assert folder.index()["encoded"] == 0

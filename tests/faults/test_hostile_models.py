@@ -94,7 +94,7 @@ def test_an_index_outlives_a_broken_model(
     assert run("index", notes, "--model", model, "--index", "i")[0] == 0
     before = run("query", "the key", "--json", "-q", "-i", "i")
     broken = broken_model(tmp_path / "broken", value)
-    (notes / "more.md").write_text("More water.")
+    (notes / "more.md").write_text("More water.", encoding="utf-8")
     fails_plainly(run, "index", notes, "--model", broken, "--index", "i")
     fails_plainly(run, "index", notes, "--model", broken, "--index", "i", "--rebuild")
     assert run("query", "the key", "--json", "-q", "-i", "i") == before

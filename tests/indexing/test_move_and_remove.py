@@ -45,7 +45,9 @@ def test_an_index_of_another_name_keeps_it(notes: Path, tiny_model: Path, own_ho
 def test_another_folder_is_refused(indexed: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(indexed, other)
-    (other / "keys.md").write_text("x" * (indexed / "keys.md").stat().st_size)  # the same size
+    (other / "keys.md").write_text(
+        "x" * (indexed / "keys.md").stat().st_size, encoding="utf-8"
+    )  # the same size
     (other / "table.csv").unlink()
     with pytest.raises(
         InputError, match="1 of 3 files .* that is another folder. Index it with: seewhy index"
@@ -57,7 +59,7 @@ def test_another_folder_is_refused(indexed: Path, tmp_path: Path) -> None:
 def test_several_folders_move_together(tmp_path: Path, tiny_model: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "old" / name).mkdir(parents=True)
-        (tmp_path / "old" / name / "text.txt").write_text(f"the door {name}")
+        (tmp_path / "old" / name / "text.txt").write_text(f"the door {name}", encoding="utf-8")
     index = Index.build([tmp_path / "old" / "a", tmp_path / "old" / "b"], model=str(tiny_model))
     new = (tmp_path / "old").rename(tmp_path / "new")
     with pytest.raises(InputError, match="under it each keeps its name"):
@@ -73,7 +75,7 @@ def test_indexing_a_renamed_folder_names_the_command(indexed: Path, run: Run, ti
     shutil.copytree(indexed, copy)
     assert there not in run("index", copy, "--model", tiny_model)[2]  # the other one is there
     new = indexed.rename(indexed.parent / "renamed")
-    (new / "keys.md").write_text("changed")
+    (new / "keys.md").write_text("changed", encoding="utf-8")
     err = run("index", new, "--model", tiny_model)[2]
     assert (
         f"2 of 3 files of the index 'notes', whose folder '{indexed}' is gone, are here. {there}/renamed"
@@ -115,10 +117,10 @@ def test_on_a_terminal_it_asks(
 
 def test_what_is_of_others_stays(indexed: Path, own_home: Path) -> None:
     index = Index.open(indexed)
-    (index.path / "thesis.doc").write_text("precious")
-    (index.path / "ann" / "g1-x.faiss").write_text("of another name")
+    (index.path / "thesis.doc").write_text("precious", encoding="utf-8")
+    (index.path / "ann" / "g1-x.faiss").write_text("of another name", encoding="utf-8")
     (index.path / "tmp").mkdir()
-    (index.path / "tmp" / "index.db").write_text("left by a run that was killed")
+    (index.path / "tmp" / "index.db").write_text("left by a run that was killed", encoding="utf-8")
     index.remove()
     assert everything(index.path) == {"thesis.doc", "ann", "ann/g1-x.faiss"}
 
@@ -147,8 +149,8 @@ def test_an_index_of_another_program_is_left_alone(
 ) -> None:
     foreign = tmp_path / "app"
     (foreign / "tmp").mkdir(parents=True)
-    (foreign / "index.db").write_text("of an app")
-    (foreign / "tmp" / "index.db").write_text("of an app, too")
+    (foreign / "index.db").write_text("of an app", encoding="utf-8")
+    (foreign / "tmp" / "index.db").write_text("of an app, too", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     for named in ("app", str(foreign)):
         code, _, err = run("remove", named, "--yes")

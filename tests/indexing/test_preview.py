@@ -8,9 +8,9 @@ from search import Changes, Index
 
 def edit(notes: Path) -> None:
     (notes / "keys.md").rename(notes / "deep" / "locks.md")
-    (notes / "deep" / "time.txt").write_text("The time has come.\n")
+    (notes / "deep" / "time.txt").write_text("The time has come.\n", encoding="utf-8")
     (notes / "table.csv").unlink()
-    (notes / "new.txt").write_text("Some people come and go.")
+    (notes / "new.txt").write_text("Some people come and go.", encoding="utf-8")
     (notes / "empty.txt").write_bytes(b"")
     (notes / "data.txt").write_bytes(bytes(range(256)) * 8)
 
@@ -56,7 +56,7 @@ def test_a_touched_file_is_unchanged_and_verify_looks_into_all(notes: Path, tiny
     Index.build(notes, model=str(tiny_model))
     os.utime(notes / "keys.md", ns=(10**18, 10**18))
     assert Index.preview(notes).nothing_would_change
-    with time.open("r+") as stream:
+    with time.open("r+", encoding="utf-8") as stream:
         stream.write("Nobody")
     os.utime(time, ns=(10**18, 10**18))
     assert Index.preview(notes).nothing_would_change

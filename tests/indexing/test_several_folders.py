@@ -57,7 +57,7 @@ def test_documents_are_named_from_what_the_folders_have_in_common(
 
 def test_each_is_its_own_root_for_ignore_files_and_patterns(two: tuple[Path, Path], tiny_model: Path) -> None:
     notes, papers = two
-    (notes / ".gitignore").write_text("time.md\n/doors.md\n")
+    (notes / ".gitignore").write_text("time.md\n/doors.md\n", encoding="utf-8")
     folder(papers / "more", doors="a door")
     index = Index.build(two, model=str(tiny_model), exclude=["/keys.md"])
     assert documents(index) == {"deep/papers/time.md", "deep/papers/more/doors.md"}
@@ -66,7 +66,7 @@ def test_each_is_its_own_root_for_ignore_files_and_patterns(two: tuple[Path, Pat
 def test_a_second_run_updates_and_watches(built: Index, two: tuple[Path, Path], tiny_model: Path) -> None:
     notes, papers = two
     (notes / "keys.md").unlink()
-    (papers / "new.md").write_text("new words")
+    (papers / "new.md").write_text("new words", encoding="utf-8")
     planned = Index.preview([papers, notes])
     assert (planned.added, planned.removed, planned.folders) == (
         ("deep/papers/new.md",), ("notes/keys.md",), (str(papers), str(notes)),
@@ -74,7 +74,7 @@ def test_a_second_run_updates_and_watches(built: Index, two: tuple[Path, Path], 
     again = Index.build([papers, notes]).report  # in whatever order
     assert again is not None
     assert (again.added, again.removed, again.unchanged) == (1, 1, 2)
-    (papers / "newer.md").write_text("newer words")
+    (papers / "newer.md").write_text("newer words", encoding="utf-8")
     stop = threading.Event()
     report = next(Index.open(built.path).watch(stop))
     stop.set()
@@ -87,7 +87,7 @@ def test_a_folder_that_is_gone_or_empty_loses_nothing(built: Index, two: tuple[P
     notes, papers = two
     papers.rename(papers.parent / "away")
     for times in (2, 3):
-        (notes / "keys.md").write_text(f"turn the key {times} times")
+        (notes / "keys.md").write_text(f"turn the key {times} times", encoding="utf-8")
         report = built.update()
         assert (report.changed, report.removed) == (1, 0)
         assert f"'{papers}' is gone or has no text" in report.notes[0]
@@ -175,7 +175,7 @@ def test_the_command(
     status = "".join(run("status")[1].split())  # without the breaks in long paths
     assert f"folder{papers}" in status and f"folder{notes}" in status
     assert json.loads(run("status", "--json")[1])["folders"] == [str(papers), str(notes)]
-    (papers / "time.md").write_text("time is short")
+    (papers / "time.md").write_text("time is short", encoding="utf-8")
     assert "1 file changed" in run("index", "-i", "papers+notes")[1]
     assert "1 file changed" not in run("index", "-i", "papers+notes", "--dry-run")[1]
     code, _, err = run("why-not", "time", "between/other.md")
@@ -202,7 +202,7 @@ def test_without_a_folder_an_index_of_ones_own_has_to_be_named(
 
 def test_commands_that_help_name_all_folders(built: Index, two: tuple[Path, Path], run: Run) -> None:
     both = f"seewhy index {two[1]} {two[0]}"
-    (two[0] / "new.md").write_text("new")
+    (two[0] / "new.md").write_text("new", encoding="utf-8")
     assert f"see to it with: {both}\n" in run("check")[1]
     with closing(sqlite3.connect(built.path / "index.db")) as connection, connection:
         connection.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")

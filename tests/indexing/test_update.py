@@ -81,10 +81,10 @@ def test_stored_passages_are_those_of_the_files(notes: Path, tiny_model: Path) -
 
 def test_edits_and_removals_equal_a_clean_rebuild(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     index = Path(build(notes, tiny_model).index)
-    keys = (notes / "keys.md").read_text().replace("## Rotate", "## New")
-    (notes / "keys.md").write_text(keys)
+    keys = (notes / "keys.md").read_text(encoding="utf-8").replace("## Rotate", "## New")
+    (notes / "keys.md").write_text(keys, encoding="utf-8")
     (notes / "deep" / "time.txt").unlink()
-    (notes / "new.txt").write_text("Some people come and go.")
+    (notes / "new.txt").write_text("Some people come and go.", encoding="utf-8")
     report = build(notes, tiny_model)
     assert (report.added, report.changed, report.removed, report.unchanged) == (1, 1, 1, 1)
     assert report.encoded == 2  # the new section and the new file; the old section is known already
@@ -97,7 +97,7 @@ def test_one_changed_record_of_a_table_is_encoded_alone(
 ) -> None:
     index = Path(build(notes, tiny_model).index)
     (notes / "table.csv").write_text(
-        "name,text\nfirst,the first side of the door\nsecond,a new sound\nthird,word\n"
+        "name,text\nfirst,the first side of the door\nsecond,a new sound\nthird,word\n", encoding="utf-8"
     )
     report = build(notes, tiny_model)
     assert (report.changed, report.encoded, report.documents) == (1, 2, 5)
@@ -116,7 +116,7 @@ def test_equal_files_are_both_found_and_encoded_once(tmp_path: Path, tiny_model:
     folder.mkdir()
     for name in ("a", "b"):
         (folder / name).mkdir()
-        (folder / name / "same.txt").write_text("The key is in the water.")
+        (folder / name / "same.txt").write_text("The key is in the water.", encoding="utf-8")
     built = Index.build(folder, model=str(tiny_model))
     assert built.report is not None
     assert (built.report.encoded, built.report.reused, built.report.passages) == (1, 1, 2)
@@ -125,7 +125,7 @@ def test_equal_files_are_both_found_and_encoded_once(tmp_path: Path, tiny_model:
 
 def test_a_file_that_becomes_ignored_is_forgotten(notes: Path, tiny_model: Path) -> None:
     build(notes, tiny_model)
-    (notes / ".gitignore").write_text("deep/\n")
+    (notes / ".gitignore").write_text("deep/\n", encoding="utf-8")
     report = build(notes, tiny_model)
     assert (report.removed, report.documents) == (1, 3)
     assert {group.reason for group in report.skipped} == {"ignored", "hidden"}
@@ -192,8 +192,8 @@ def test_a_stopped_run_goes_on_where_it_was(
     folder = tmp_path / "records"
     folder.mkdir()
     lines = [json.dumps({"text": f"word {i} of many"}) for i in range(30)]
-    (folder / "all.jsonl").write_text("\n".join(lines))
-    (folder / "b.txt").write_text("open the door")
+    (folder / "all.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "b.txt").write_text("open the door", encoding="utf-8")
     index = tmp_path / "index"
 
     class Stopping(Encoder):
@@ -299,11 +299,11 @@ def test_nothing_to_index(tmp_path: Path, tiny_model: Path) -> None:
 
 def test_an_index_is_never_made_among_other_things(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "full" / "tmp").mkdir(parents=True)
-    (tmp_path / "full" / "thesis.doc").write_text("precious")
-    (tmp_path / "full" / "tmp" / "precious").write_text("too")
+    (tmp_path / "full" / "thesis.doc").write_text("precious", encoding="utf-8")
+    (tmp_path / "full" / "tmp" / "precious").write_text("too", encoding="utf-8")
     with pytest.raises(InputError, match=r"holds other things \(thesis.doc\)"):
         build(notes, tiny_model, index=str(tmp_path / "full"))
-    assert (tmp_path / "full" / "tmp" / "precious").read_text() == "too"
+    assert (tmp_path / "full" / "tmp" / "precious").read_text(encoding="utf-8") == "too"
 
 
 def test_an_index_inside_its_folder_does_not_index_itself(notes: Path, tiny_model: Path) -> None:
@@ -317,7 +317,7 @@ def test_an_index_of_another_folder_is_not_taken_over(notes: Path, tiny_model: P
     build(notes, tiny_model, index="mine")
     other = tmp_path / "other"
     other.mkdir()
-    (other / "a.txt").write_text("a word")
+    (other / "a.txt").write_text("a word", encoding="utf-8")
     with pytest.raises(InputError, match="is of the folder"):
         build(other, tiny_model, index="mine")
 
@@ -340,7 +340,7 @@ def test_segments_are_made_of_what_is_new_and_made_anew_where_much_is_gone(
 
     def with_files(first: int, last: int) -> list[int]:
         for i in range(first, last):
-            (folder / f"{i}.txt").write_text(f"word {i}")
+            (folder / f"{i}.txt").write_text(f"word {i}", encoding="utf-8")
         index = Path(build(folder, tiny_model).index)
         hits = Index.open(folder).query("word", k=100, all_copies=True)
         assert {hit.document for hit in hits} == {path.name for path in folder.iterdir()}
@@ -406,7 +406,7 @@ def test_a_file_that_cannot_be_read_keeps_its_passages_and_is_tried_again(
     from search.corpus import load
 
     build(notes, tiny_model)
-    (notes / "keys.md").write_text("# Keys\n\nAnother word.\n")
+    (notes / "keys.md").write_text("# Keys\n\nAnother word.\n", encoding="utf-8")
 
     def denied(file: Any) -> Any:
         if file.path == "keys.md":
@@ -538,7 +538,7 @@ def test_of_two_equal_files_one_is_renamed_and_one_removed(
 
 
 def test_a_swap_of_names(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
-    (notes / "other.md").write_text("# Other\n\nMore words come.\n")
+    (notes / "other.md").write_text("# Other\n\nMore words come.\n", encoding="utf-8")
     index = Path(build(notes, tiny_model).index)
     (notes / "keys.md").rename(notes / "x.md")
     (notes / "other.md").rename(notes / "keys.md")
@@ -552,7 +552,7 @@ def same_stat(path: Path, text: str) -> None:
     """Change a file without a trace in its size, time stamp and inode."""
     before = path.stat()
     assert len(text.encode()) == before.st_size
-    with path.open("r+") as stream:
+    with path.open("r+", encoding="utf-8") as stream:
         stream.write(text)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
@@ -561,7 +561,7 @@ def test_verify_finds_a_change_that_left_no_trace(notes: Path, tiny_model: Path,
     file = notes / "deep" / "time.txt"
     os.utime(file, ns=(10**18, 10**18))
     index = Path(build(notes, tiny_model).index)
-    same_stat(file, file.read_text()[::-1])
+    same_stat(file, file.read_text(encoding="utf-8")[::-1])
     assert build(notes, tiny_model).nothing_changed
     report = build(notes, tiny_model, verify=True)
     assert (report.changed, report.unchanged) == (1, 2)
@@ -574,7 +574,7 @@ def test_a_file_that_changes_twice_within_one_tick_of_the_clock_is_not_missed(
     notes: Path, tiny_model: Path, tmp_path: Path
 ) -> None:
     file = notes / "deep" / "time.txt"
-    file.write_text("The time has come.")
+    file.write_text("The time has come.", encoding="utf-8")
     index = Path(build(notes, tiny_model).index)
     same_stat(file, "The time had come.")
     assert build(notes, tiny_model).changed == 1

@@ -29,7 +29,7 @@ def watched(
             begun.set()
 
     # What changed before the watch began is found when it begins, which also tells when that was.
-    (notes / "before.txt").write_text("first of all")
+    (notes / "before.txt").write_text("first of all", encoding="utf-8")
     thread = threading.Thread(target=watch)
     thread.start()
     assert begun.wait(LONG)
@@ -44,7 +44,7 @@ def test_a_saved_file_can_be_found(
     notes: Path, watched: tuple[Index, "queue.Queue[Report | SearchError | OSError]"]
 ) -> None:
     index, outcomes = watched
-    (notes / "deep" / "later.txt").write_text("the water is over the door")
+    (notes / "deep" / "later.txt").write_text("the water is over the door", encoding="utf-8")
     report = outcomes.get(timeout=LONG)
     assert isinstance(report, Report) and report.added == 1
     assert index.query("the water is over the door", k=1)[0].document == "deep/later.txt"
@@ -58,9 +58,9 @@ def test_it_goes_on_after_an_error(
 ) -> None:
     index, outcomes = watched
     with writer_lock(index.path):
-        (notes / "x.txt").write_text("one word")
+        (notes / "x.txt").write_text("one word", encoding="utf-8")
         assert isinstance(outcomes.get(timeout=LONG), IndexLocked)
-    (notes / "y.txt").write_text("one more word")
+    (notes / "y.txt").write_text("one more word", encoding="utf-8")
     report = outcomes.get(timeout=LONG)
     assert isinstance(report, Report) and report.added == 2
 
@@ -71,13 +71,13 @@ def test_a_folder_that_is_put_in_its_place_is_watched(
     _, outcomes = watched
     another = tmp_path / "another"
     shutil.copytree(notes, another)
-    (another / "new.txt").write_text("one word")
+    (another / "new.txt").write_text("one word", encoding="utf-8")
     notes.rename(tmp_path / "away")
     assert isinstance(outcomes.get(timeout=LONG), InputError)
     another.rename(notes)
     report = outcomes.get(timeout=LONG)
     assert isinstance(report, Report) and report.added == 1
-    (notes / "newer.txt").write_text("one more word")
+    (notes / "newer.txt").write_text("one more word", encoding="utf-8")
     report = outcomes.get(timeout=20)  # sooner than it looks anyway
     assert isinstance(report, Report) and report.added == 1
 
@@ -90,7 +90,7 @@ def test_what_changes_in_the_index_itself_is_no_change(notes: Path, tiny_model: 
     seen = changes(Folders.of(notes), inside.path, stop)
     next(seen)
     (inside.path / "tmp").mkdir()
-    (inside.path / "tmp" / "x").write_text("x")
+    (inside.path / "tmp" / "x").write_text("x", encoding="utf-8")
     timer = threading.Timer(2.5, stop.set)
     timer.start()
     assert list(seen) == []

@@ -51,7 +51,7 @@ def test_nodes_say_where_they_stand_and_what_their_score_is_the_sum_of(index: In
 
 def test_ids_are_those_of_passages_and_stay_when_other_files_change(index: Index, notes: Path) -> None:
     before = {node.text: node.node_id for node in SeewhyRetriever(index).retrieve(QUESTION)}
-    (notes / "deep" / "time.txt").write_text("There is no time.\n")
+    (notes / "deep" / "time.txt").write_text("There is no time.\n", encoding="utf-8")
     index.update()
     after = {node.text: node.node_id for node in SeewhyRetriever(str(index.path)).retrieve(QUESTION)}
     assert len(set(after.values())) == len(after) and "There is no time." in after

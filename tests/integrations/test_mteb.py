@@ -42,11 +42,15 @@ def collection(tmp_path: Path) -> Path:
     ]
     queries = [{"_id": f"q{i}", "text": " ".join(texts[i].split()[2:5])} for i in range(10)]
     for name, records in (("corpus", documents), ("queries", queries)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        (folder / f"{name}.jsonl").write_text(
+            "".join(json.dumps(record) + "\n" for record in records), encoding="utf-8"
+        )
     judged = [
         f"q{i}\td{2 * i}\t2\nq{i}\td{2 * ((i + 4) % 20)}\t1\nq{i}\td{2 * i + 1}\t0\n" for i in range(10)
     ]
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(judged))
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + "".join(judged), encoding="utf-8"
+    )
     return folder
 
 
@@ -83,7 +87,7 @@ def test_an_encoder_has_the_figures_of_whole_documents_and_of_pairs(
     encoder = SeewhyEncoder(tiny)
     assert isinstance(encoder, EncoderProtocol)
     pairs = tmp_path / "pairs.tsv"
-    with pairs.open("w", newline="") as stream:
+    with pairs.open("w", newline="", encoding="utf-8") as stream:
         rows = csv.writer(stream, delimiter="\t")
         rows.writerow(["sentence1", "sentence2", "score"])
         rows.writerows(
@@ -95,10 +99,12 @@ def test_an_encoder_has_the_figures_of_whole_documents_and_of_pairs(
     assert found["main_score"] == found["cosine_spearman"]
 
     # Twins have one cosine, and MTEB sorts them by name: one of each pair is left.
-    corpus = (collection / "corpus.jsonl").read_text().splitlines(keepends=True)
-    (collection / "corpus.jsonl").write_text("".join(corpus[::2]))
-    qrels = (collection / "qrels" / "test.tsv").read_text().splitlines(keepends=True)
-    (collection / "qrels" / "test.tsv").write_text("".join(row for row in qrels if not row.endswith("\t0\n")))
+    corpus = (collection / "corpus.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (collection / "corpus.jsonl").write_text("".join(corpus[::2]), encoding="utf-8")
+    qrels = (collection / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (collection / "qrels" / "test.tsv").write_text(
+        "".join(row for row in qrels if not row.endswith("\t0\n")), encoding="utf-8"
+    )
     whole = evaluate(collection, model=tiny.model, whole_documents=True).settings[0].metrics
     assert figures(encoder, task(collection))["ndcg_at_10"] == pytest.approx(
         whole["ndcg@10"].mean, abs=5.1e-6
@@ -106,7 +112,7 @@ def test_an_encoder_has_the_figures_of_whole_documents_and_of_pairs(
 
 
 def test_what_is_no_task_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text("query,path\nkeys,keys.md\n")
+    (tmp_path / "mine.csv").write_text("query,path\nkeys,keys.md\n", encoding="utf-8")
     with pytest.raises(InputError, match="neither a collection"):
         task(tmp_path / "mine.csv")
     with pytest.raises(InputError, match="Call index before search"):

@@ -18,5 +18,7 @@ def index(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> search.
     rng = random.Random(3)
     folder = tmp_path_factory.mktemp("many")
     rows = [" ".join(rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(400)]
-    (folder / "rows.csv").write_text("id,text\n" + "".join(f"{i},{row}\n" for i, row in enumerate(rows)))
+    (folder / "rows.csv").write_text(
+        "id,text\n" + "".join(f"{i},{row}\n" for i, row in enumerate(rows)), encoding="utf-8"
+    )
     return search.Index.build(folder, index=str(folder.with_name("index")), model=str(tiny_model))

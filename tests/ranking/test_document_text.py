@@ -137,7 +137,7 @@ def test_the_file_is_not_read_but_looked_at(index: Index, folder: Path) -> None:
     number = index.query("open the door", k=1)[0].document_id
     before = index.document(number)
     assert before.changed == ""
-    (folder / before.document).write_text("something else")
+    (folder / before.document).write_text("something else", encoding="utf-8")
     after = index.document(number)
     assert (after.changed, after.text) == ("changed", before.text)
     (folder / before.document).unlink()

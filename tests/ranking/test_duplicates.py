@@ -75,9 +75,13 @@ def test_equal_texts_are_told_from_near_ones(tmp_path: Path, tiny_model: Path) -
     folder = tmp_path / "copies"
     folder.mkdir()
     for name in "abc":
-        (folder / f"{name}.txt").write_text("The key of the door is in the water, and the lock is open.\n")
-    (folder / "d.txt").write_text("The key of the door is in the water, and the lock is open!\n")
-    (folder / "e.txt").write_text("9 8 7 6 5\n")
+        (folder / f"{name}.txt").write_text(
+            "The key of the door is in the water, and the lock is open.\n", encoding="utf-8"
+        )
+    (folder / "d.txt").write_text(
+        "The key of the door is in the water, and the lock is open!\n", encoding="utf-8"
+    )
+    (folder / "e.txt").write_text("9 8 7 6 5\n", encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model))
     (cluster,) = index.duplicates(0.999999)
     assert [copy.document for copy in cluster.passages] == ["a.txt", "b.txt", "c.txt"]

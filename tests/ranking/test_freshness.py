@@ -23,7 +23,9 @@ def stands_there(hit: Hit) -> bool:
 
 @pytest.fixture
 def index(notes: Path, tiny_model: Path) -> Index:
-    (notes / "records.jsonl").write_text('{"text": "the \\"key\\" of the door"}\n{"text": "a long way"}\n')
+    (notes / "records.jsonl").write_text(
+        '{"text": "the \\"key\\" of the door"}\n{"text": "a long way"}\n', encoding="utf-8"
+    )
     return Index.build(notes, model=str(tiny_model))
 
 
@@ -42,13 +44,15 @@ def test_as_it_was_indexed(index: Index, notes: Path) -> None:
 def test_lines_put_before_and_a_text_that_is_gone(index: Index, notes: Path) -> None:
     before = found(index)
     for name in ("deep/time.txt", "table.csv", "records.jsonl"):
-        text = (notes / name).read_text()
+        text = (notes / name).read_text(encoding="utf-8")
         head, _, rest = text.partition("\n")
         new = {"table.csv": "zero,nothing at all\n\n", "records.jsonl": '{"text": "new"}\n'}.get(
             name, "new\n\n\n"
         )
-        (notes / name).write_text(f"{head}\n{new}{rest}" if name == "table.csv" else new + text)
-    (notes / "keys.md").write_text("# Keys\n\n## Find\n\nThe key is in the fire.\n")
+        (notes / name).write_text(
+            f"{head}\n{new}{rest}" if name == "table.csv" else new + text, encoding="utf-8"
+        )
+    (notes / "keys.md").write_text("# Keys\n\n## Find\n\nThe key is in the fire.\n", encoding="utf-8")
     now = found(index)
     assert now["keys.md"].changed == "changed"
     assert (now["keys.md"].line_start, now["keys.md"].line_end) == (
@@ -68,7 +72,7 @@ def test_gone_and_what_is_no_file_any_more(index: Index, notes: Path) -> None:
     (notes / "keys.md").unlink()
     (notes / "deep" / "time.txt").unlink()
     (notes / "deep").rmdir()
-    (notes / "deep").write_text("a file")
+    (notes / "deep").write_text("a file", encoding="utf-8")
     (notes / "table.csv").unlink()
     (notes / "table.csv").mkdir()
     (notes / "records.jsonl").unlink()
@@ -92,22 +96,24 @@ def test_contents_that_nothing_can_be_done_with(
     (notes / "keys.md").unlink()
     os.mkfifo(notes / "keys.md")
     (notes / "deep" / "time.txt").write_bytes(b"\0\xff\0" * 99)
-    (notes / "table.csv").write_text('name,text\n"' + "[" * 9999)
-    (notes / "records.jsonl").write_text('{"text": ' + "[" * 99_999)
+    (notes / "table.csv").write_text('name,text\n"' + "[" * 9999, encoding="utf-8")
+    (notes / "records.jsonl").write_text('{"text": ' + "[" * 99_999, encoding="utf-8")
     assert {hit.changed for hit in index.query("key", **EVERYTHING)} == {"changed"}
-    (notes / "deep" / "time.txt").write_text("new\nMany people say that time is long.\nIt is not.\n")
+    (notes / "deep" / "time.txt").write_text(
+        "new\nMany people say that time is long.\nIt is not.\n", encoding="utf-8"
+    )
     assert found(index)["deep/time.txt"].changed == "moved"
     monkeypatch.setattr("search.ranking.freshness._LARGEST", 20)
     assert found(index)["deep/time.txt"].changed == "changed"
 
 
 def test_the_nearest_of_several_places(index: Index, notes: Path) -> None:
-    text = (notes / "deep" / "time.txt").read_text()
-    (notes / "deep" / "time.txt").write_text("\n" + text + "\n" * 30 + text)
+    text = (notes / "deep" / "time.txt").read_text(encoding="utf-8")
+    (notes / "deep" / "time.txt").write_text("\n" + text + "\n" * 30 + text, encoding="utf-8")
     assert found(index)["deep/time.txt"].line_start == 2
     (notes / "deep" / "time.txt").write_bytes(b"a\r\nb\rc\n" + text.encode())
     assert (found(index)["deep/time.txt"].line_start, found(index)["deep/time.txt"].line_end) == (4, 5)
-    (notes / "deep" / "time.txt").write_text("\n" * 50 + text + "\n" * 30 + text)
+    (notes / "deep" / "time.txt").write_text("\n" * 50 + text + "\n" * 30 + text, encoding="utf-8")
     assert found(index)["deep/time.txt"].line_start == 51
 
 
@@ -118,7 +124,7 @@ def test_no_hit_names_a_wrong_line_without_saying_so(tmp_path: Path, tiny_model:
     names = [f"{number}{suffix}" for number, suffix in enumerate([".md", ".txt", ".py", ".rst"] * 10)]
     for name in names:
         paragraphs = [" ".join(drawn.choices(WORDS, k=30)) for _ in range(4)]
-        (folder / name).write_text("# Title\n\n" + "\n\n".join(paragraphs) + "\n")
+        (folder / name).write_text("# Title\n\n" + "\n\n".join(paragraphs) + "\n", encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model))
     for name in drawn.sample(names, 30):
         edit(drawn, folder / name)

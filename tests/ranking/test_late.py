@@ -139,7 +139,7 @@ def test_token_vectors_follow_the_index(notes: Path, tiny_model: Path) -> None:
     assert count(index) == (0, 5)
     index = search.Index.build(notes, model=str(tiny_model), token_vectors=True)
     assert count(index) == (5, 5)
-    (notes / "more.txt").write_text("One more file about a door.")
+    (notes / "more.txt").write_text("One more file about a door.", encoding="utf-8")
     (notes / "keys.md").unlink()
     index.update()  # remembers
     assert count(index) == (4, 4)
@@ -167,7 +167,9 @@ def test_a_damaged_row_is_not_used(notes: Path, tiny_model: Path) -> None:
 def test_the_pool_and_the_limits_of_documents(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (notes / "long.md").write_text("".join(f"# Part {i}\n\nTurn the key {i}{LONG}.\n\n" for i in range(60)))
+    (notes / "long.md").write_text(
+        "".join(f"# Part {i}\n\nTurn the key {i}{LONG}.\n\n" for i in range(60)), encoding="utf-8"
+    )
     index = search.Index.build(notes, model=str(tiny_model))
     pool = {hit.passage_id for hit in index.query(QUERY, k=30)}
     hits = index.query(QUERY, k=5, rerank="late")
@@ -211,8 +213,8 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertForSequenceClassification(config).save_pretrained(folder)
     save_tokenizer(folder)
     config_file = folder / "tokenizer_config.json"
-    settings = json.loads(config_file.read_text()) | {"model_max_length": 128}
-    config_file.write_text(json.dumps(settings))
+    settings = json.loads(config_file.read_text(encoding="utf-8")) | {"model_max_length": 128}
+    config_file.write_text(json.dumps(settings), encoding="utf-8")
     return folder
 
 

@@ -196,7 +196,8 @@ def test_passages_of_one_document_are_no_random_pairs(tmp_path: Path, tiny_model
     folder = tmp_path / "notes"
     folder.mkdir()
     parts = [
-        f"# Part {i}\n\n{(path).read_text()}\n" for i, path in enumerate(crowd(tmp_path / "c").iterdir())
+        f"# Part {i}\n\n{(path).read_text(encoding='utf-8')}\n"
+        for i, path in enumerate(crowd(tmp_path / "c").iterdir())
     ]
     (folder / "book.md").write_text("".join(parts), encoding="utf-8")
     index = Index.build(folder, model=str(tiny_model))

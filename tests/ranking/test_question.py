@@ -14,7 +14,8 @@ from tests.conftest import LONG
 def index(notes: Path, tiny_model: Path) -> Index:
     (notes / "long.md").write_text(
         "# Long\n\n"
-        + "\n\n".join(f"## Part {i}\n\nThe word {i} turns the key {i * 7} times{LONG}." for i in range(6))
+        + "\n\n".join(f"## Part {i}\n\nThe word {i} turns the key {i * 7} times{LONG}." for i in range(6)),
+        encoding="utf-8",
     )
     return Index.build(notes, model=str(tiny_model))
 
@@ -146,7 +147,7 @@ def test_documents_are_similar_by_the_mean_of_their_passages(index: Index) -> No
 def test_lines_around(index: Index, notes: Path) -> None:
     mine = passages_of(index, "long.md")
     hits = {hit.passage_id: hit for hit in index.query("the", k=100)}
-    lines = (notes / "long.md").read_text().split("\n")
+    lines = (notes / "long.md").read_text(encoding="utf-8").split("\n")
     for id_ in mine:
         hit = hits[id_]
         found = index.surroundings(hit, lines=3)
@@ -156,7 +157,7 @@ def test_lines_around(index: Index, notes: Path) -> None:
             (n, lines[n - 1]) for n in range(last + 1, min(len(lines), last + 3) + 1)
         )
         assert found.note == ""
-    (notes / "long.md").write_text("changed")
+    (notes / "long.md").write_text("changed", encoding="utf-8")
     changed = index.surroundings(hits[mine[0]], lines=3)
     assert (changed.lines_before, changed.lines_after) == ((), ())
     assert changed.note == "long.md has changed since it was indexed, so its lines are not shown"

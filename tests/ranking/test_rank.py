@@ -99,7 +99,7 @@ def test_an_open_index_sees_updates(notes: Path, tiny_model: Path) -> None:
     Index.build(notes, model=str(tiny_model))
     index = Index.open(notes)
     before = {hit.document for hit in index.query("water", k=100)}
-    (notes / "new.txt").write_text("water over water")
+    (notes / "new.txt").write_text("water over water", encoding="utf-8")
     Index.build(notes)
     assert {hit.document for hit in index.query("water", k=100)} == before | {"new.txt"}
 
@@ -111,7 +111,7 @@ def crowded(tmp_path: Path, tiny_model: Path) -> Index:
     folder.mkdir()
     for name, n in (("a", 30), ("b", 4), ("c", 3)):
         sections = [f"# Part {i}\n\nThe word number {i} of {name}{LONG}." for i in range(n)]
-        (folder / f"{name}.md").write_text("\n\n".join(sections))
+        (folder / f"{name}.md").write_text("\n\n".join(sections), encoding="utf-8")
     return Index.build(folder, model=str(tiny_model))
 
 

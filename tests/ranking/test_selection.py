@@ -18,7 +18,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Index
     folder = tmp_path_factory.mktemp("crowded")
     for name, n in (("a", 60), ("b", 40), ("c", 3), ("d", 1)):
         sections = [f"# Part {i}\n\nThe word number {i} of {name}, and more {i * i}{LONG}." for i in range(n)]
-        (folder / f"{name}.md").write_text("\n\n".join(sections))
+        (folder / f"{name}.md").write_text("\n\n".join(sections), encoding="utf-8")
     return Index.build(folder, model=str(tiny_model), index=str(folder.parent / f"{folder.name}-index"))
 
 

@@ -28,7 +28,7 @@ def aged(tmp_path: Path, tiny_model: Path) -> Index:
         ("old.txt", 20, 40),
         ("oldest.md", 400, 10),
     ):
-        (folder / name).write_text("a key".ljust(size))
+        (folder / name).write_text("a key".ljust(size), encoding="utf-8")
         if days:
             os.utime(folder / name, (time.time() - days * DAY,) * 2)
     return Index.build(folder, model=str(tiny_model))

@@ -23,7 +23,7 @@ def index(tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> 
     folder = tmp_path / "notes"
     folder.mkdir()
     for name, text in TEXTS.items():
-        (folder / name).write_text(text)
+        (folder / name).write_text(text, encoding="utf-8")
     built = Index.build(folder, model=str(tiny_model), pooling="mean")
     made = read_meta(built.path / "index.db")["fingerprint"]
     monkeypatch.setattr(verdict, "DEFAULT_WEIGHTS", made["weights"])

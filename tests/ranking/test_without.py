@@ -139,7 +139,7 @@ def test_of_several_indexes_each_leaves_out_what_counts_there(tmp_path: Path, ti
     for name, texts in folders.items():
         (tmp_path / name).mkdir()
         for number, text in enumerate(texts):
-            (tmp_path / name / f"{number}.txt").write_text(text)
+            (tmp_path / name / f"{number}.txt").write_text(text, encoding="utf-8")
         search.Index.build(tmp_path / name, model=str(tiny_model), index=str(tmp_path / f"{name}-index"))
     both = search.Indexes.open([tmp_path / "a-index", tmp_path / "b-index"])
     hits = both.query("find the key and water", without=["key", "find"])

@@ -8,7 +8,9 @@ from search import Index, Question
 
 
 def test_what_the_words_of_a_hit_add_is_what_its_explanation_says(notes: Path, tiny_model: Path) -> None:
-    (notes / "marks.md").write_text("# A **key**\n\nThe *wa*ter of `rotateLocks`; water and the key.\n")
+    (notes / "marks.md").write_text(
+        "# A **key**\n\nThe *wa*ter of `rotateLocks`; water and the key.\n", encoding="utf-8"
+    )
     index = Index.build(notes, model=str(tiny_model))
     query = "the key of water locks"
     hits = index.query(query)

@@ -92,6 +92,16 @@ def test_a_small_explanation_has_numbers_labels_and_sums(written: list[str]) -> 
     assert {"-0.0942", "+0.0942", "-1", "+1"} <= set(written)  # symmetric about zero
 
 
+def test_hatched_bars_are_explained_where_there_are_some(written: list[str]) -> None:
+    for special, is_hatched in ((True, True), (False, False)):
+        written.clear()
+        cells = np.ones((4, 6))
+        cells[0] = 20  # of [CLS]: its bar with [SEP]'s is longer than it is drawn
+        why = replace(by_hand(), contributions=cells / cells.sum())
+        picture.explanation(why, units(why, special=special))
+        assert ("a hatched one is longer" in " ".join(written)) == is_hatched
+
+
 def test_a_large_explanation_shows_the_part_that_matters_and_says_what_is_left_out(
     written: list[str],
 ) -> None:

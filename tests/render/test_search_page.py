@@ -10,7 +10,7 @@ from search.records.contents import Facet, FacetValue
 from search.records.explanations import Highlight
 from search.records.hits import Hit
 from search.render.page.hits import Asked, Marked, listed, passage
-from search.render.page.search import Found, search, with_condition, without_condition
+from search.render.page.search import Found, search, toggled
 from tests.render.test_render import HIT
 
 
@@ -83,16 +83,34 @@ def test_links_say_all_that_was_asked_and_nothing_that_is_as_by_default() -> Non
 
 @pytest.mark.parametrize("where", ["", "kind=pdf", "kind=pdf or lang=de", "(a=1 or b=2) and c=3"])
 def test_a_condition_comes_and_goes(where: str) -> None:
-    more = with_condition(where, "tags=door")
+    more, was_set = toggled(where, "tags=door")
     parse(more)
-    assert without_condition(more, "tags=door") in (where, f"({where})")
-    assert without_condition(where, "tags=door") is None
+    assert not was_set
+    assert toggled(more, "tags=door") in ((where, True), (f"({where})", True))
 
 
 def test_a_condition_goes_from_the_middle() -> None:
-    assert without_condition("kind=pdf and tags=door and lang=de", "tags=door") == "kind=pdf and lang=de"
-    assert without_condition('tags="a and tags=door and b"', "tags=door") is None
-    assert without_condition("(kind=pdf and tags=door) or tags=lock", "tags=door") is None
+    assert toggled("kind=pdf and tags=door and lang=de", "tags=door") == ("kind=pdf and lang=de", True)
+    for where in ('tags="a and tags=door and b"', "(kind=pdf and tags=door) or tags=lock", "not tags=door"):
+        assert not toggled(where, "tags=door")[1]
+
+
+@pytest.mark.parametrize(
+    ("where", "condition", "then"),
+    [
+        ("Status=Final", "Status=Rejected", "(Status=Final or Status=Rejected)"),
+        (
+            "kind=rst and (Status=Final or Status=Rejected)",
+            'Status="Not yet"',
+            'kind=rst and (Status=Final or Status=Rejected or Status="Not yet")',
+        ),
+        ("(Status=Final or Status=Rejected) and kind=rst", "Status=Final", "Status=Rejected and kind=rst"),
+        ("path:a/**", "path:b/**", "(path:a/** or path:b/**)"),
+        ('"a or b"=1 and "a or b"', '"a or b"=2', '("a or b"=1 or "a or b"=2) and "a or b"'),
+    ],
+)
+def test_values_of_one_field_are_alternatives(where: str, condition: str, then: str) -> None:
+    assert toggled(where, condition)[0] == then
 
 
 def test_facets_write_the_filter_and_take_it_back() -> None:
@@ -100,7 +118,7 @@ def test_facets_write_the_filter_and_take_it_back() -> None:
     facets = (Facet("kind", 1203, values, 2),)
     page = search(Asked("a", "key", where="kind=pdf"), ("a",), Found(1, facets=facets)).body
     assert 'data-where="" aria-current="true"><bdi>pdf</bdi></a> <span class="faint">1,200</span>' in page
-    assert 'data-where="kind=pdf and kind=text"' in page and "and 2 more" in page
+    assert 'data-where="(kind=pdf or kind=text)"' in page and "and 2 more" in page
 
 
 def test_the_form_holds_the_state() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ JSON = {"content-type": "application/json"}
 def said(value: Any) -> Any:
     """A record as a program reads it."""
     return json.loads(rendered.document(value))
+
+
+def of_notes(hits: Any, *more: Any) -> Any:
+    """Hits as the library writes them, with the name of the index that the server asked."""
+    return [{**hit, "index": "notes"} for hit in said(rendered.hits(hits, None, *more))]
 
 
 def got(client: TestClient, path: str, **parameters: Any) -> Any:
@@ -58,7 +64,7 @@ def test_hits_are_those_of_the_library(client: TestClient, index: Index, options
     query = 'turn the "key"'
     hits = index.query(query, **{"k": 10, **options})
     answer = got(client, "search", q=query, **options)
-    assert answer["hits"] == said(rendered.hits(hits, None, index.highlights(query, hits)))
+    assert answer["hits"] == of_notes(hits, index.highlights(query, hits))
     assert answer["hits"] or not hits
     assert (answer["index"], answer["generation"]) == ("notes", index.generation)
     assert answer["notes"] == list(index.notes)
@@ -73,7 +79,9 @@ def test_hits_come_without_highlights_if_these_are_refused(client: TestClient) -
 
 def test_a_hit_is_the_one_of_the_command(client: TestClient, run: Run, indexed: Path) -> None:
     _, printed, _ = run("query", "turn the key", "--index", indexed, "--json")
-    assert got(client, "search", q="turn the key")["hits"] == json.loads(printed)
+    assert got(client, "search", q="turn the key")["hits"] == [
+        {**hit, "index": "notes"} for hit in json.loads(printed)
+    ]
 
 
 @pytest.mark.parametrize("check", [False, True])
@@ -84,7 +92,9 @@ def test_an_explanation_is_the_one_of_the_command(
     more = ["--check"] if check else []
     _, printed, _ = run("explain", "turn the key", f"p{passage}", "--index", indexed, "--json", *more)
     given = got(client, "explain", q="turn the key", passage=passage, check=check)
-    assert given == json.loads(printed)
+    assert given.pop("hit").pop("index") == "notes"
+    shown = json.loads(printed)
+    assert shown.pop("hit") and given == shown
 
 
 def test_contrast_and_why_not_are_those_of_the_library(client: TestClient, index: Index) -> None:
@@ -106,7 +116,7 @@ def test_similar_passages_are_those_of_the_library(client: TestClient, index: In
     passage = index.query("turn the key", 1)[0].passage_id
     hits = index.similar(passage, 3, same_document=True)
     found = got(client, "similar", passage=passage, k=3, same_document=True)["hits"]
-    assert found == said(rendered.hits(hits, None, [()] * len(hits)))
+    assert found == of_notes(hits, [()] * len(hits))
 
 
 def test_texts_are_compared_and_looked_into(client: TestClient, index: Index) -> None:
@@ -127,6 +137,7 @@ def test_what_a_server_has_is_said(client: TestClient, run: Run, indexed: Path, 
     _, printed, _ = run("status", "--index", indexed, "--json")
     status = json.loads(printed)
     assert client.get(f"{API}/status").json() == status
+    assert datetime.fromisoformat(status["updated"]).tzinfo and "T" in status["updated"]
     (one,) = client.get(f"{API}/indexes").json()["indexes"]
     assert one == {"name": "notes", "generation": index.generation, "status": status, "problem": ""}
     index.remove()
@@ -238,6 +249,7 @@ def test_documents_and_passages_are_found_by_id(client: TestClient, index: Index
         "index": "notes",
         "generation": index.generation,
         "documents": said(index.documents_named("keys")),
+        "next": None,
     }
     for path in ("documents/999", "passages/999"):
         assert refused(client, path)[:2] == (404, "not-found")
@@ -253,7 +265,7 @@ def test_a_document_is_an_example_too(client: TestClient, index: Index) -> None:
     )
     hits = index.similar(path, 2)
     found = got(client, "similar", document=document, k=2)["hits"]
-    assert found == said(rendered.hits(hits, None, [()] * len(hits)))
+    assert found == of_notes(hits, [()] * len(hits))
     for example in ({}, {"document": document, "passage": 1}):
         assert refused(client, "similar", **example)[1:] == (
             "bad-input",

@@ -30,6 +30,18 @@ def test_the_example_of_an_answer_is_one(served: Served) -> None:
         assert hit.score == pytest.approx(hit.weight * hit.cosine + (1 - hit.weight) * hit.lexical)
 
 
+def test_each_operation_answers_with_one_kind_of_content(served: Served) -> None:
+    """A client that is generated of two has a union that it cannot read."""
+    paths = TestClient(application(served), "http://localhost").get("/openapi.json").json()["paths"]
+    for path, operations in paths.items():
+        for operation in operations.values():
+            kind = "application/x-ndjson" if path.endswith(".ndjson") else "application/json"
+            assert list(operation["responses"]["200"]["content"]) == [kind], path
+    assert {path for path in paths if path.endswith(".ndjson")} == {
+        f"/api/v1/{name}.ndjson" for name in ("search", "similar", "documents")
+    }
+
+
 @pytest.mark.parametrize(
     ("token", "needed"), [("", [{}, {"token": []}]), ("a-token-of-sixteen", [{"token": []}])]
 )

@@ -42,7 +42,9 @@ def test_what_is_asked_is_answered_as_it_is_shown(real: Encoder) -> None:
 
         def ask(line: str) -> list[str]:
             command = line.removeprefix("$ ").replace(ADDRESS, f"{host}:{port}")
-            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                ["bash", "-c", command], capture_output=True, text=True, check=True, encoding="utf-8"
+            )
             text = done.stdout.replace(str(REPOSITORY), "…").replace(f"{host}:{port}", ADDRESS)
             text = re.sub(r'(next=|next": ")[\w-]{32}', rf"\1{CURSOR}", text)
             return [one.rstrip() for one in text.splitlines()]
@@ -63,6 +65,6 @@ def test_its_tables_are_complete(client: TestClient) -> None:
     text = PAGE.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (.+) \|$", text, re.MULTILINE)
     assert {code: (int(status), said) for code, status, said in rows} == CODES
-    addresses = re.findall(r"^\| `([a-zID/-]+)` \| [^\d|][^|]* \|$", text, re.MULTILINE)
+    addresses = re.findall(r"^\| `([a-zID/.-]+)` \| [^\d|][^|]* \|$", text, re.MULTILINE)
     paths = client.get("/openapi.json").json()["paths"]
     assert {f"/api/v1/{address.replace('ID', '{id}')}" for address in addresses} == set(paths)

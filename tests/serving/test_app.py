@@ -15,9 +15,8 @@ def test_hits_are_those_of_the_library(client: TestClient, served: Served) -> No
     hits = index.query("turn the key")
     answer = client.get("/api/v1/search", params={"q": "turn the key"})
     assert answer.status_code == 200
-    assert answer.json()["hits"] == json.loads(
-        rendered.document(rendered.hits(hits, None, index.highlights("turn the key", hits)))
-    )
+    shown = json.loads(rendered.document(rendered.hits(hits, None, index.highlights("turn the key", hits))))
+    assert answer.json()["hits"] == [{**hit, "index": served.first} for hit in shown]
 
 
 def test_it_says_that_it_lives(client: TestClient) -> None:

@@ -74,12 +74,38 @@ def test_as_many_as_there_is_room_for_and_the_next_is_refused_at_once() -> None:
         with pytest.raises(Problem) as refused:
             await desk.run(Client().request, work)
         assert (refused.value.status, refused.value.code) == (503, "busy")
-        assert dict(refused.value.headers)["Retry-After"] == "1"
+        assert (
+            dict(refused.value.headers)["Retry-After"] == "1"
+        )  # nothing is known yet of how long work takes
         assert work.begun == 2
         work.end()
         await asyncio.gather(*asked)
         assert work.begun == 3
         assert await desk.run(Client().request, work) == 4
+
+    run(scenario)
+
+
+def test_a_refusal_says_when_the_queue_will_be_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four requests of 3 s each, two at once, wait: 3 turns of 3 s, and up to half of that as jitter."""
+
+    async def scenario() -> None:
+        clock = iter([0.0, 3.0])
+        desk, work = Desk(at_once=2, waiting=4), Work()
+        with monkeypatch.context() as patch:
+            patch.setattr("search.serving.desk.time.perf_counter", lambda: next(clock))
+            await desk.run(Client().request, lambda: None)
+        asked = [asyncio.ensure_future(desk.run(Client().request, work)) for _ in range(6)]
+        await work.has_begun(2)
+        await soon()
+        waits = set()
+        for _ in range(20):
+            with pytest.raises(Problem) as refused:
+                await desk.run(Client().request, work)
+            waits.add(int(dict(refused.value.headers)["Retry-After"]))
+        assert waits <= set(range(9, 15)) and len(waits) > 1
+        work.end()
+        await asyncio.gather(*asked)
 
     run(scenario)
 

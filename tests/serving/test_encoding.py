@@ -134,7 +134,7 @@ def test_indexes_made_alike_share_an_encoder_and_others_do_not(
 ) -> None:
     more = tmp_path / "more"
     more.mkdir()
-    (more / "a.md").write_text("# Water\n\nThe water is cold.\n")
+    (more / "a.md").write_text("# Water\n\nThe water is cold.\n", encoding="utf-8")
     Index.build(more, model=str(tiny_model))
     other = tmp_path / "other"
     shutil.copytree(more, other)

@@ -67,6 +67,7 @@ def slow() -> Iterator[subprocess.Popen[str]]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        encoding="utf-8",
     )
     yield server
     server.kill()
@@ -112,7 +113,7 @@ def test_ctrl_c_ends_it_as_any_command(indexed: Path) -> None:
     heeded = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     run = f"{heeded}; from search.__main__ import main; main()"
     command = [sys.executable, "-c", run, "serve", "--port", "0"]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY, encoding="utf-8")
     assert server.stderr
     address = server.stderr.readline().split()[1]
     with urllib.request.urlopen(f"{address}healthz") as answer:

@@ -111,7 +111,9 @@ def test_the_rest_of_a_list_is_the_rest_of_the_list(call: Call) -> None:
 
 def test_an_answer_is_as_long_as_may_be(notes: Path, run: Run, call: Call) -> None:
     for n in range(6):
-        (notes / f"long{n}.md").write_text("\n\n".join(f"Turn the key {n} of door {i}" for i in range(40)))
+        (notes / f"long{n}.md").write_text(
+            "\n\n".join(f"Turn the key {n} of door {i}" for i in range(40)), encoding="utf-8"
+        )
     run("index", notes)
     for most in (asked.FEWEST_TOKENS, 500, 1_500):
         found = call("search", query=QUERY, max_tokens=most, k=20)
@@ -127,7 +129,7 @@ def test_an_answer_is_as_long_as_may_be(notes: Path, run: Run, call: Call) -> No
 def test_a_changed_file_is_told(notes: Path, call: Call) -> None:
     assert call("search", query=QUERY)["changed"] is False
     for file in notes.glob("*.md"):
-        file.write_text("quite another thing")
+        file.write_text("quite another thing", encoding="utf-8")
     found = call("search", query=QUERY)
     assert found["changed"]
     assert found["results"][0]["changed"] == "changed"
@@ -138,7 +140,7 @@ def test_a_passage_is_read_with_what_stands_around_it(call: Call, notes: Path, i
     hit = index.query(QUERY, 1)[0]
     id_ = str(PassageId(index.path.name, index.generation, hit.passage_id))
     assert call("fetch", id=id_, around=0)["text"] == hit.text
-    lines = (notes / hit.document).read_text().splitlines(keepends=True)
+    lines = (notes / hit.document).read_text(encoding="utf-8").splitlines(keepends=True)
     for first, last in ((1, 1), (2, 3), (1, 10_000)):
         fetched = call("fetch", id=id_, lines=f"{first}-{last}")
         assert fetched["text"].strip() == "".join(lines[first - 1 : last]).strip()
@@ -150,7 +152,7 @@ def test_a_passage_is_read_with_what_stands_around_it(call: Call, notes: Path, i
 
 def test_lines_that_are_too_long_are_gone_on_with(notes: Path, run: Run, call: Call) -> None:
     written = "\n".join(f"Line {n} is about the key of the door." for n in range(1, 200))
-    (notes / "many.txt").write_text(written)
+    (notes / "many.txt").write_text(written, encoding="utf-8")
     run("index", notes)
     id_ = call("search", query="line key door", where="name:many.txt")["results"][0]["id"]
     text, lines = "", "1-199"
@@ -163,7 +165,7 @@ def test_lines_that_are_too_long_are_gone_on_with(notes: Path, run: Run, call: C
 
 def test_a_passage_that_is_gone_says_how_to_go_on(call: Call, id_: str, notes: Path, run: Run) -> None:
     for file in notes.glob("*.md"):
-        file.write_text("# Another\n\nThere is nothing left of what was here before.")
+        file.write_text("# Another\n\nThere is nothing left of what was here before.", encoding="utf-8")
     run("index", notes)
     assert "is gone: the index" in call("fetch", id=id_)
     assert "Search again" in call("explain", query=QUERY, id=id_)
@@ -188,7 +190,7 @@ def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str
     assert call("why_not", query=QUERY, document=id_)["rank"] == 1
     for name in ("nothing.md", "x" * 1_900):
         assert "no such file" in call("why_not", query=QUERY, document=name)["said"]
-    (notes / "late.md").write_text("Turn the key.")
+    (notes / "late.md").write_text("Turn the key.", encoding="utf-8")
     assert "seewhy index FOLDER" in call("why_not", query=QUERY, document="late.md:9")["said"]
     (notes / "out").symlink_to(notes.parent)
     for path in ("/etc/passwd", "../secret.txt", "out/secret.txt", "a\0b", str(notes / document)):
@@ -289,7 +291,7 @@ def test_over_http_the_indexes_are_told_as_they_are_now(
     for n in (4, 5):
         answer = client.post("/mcp", json=body, headers={"accept": "application/json, text/event-stream"})
         assert f"{n} documents of" in answer.json()["result"]["instructions"]
-        (notes / "another.md").write_text("Another key.")
+        (notes / "another.md").write_text("Another key.", encoding="utf-8")
         run("index", notes)
 
 

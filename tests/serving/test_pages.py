@@ -16,6 +16,7 @@ def test_all_that_a_page_links_to_is_there_and_may_be_kept(client: TestClient) -
         assert (answer.status_code, answer.content) == (200, assets()[name].content)
         assert answer.headers["content-type"] == assets()[name].media_type
         assert "immutable" in answer.headers["cache-control"]
+        assert answer.headers["content-encoding"] == "gzip" or len(answer.content) < 500
 
 
 def test_no_other_file_is_served(client: TestClient) -> None:
@@ -28,7 +29,7 @@ def test_a_fragment_is_the_page_without_its_frame(client: TestClient) -> None:
     part = client.get("/", params={"q": "turn the key"}, headers={"X-Seewhy-Fragment": "1"})
     assert "<!doctype html>" in whole.text and "<html" not in part.text
     assert part.text.split("</h2>")[1].removesuffix("</div>").strip() in whole.text
-    assert whole.headers["vary"] == part.headers["vary"] == "X-Seewhy-Fragment"
+    assert whole.headers["vary"] == part.headers["vary"] == "X-Seewhy-Fragment, Accept-Encoding"
 
 
 def test_a_problem_is_a_page_or_a_fragment_too(client: TestClient) -> None:

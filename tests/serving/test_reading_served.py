@@ -46,7 +46,7 @@ def test_a_document_is_opened_at_its_passage_with_its_hits(client: TestClient, b
 def test_the_text_comes_from_the_index_and_a_changed_file_is_said(
     client: TestClient, best: dict[str, int], indexed: Path
 ) -> None:
-    (indexed / "keys.md").write_text("another text")
+    (indexed / "keys.md").write_text("another text", encoding="utf-8")
     page = read(client, best["document"], passage=best["passage"])
     assert "To rotate the key, open the door" in page
     assert "another text" not in page
@@ -72,7 +72,7 @@ def test_links_of_the_search_page_lead_here(client: TestClient) -> None:
 def test_a_link_to_an_index_that_has_changed_says_so_and_leads_on(
     client: TestClient, best: dict[str, int], indexed: Path, served: Served
 ) -> None:
-    (indexed / "new.md").write_text("# New\n\na new sound")
+    (indexed / "new.md").write_text("# New\n\na new sound", encoding="utf-8")
     Index.build(indexed)
     page = client.get(
         f"/documents/{best['document']}",
@@ -113,7 +113,7 @@ def test_what_cannot_be_understood_is_a_page_that_says_so(
 
 def test_what_stands_in_a_file_stays_text(client: TestClient, served: Served, indexed: Path) -> None:
     (indexed / "<b>x&.md").write_text(
-        "# <script>alert(1)</script>\n\nmy <img src=x onerror=alert(1)> sound </pre>\n"
+        "# <script>alert(1)</script>\n\nmy <img src=x onerror=alert(1)> sound </pre>\n", encoding="utf-8"
     )
     Index.build(indexed)
     (hit,) = served.index().query("sound", where="name:'<b>*'", mode="lexical")

@@ -187,7 +187,7 @@ def test_what_lies_about_of_servers_does_no_harm(indexed: Path, run: Run, own_ho
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(folder / "1-dead.socket"))
     dead.close()
-    (folder / "2-text.socket").write_text("no socket")
+    (folder / "2-text.socket").write_text("no socket", encoding="utf-8")
     assert run(*QUERY, "--json") == usual
     with found_here() as listening:
         assert len(listening) == 1
@@ -274,7 +274,9 @@ finally:
     print(sorted({"numpy", "search.index", "http.client", "ssl", "asyncio"} & sys.modules.keys()), file=sys.stderr)
 """
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stderr
     assert running.answered == 1
     assert done.stderr.splitlines()[-1] == "[]"

@@ -43,8 +43,8 @@ def test_a_sound_index_has_no_finding(own: tuple[Path, Path]) -> None:
 
 def test_edits_are_stale_and_named(own: tuple[Path, Path]) -> None:
     notes, index = own
-    (notes / "keys.md").write_text("# Other\n")
-    (notes / "new.txt").write_text("new")
+    (notes / "keys.md").write_text("# Other\n", encoding="utf-8")
+    (notes / "new.txt").write_text("new", encoding="utf-8")
     (notes / "table.csv").unlink()
     report = check(index)
     assert report.ok
@@ -88,10 +88,10 @@ def test_sound_after_edits_and_removals(own: tuple[Path, Path]) -> None:
     """With tombstones and passages that the FAISS file does not hold yet."""
     notes, index = own
     for i in range(30):
-        (notes / f"{i}.txt").write_text(f"number {i}")
+        (notes / f"{i}.txt").write_text(f"number {i}", encoding="utf-8")
     Index.build(notes, index=str(index))
     (notes / "3.txt").unlink()
-    (notes / "more.txt").write_text("some more")
+    (notes / "more.txt").write_text("some more", encoding="utf-8")
     Index.build(notes, index=str(index))
     with closing(sqlite3.connect(index / "index.db")) as connection:
         assert connection.execute("SELECT count(*) FROM tombstones").fetchone() == (1,)
@@ -128,7 +128,7 @@ def test_beside_a_writer_nothing_is_taken_for_damage(
         try:
             for i in range(6):
                 for name in ("keys.md", f"{i}.txt"):
-                    (notes / name).write_text(f"# Number {i}\n\nThe key number {i}.\n")
+                    (notes / name).write_text(f"# Number {i}\n\nThe key number {i}.\n", encoding="utf-8")
                 if i > 2:
                     (notes / f"{i - 2}.txt").unlink()
                 Index.build(notes, index=str(index))
@@ -205,11 +205,11 @@ def test_an_index_that_was_emptied_was_not_just_begun(own: tuple[Path, Path]) ->
 def test_commands_name_the_index_as_it_is_to_be_typed(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     usual = Index.build(notes, model=str(tiny_model))
     damage.flip_faiss(usual.path)
-    (notes / "new.txt").write_text("x")
+    (notes / "new.txt").write_text("x", encoding="utf-8")
     commands = {f.command for f in usual.check().findings if f.command}
     assert commands == {"seewhy repair --index notes", f"seewhy index {notes}"}
     other = Index.build(notes, model=str(tiny_model), index=str(tmp_path / "my place"))
-    (notes / "newer.txt").write_text("x")
+    (notes / "newer.txt").write_text("x", encoding="utf-8")
     (command,) = (f.command for f in other.check().findings if f.command)
     assert command == f"seewhy index {notes} --index {quoted(tmp_path / 'my place')}"
 

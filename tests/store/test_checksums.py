@@ -46,7 +46,7 @@ def test_checksums_tell_kinds_and_boundaries_apart() -> None:
 def test_a_changed_value_is_noticed(notes: Path, tiny_model: Path, table: str, column: str) -> None:
     index = Index.build(notes, model=str(tiny_model))
     if table in ("words", "tombstones"):  # of what changed since the segments were made
-        (notes / "new.txt").write_text("a new key")
+        (notes / "new.txt").write_text("a new key", encoding="utf-8")
         (notes / "deep" / "time.txt").unlink()
         index.update()
     before = index.query("the key is in the water", k=50)

@@ -389,7 +389,7 @@ def test_no_folder_is_read_because_an_index_names_it(
     foreign, private = tmp_path / "shared" / "index", tmp_path / "private"
     shutil.copytree(index, foreign)
     private.mkdir()
-    (private / "diary.txt").write_text("the secret of the key")
+    (private / "diary.txt").write_text("the secret of the key", encoding="utf-8")
     meta(foreign, "root", str(private))
     sql(foreign, "UPDATE passages SET checksum = 1")
     opened = Index.open(foreign)
@@ -467,7 +467,7 @@ def test_nothing_is_written_to_a_file_with_another_name(
     decoy.write_bytes(content)
     (index / name).unlink(missing_ok=True)
     (index / name).hardlink_to(decoy)
-    (notes / "new.txt").write_text("the first word of a long number")
+    (notes / "new.txt").write_text("the first word of a long number", encoding="utf-8")
     for command in (
         lambda: Index.build(notes, index="kept"),
         lambda: Index.build(notes, index="kept", rebuild=True),

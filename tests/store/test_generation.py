@@ -36,7 +36,9 @@ def annotate(index: Path) -> None:
 
 
 CHANGES: dict[str, Callable[[Path, Path], object]] = {
-    "a file changes": lambda notes, _: (notes / "keys.md").write_text("# Other\n\nmy sound\n"),
+    "a file changes": lambda notes, _: (notes / "keys.md").write_text(
+        "# Other\n\nmy sound\n", encoding="utf-8"
+    ),
     "a file goes": lambda notes, _: (notes / "keys.md").unlink(),
     "a file gets another name": lambda notes, _: (notes / "keys.md").rename(notes / "doors.md"),
     "a file gets another time": lambda notes, _: os.utime(notes / "keys.md", (9, 9)),
@@ -67,7 +69,7 @@ def test_what_no_answer_is_made_of_leaves_it(notes: Path, index: Path) -> None:
 
 
 def test_a_file_that_was_just_written_is_read_again_without_a_change(notes: Path, index: Path) -> None:
-    (notes / "new.txt").write_text("a new sound")
+    (notes / "new.txt").write_text("a new sound", encoding="utf-8")
     changed = Index.build(notes, index=str(index)).generation
     os.utime(notes / "new.txt", (1, 1))  # as two seconds later
     again = Index.build(notes, index=str(index))

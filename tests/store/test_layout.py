@@ -12,7 +12,7 @@ from search.store.layout import find_index
 
 def folder(path: Path) -> Path:
     path.mkdir(parents=True)
-    (path / "a.txt").write_text("a word")
+    (path / "a.txt").write_text("a word", encoding="utf-8")
     return path
 
 
@@ -95,5 +95,5 @@ def test_strange_files_among_the_faiss_files_do_no_harm(tmp_path: Path, tiny_mod
     root = folder(tmp_path / "notes")
     index = Index.build(root, model=str(tiny_model)).path
     (index / "ann" / "gfoo-x.faiss").write_bytes(b"")
-    (root / "b.txt").write_text("one more word")
+    (root / "b.txt").write_text("one more word", encoding="utf-8")
     assert len(Index.build(root, model=str(tiny_model)).query("word", k=5)) == 2

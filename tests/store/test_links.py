@@ -142,7 +142,7 @@ def own(notes: Path, tiny_model: Path, tmp_path: Path) -> tuple[Path, Path]:
     index = tmp_path / "kept" / "index"
     index.parent.mkdir()
     Index.build(notes, model=str(tiny_model), index=str(index))
-    (notes / "new.txt").write_text("the first word of a long number")
+    (notes / "new.txt").write_text("the first word of a long number", encoding="utf-8")
     return notes, index
 
 

@@ -54,7 +54,7 @@ def test_a_name_that_looks_like_a_line_is_a_name(store: SQLiteStore) -> None:
 def test_what_is_not_there(store: SQLiteStore, tmp_path: Path, notes: Path) -> None:
     place = place_of(store, "no/such.md#3")
     assert (place.name, place.record, place.passages) == ("no/such.md", 3, ())
-    (tmp_path / "other.md").write_text("x")
+    (tmp_path / "other.md").write_text("x", encoding="utf-8")
     outside = place_of(store, tmp_path / "other.md")
     assert (outside.name, outside.document) == (None, str(tmp_path / "other.md"))
     with pytest.raises(InputError, match="is a folder"):

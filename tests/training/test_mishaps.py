@@ -27,17 +27,17 @@ PLAN = {"format": 1, "objective": "pairs"}
 def test_a_folder_that_no_training_left_is_never_deleted(tmp_path: Path, resume: bool, message: str) -> None:
     theirs = tmp_path / ".out.training"
     theirs.mkdir()
-    (theirs / "diary.txt").write_text("kept")
+    (theirs / "diary.txt").write_text("kept", encoding="utf-8")
     with pytest.raises(InputError, match=f"(?i){message}"), WorkFolder(tmp_path / "out").held(PLAN, resume):
         pass
-    assert (theirs / "diary.txt").read_text() == "kept"
+    assert (theirs / "diary.txt").read_text(encoding="utf-8") == "kept"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_nothing_is_deleted_through_a_link(tmp_path: Path) -> None:
     decoy = tmp_path / "decoy"
     (decoy / "result").mkdir(parents=True)
-    (decoy / "plan.json").write_text(json.dumps(PLAN))
+    (decoy / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
     (tmp_path / ".out.training").symlink_to(decoy)
     with pytest.raises(InputError, match="is in the way"), WorkFolder(tmp_path / "out").held(PLAN, True):
         pass
@@ -52,10 +52,10 @@ def test_a_result_that_cannot_be_moved_is_kept_and_named(tmp_path: Path) -> None
         work.held(PLAN, False),
     ):
         work.result.mkdir()
-        (work.result / "model").write_text("kept")
-        (tmp_path / "out" / "a.txt").write_text("another's")
+        (work.result / "model").write_text("kept", encoding="utf-8")
+        (tmp_path / "out" / "a.txt").write_text("another's", encoding="utf-8")
         work.finish()
-    assert (work.path / "result" / "model").read_text() == "kept"
+    assert (work.path / "result" / "model").read_text(encoding="utf-8") == "kept"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
@@ -155,7 +155,9 @@ def test_a_model_of_few_tokens_and_the_rights_of_its_files(graded: Path, tmp_pat
     """It reads as few as before; the umask decides who reads it."""
     model = save_tiny_bert(tmp_path / "short")
     place = model / "sentence_bert_config.json"
-    place.write_text(json.dumps({**json.loads(place.read_text()), "max_seq_length": 8}))
+    place.write_text(
+        json.dumps({**json.loads(place.read_text(encoding="utf-8")), "max_seq_length": 8}), encoding="utf-8"
+    )
     out = Path(train(graded, tmp_path / "out", model=str(model), **QUICK).out)
     assert Encoder(str(out), engine="torch", device="cpu").max_tokens == 8
     modes = {stat.S_IMODE((out / name).stat().st_mode) for name in ("model.safetensors", "config.json")}

@@ -38,9 +38,9 @@ def weights(folder: Path) -> str:
 def dropping(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model with dropout, so that a training draws random numbers at every step."""
     folder = save_tiny_bert(tmp_path_factory.mktemp("models") / "dropping")
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config |= {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.2}
-    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return folder
 
 
@@ -79,7 +79,10 @@ def test_the_result_is_a_model_like_any_other(done: TrainingReport, dropping: Pa
 
 def test_figures_are_those_of_the_models(done: TrainingReport, dropping: Path) -> None:
     """Before and after again, by the public encoder and SciPy."""
-    rows = [line.split("\t") for line in (Path(done.out).parent / "dev.tsv").read_text().splitlines()[1:]]
+    rows = [
+        line.split("\t")
+        for line in (Path(done.out).parent / "dev.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    ]
     gold = [float(row[2]) for row in rows]
     for model, said in ((str(dropping), done.before), (done.out, done.after)):
         encoder = Encoder(model, engine="torch", device="cpu")
@@ -171,7 +174,9 @@ def test_a_stopped_run_goes_on_to_the_same_weights(
     assert not out.exists()
     assert (work / "checkpoint-6" / "trainer_state.json").is_file()
     shutil.copytree(work / "checkpoint-6", work / "checkpoint-7")  # a kill while it was being saved
-    (work / "checkpoint-7" / "trainer_state.json").write_text('{"best_metric": 0.5, "log_hi')
+    (work / "checkpoint-7" / "trainer_state.json").write_text(
+        '{"best_metric": 0.5, "log_hi', encoding="utf-8"
+    )
     with pytest.raises(InputError, match="Go on with it: --resume. Or delete that folder"):
         again()
     with pytest.raises(
@@ -243,8 +248,8 @@ def test_the_seed_decides(done: TrainingReport, dropping: Path, tmp_path: Path) 
 def test_nothing_is_overwritten(graded: Path, tiny_model: Path, tmp_path: Path) -> None:
     full, file = tmp_path / "full", tmp_path / "file"
     full.mkdir()
-    (full / "a.txt").write_text("kept")
-    file.write_text("kept")
+    (full / "a.txt").write_text("kept", encoding="utf-8")
+    file.write_text("kept", encoding="utf-8")
     for place, message in (
         (full, "there is something at .*, and nothing is overwritten"),
         (file, "there is something at .*, and nothing is overwritten"),
@@ -252,7 +257,7 @@ def test_nothing_is_overwritten(graded: Path, tiny_model: Path, tmp_path: Path) 
     ):
         with pytest.raises(InputError, match=message):
             train(graded, place, model=str(tiny_model))
-    assert (full / "a.txt").read_text() == file.read_text() == "kept"
+    assert (full / "a.txt").read_text(encoding="utf-8") == file.read_text(encoding="utf-8") == "kept"
     assert not list(tmp_path.glob(".*"))
 
 
@@ -283,7 +288,9 @@ def test_prompts_of_the_model_are_used(tmp_path: Path, pairs: Path) -> None:
     """What is learned and measured is what an index would encode, "query: " and "passage: " before the texts."""
     base = save_tiny_bert(tmp_path / "base")
     prompts = {"query": "find: ", "passage": "text: "}
-    (base / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    (base / "config_sentence_transformers.json").write_text(
+        json.dumps({"prompts": prompts}), encoding="utf-8"
+    )
     plain = save_tiny_bert(tmp_path / "plain")
     with_prompts = train(pairs, tmp_path / "a", model=str(base), **QUICK)
     without = train(pairs, tmp_path / "b", model=str(plain), **QUICK)
@@ -308,8 +315,8 @@ def test_too_little_to_learn_from(tiny_model: Path, tmp_path: Path) -> None:
 
 def test_a_model_that_is_no_encoder(graded: Path, tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "m")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}), encoding="utf-8")
     with pytest.raises(ModelError, match="a model of type 'gpt2', which is no BERT-like encoder"):
         train(graded, tmp_path / "out", model=str(folder))
     assert not (tmp_path / ".out.training").exists()

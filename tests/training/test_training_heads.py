@@ -104,7 +104,7 @@ def weights(folder: Path | str) -> dict[str, np.ndarray]:
 
 def test_a_classifier_is_applied_at_once_and_as_good_as_was_said(made: dict[str, Made]) -> None:
     report, dev = made["classify"]
-    rows = [line.split(",") for line in dev.read_text().splitlines()[1:]]
+    rows = [line.split(",") for line in dev.read_text(encoding="utf-8").splitlines()[1:]]
     said = bert.label([text for text, _ in rows], model=report.out)
     assert said.classes == report.classes.classes == ("it", "them")
     right = np.array([one.label == label for one, (_, label) in zip(said.texts, rows, strict=True)])
@@ -151,10 +151,10 @@ def test_the_folder_is_whole_and_plain(made: dict[str, Made], tiny_model: Path) 
             "tokenizer_config.json",
         }
         assert (out / "tokenizer.json").read_bytes() == (tiny_model / "tokenizer.json").read_bytes()
-        assert (
-            str(tiny_model.parent) not in (out / "config.json").read_text() + (out / "README.md").read_text()
-        )
-        assert f"`seewhy train {what}`" in (out / "README.md").read_text()
+        assert str(tiny_model.parent) not in (out / "config.json").read_text(encoding="utf-8") + (
+            out / "README.md"
+        ).read_text(encoding="utf-8")
+        assert f"`seewhy train {what}`" in (out / "README.md").read_text(encoding="utf-8")
         assert not list(out.parent.glob(".*"))
         assert report.base_sha256 != report.sha256
 
@@ -218,7 +218,10 @@ def test_a_head_for_the_very_classes_is_taken_on(made: dict[str, Made], tmp_path
     assert again.before["accuracy"].mean == first.after["accuracy"].mean
     assert any("keep that model" in note for note in again.notes)
     other = tmp_path / "other.csv"
-    other.write_text(write_texts(tmp_path / "a.csv").read_text().replace(",them", ",people"))
+    other.write_text(
+        write_texts(tmp_path / "a.csv").read_text(encoding="utf-8").replace(",them", ",people"),
+        encoding="utf-8",
+    )
     fresh = bert.train_classifier(other, tmp_path / "fresh", model=first.out, lr=1e-9, epochs=1)
     assert fresh.classes and fresh.classes.classes == ("it", "people")
     old, new = (weights(one)["classifier.weight"] for one in (first.out, fresh.out))
@@ -306,7 +309,7 @@ def test_answers_are_found_in_the_window_that_holds_them(made: dict[str, Made], 
         ]}]}
     ]  # fmt: skip
     path = tmp_path / "a.json"
-    path.write_text(json.dumps({"data": data}))
+    path.write_text(json.dumps({"data": data}), encoding="utf-8")
     answered, unanswered = Questions().read(path, "train").rows
     features = list(Questions().features(reader, [answered]))
     spans = [(one["encoding"], one["start_positions"], one["end_positions"]) for one in features]
@@ -364,7 +367,7 @@ def test_settings_that_make_no_sense(
 def test_data_that_nothing_can_be_learned_from(tiny_model: Path, tmp_path: Path) -> None:
     def refused(train: Callable[..., Any], content: str, message: str, **more: Any) -> None:
         path = tmp_path / "data"
-        path.write_text(content)
+        path.write_text(content, encoding="utf-8")
         with pytest.raises(InputError, match=message):
             train(path, tmp_path / "out", model=str(tiny_model), **more)
 
@@ -374,10 +377,10 @@ def test_data_that_nothing_can_be_learned_from(tiny_model: Path, tmp_path: Path)
     refused(classify, "text,label\n" + "".join(f"a {i},x\n" for i in range(9)), "at least two labels")
     refused(classify, "path,label\na.md,x\n", "names passages or documents of an index")
     dev = tmp_path / "dev.csv"
-    dev.write_text("text,label\nc,other\n")
+    dev.write_text("text,label\nc,other\n", encoding="utf-8")
     refused(
         classify,
-        write_texts(tmp_path / "a.csv").read_text(),
+        write_texts(tmp_path / "a.csv").read_text(encoding="utf-8"),
         "nothing to learn from has the label 'other'",
         dev=dev,
     )
@@ -402,7 +405,7 @@ def test_extras_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_figures_are_of_fp32_whatever_the_steps_are_of(tiny_model: Path, tmp_path: Path) -> None:
     report, dev = trained("classify", tmp_path, tiny_model, epochs=1, precision="bf16")
-    rows = [line.split(",") for line in dev.read_text().splitlines()[1:]]
+    rows = [line.split(",") for line in dev.read_text(encoding="utf-8").splitlines()[1:]]
     said = bert.label([text for text, _ in rows], model=report.out).texts
     right = np.array([one.label == label for one, (_, label) in zip(said, rows, strict=True)])
     error = calibration_error(np.array([one.score for one in said]), right)

@@ -19,6 +19,10 @@ from search.render.page.hits import Asked, Marked, deepest, listed
 
 USES = ("search.css", "explanation.js", "live.js", "hits.js", "whatif.js", "search.js", "weighing.js")
 _MODES = {"hybrid": "meaning and words", "dense": "meaning", "lexical": "words"}
+_JOINT = re.compile(r"""(?i)"[^"]*"|'[^']*'|[()]|(?<=\s)(and|or)(?=\s)""")
+_CONDITION = re.compile(
+    r"""((?:"[^"]*"|'[^']*'|[^\s"'()=:!<>])+)([=:])((?:"[^"]*")+|(?:'[^']*')+|[^\s"'(),]+)"""
+)
 _SHOWN = 320  # characters of the passage whose like is looked for
 _KEYS = (
     ("/", "to the query"),
@@ -185,9 +189,8 @@ def _group(asked: Asked, facet: Facet) -> str:
 
 
 def _value(asked: Asked, value: FacetValue) -> str:
-    less = without_condition(asked.where, value.where)
-    where = with_condition(asked.where, value.where) if less is None else less
-    chosen = "" if less is None else ' aria-current="true"'
+    where, is_set = toggled(asked.where, value.where)
+    chosen = ' aria-current="true"' if is_set else ""
     address = replace(asked, where=where, generation=None).link("/")
     return (
         f'<li><a href="{address}" data-where="{text(where)}"{chosen}>{isolated(value.value)}</a> '
@@ -195,28 +198,37 @@ def _value(asked: Asked, value: FacetValue) -> str:
     )
 
 
-def with_condition(where: str, condition: str) -> str:
-    """A filter that asks for one thing more."""
-    if not where.strip():
-        return condition
-    return (
-        f"({where}) and {condition}"
-        if re.search(r"\bor\b", where, re.IGNORECASE)
-        else f"{where} and {condition}"
-    )
+def toggled(where: str, condition: str) -> tuple[str, bool]:
+    """A filter with a condition added, or removed if it was set, and whether it was set.
+
+    Conditions on the same field are alternatives: `kind=pdf`, then `(kind=pdf or kind=text)`.
+    """
+    parts = [f"({where})"] if len(_split(where, "or")) > 1 else _split(where, "and")
+    field = _field(condition)
+    for at, part in enumerate(parts):
+        either = _split(part.removeprefix("(").removesuffix(")"), "or")
+        if all(_field(one) == field for one in either):
+            is_set = condition in either
+            either = [one for one in either if one != condition] if is_set else [*either, condition]
+            parts[at : at + 1] = [f"({' or '.join(either)})"] if len(either) > 1 else either
+            return " and ".join(parts), is_set
+    return " and ".join([*parts, condition]), False
 
 
-def without_condition(where: str, condition: str) -> str | None:
-    """A filter without a condition that all hits have to meet; None where it has none of that kind."""
-    if where == condition:
-        return ""
-    if where.endswith(f" and {condition}"):
-        rest = where.removesuffix(f" and {condition}")
-        return rest[1:-1] if rest.startswith("(") and rest.endswith(")") and rest.count("(") == 1 else rest
-    if re.search(r"\bor\b|\(", where, re.IGNORECASE):
-        return None
-    parts = re.split(r" and (?=(?:[^\"']|\"[^\"]*\"|'[^']*')*$)", where)  # not within quotes
-    return " and ".join(part for part in parts if part != condition) if condition in parts else None
+def _split(where: str, word: str) -> list[str]:
+    """The parts of a filter that a word joins outside of quotes and brackets."""
+    depth, start, parts = 0, 0, []
+    for found in _JOINT.finditer(where):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if not depth and (found[1] or "").lower() == word:
+            parts.append(where[start : found.start()].strip())
+            start = found.end()
+    return [*parts, last] if (last := where[start:].strip()) else parts
+
+
+def _field(condition: str) -> tuple[str, str] | None:
+    """Field and operator of a condition as facets write it; None for any other."""
+    return (found[1], found[2]) if (found := _CONDITION.fullmatch(condition)) else None
 
 
 def _results(asked: Asked, found: Found) -> str:

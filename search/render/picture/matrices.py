@@ -251,10 +251,12 @@ def _notes(why: Explanation, shown: Units, width: float) -> list[str]:
     if why.late is not None:
         words += f" + {float(why.late.sum()):.6f} (best matches)"
     sign = "-" if why.residual < 0 else "+"
+    longest = max(float(abs(added).max()) for added in (shown.query_added, shown.passage_added))
+    hatched = "; a hatched one is longer than it is drawn" if longest > _full_bar(shown) else ""
     rest = "residual" if not why.steps else f"completeness error of integrated gradients, {why.steps} steps"
     notes = [
         f"score {why.score:.6f} = {added:.6f} (contributions){words} {sign} {abs(why.residual):.1e} ({rest}). "
-        "Bars are sums of rows and columns; a hatched one is longer than it is drawn. "
+        f"Bars are sums of rows and columns{hatched}. "
         "Cells beyond an end of the scale have its colour. Cosines do not add up to anything.",
         f"{left_out(shown)} All of it: --csv or --html." if left_out(shown) else "",
     ]
@@ -269,10 +271,7 @@ def _tones(units: Sequence[Unit]) -> list[str]:
 def _draw_sums(canvas: Canvas, x: float, y: float, cell: float, shown: Units) -> None:
     """Bars above the columns and right of the rows, on one scale, with numbers where there is room."""
     rows, columns = len(shown.query), len(shown.passage)
-    largest = max(
-        _largest_bar(shown.query, shown.query_added),
-        _largest_bar(shown.passage, shown.passage_added),
-    )
+    largest = _full_bar(shown)
     above = canvas.axes(x, y - _BARS, columns * cell, _BARS - 0.06)
     _bars(above, shown.passage_added, largest, upright=True)
     beside = canvas.axes(x + columns * cell + 0.06, y, _BARS - 0.06, rows * cell)
@@ -286,6 +285,11 @@ def _draw_sums(canvas: Canvas, x: float, y: float, cell: float, shown: Units) ->
             canvas.write(
                 x + (j + 0.5) * cell, y - _BARS, f"{value:+.3f}", size, ha="center", va="bottom", color=FAINT
             )
+
+
+def _full_bar(shown: Units) -> float:
+    """The |sum| that a bar of full length has, on both sides."""
+    return max(_largest_bar(shown.query, shown.query_added), _largest_bar(shown.passage, shown.passage_added))
 
 
 def _largest_bar(units: Sequence[Unit], added: NDArray[np.float64]) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from search.records.contents import Facet, FacetValue
@@ -55,7 +54,7 @@ def _documents(view: View, expression: str) -> Iterator[Said]:
     return (found[id_] for id_ in sorted(found))
 
 
-def documents_named(view: View, part: str, most: int) -> list[NamedDocument]:
+def documents_named(view: View, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
     """Documents that have all words of `part` in their name or title, in any case of letters, by name.
 
     Raises:
@@ -70,7 +69,7 @@ def documents_named(view: View, part: str, most: int) -> list[NamedDocument]:
         for id_, content in _contents(view)
         if is_named(f"{_name(content)} {content['title']}", part)
     ]
-    return [document for _, _, document in islice(sorted(found, key=lambda one: one[:2]), most)]
+    return [document for _, _, document in sorted(found, key=lambda one: one[:2])[offset : offset + most]]
 
 
 def document_metadata(view: View) -> Iterator[dict[str, Any]]:

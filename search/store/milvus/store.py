@@ -314,8 +314,8 @@ class MilvusSnapshot:
         }
         return dict(sorted(found.items()))
 
-    def documents_named(self, part: str, most: int) -> list[NamedDocument]:
-        return catalogue.documents_named(self._view, part, most)
+    def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
+        return catalogue.documents_named(self._view, part, most, offset)
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         return catalogue.document_metadata(self._view)

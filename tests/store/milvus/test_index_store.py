@@ -40,7 +40,7 @@ def published(run: Run, notes: Path, tiny_model: Path, milvus: str, monkeypatch:
 def test_later_runs_publish_again_until_that_is_ended(run: Run, published: Path, milvus: str) -> None:
     assert passages_on(milvus) == 5
     assert "published on" not in run("index", published)[2]
-    (published / "new.md").write_text("# Water\n\nA long time on the water.\n")
+    (published / "new.md").write_text("# Water\n\nA long time on the water.\n", encoding="utf-8")
     assert f"published on {milvus}: 1 of 6 passages written" in run("index", published)[2]
     assert passages_on(milvus) == 6
     (published / "new.md").unlink()
@@ -76,7 +76,7 @@ def test_status_says_where_and_whether_it_is_the_newest(run: Run, published: Pat
 def test_without_a_server_the_index_is_whole_and_the_next_run_goes_on(
     run: Run, published: Path, milvus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (published / "new.md").write_text("# Water\n\nA long time on the water.\n")
+    (published / "new.md").write_text("# Water\n\nA long time on the water.\n", encoding="utf-8")
 
     def gone(*_: object, **__: object) -> None:
         raise OSError("UNAVAILABLE")
@@ -108,7 +108,9 @@ def test_a_name_that_another_index_has_is_refused_and_changes_nothing(
     run: Run, published: Path, tiny_model: Path, milvus: str, tmp_path: Path
 ) -> None:
     (tmp_path / "others").mkdir()
-    (tmp_path / "others" / "a.md").write_text("# Water\n\nOn the other side of the water.\n")
+    (tmp_path / "others" / "a.md").write_text(
+        "# Water\n\nOn the other side of the water.\n", encoding="utf-8"
+    )
     other = milvus + "_other"
     assert run("index", tmp_path / "others", "--model", tiny_model, "--store", other)[0] == 0
     code, _, err = run("index", published, "--store", other)

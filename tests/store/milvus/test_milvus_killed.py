@@ -75,7 +75,7 @@ def test_who_reads_a_state_reads_it_to_its_end_or_is_told(
         assert snapshot.stored(snapshot.ids().tolist()) == old
     with pytest.raises(ChangedMeanwhile), store.reading() as snapshot:
         for word in ("cold", "warmer"):
-            (notes / "new.md").write_text(f"# Water\n\nThe water is {word}.\n")
+            (notes / "new.md").write_text(f"# Water\n\nThe water is {word}.\n", encoding="utf-8")
             age(notes)
             Index.open(index).update()
             publish(index, tiny)

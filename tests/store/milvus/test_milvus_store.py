@@ -47,12 +47,16 @@ def _folder(folder: Path) -> Path:
         text = " ".join(random.choice(_WORDS, 12))
         (folder / f"n{number % 3}").mkdir(parents=True, exist_ok=True)
         head = f"---\nyear: {2000 + number}\n---\n"
-        (folder / f"n{number % 3}" / f"d{number}.md").write_text(f"{head}# Doc\n\n{text}.\n")
+        (folder / f"n{number % 3}" / f"d{number}.md").write_text(
+            f"{head}# Doc\n\n{text}.\n", encoding="utf-8"
+        )
         if number % 4 == 0:
             (folder / f"n{number % 3}" / f"license{number}.txt").write_text(
-                "The door is open for all people.\n"
+                "The door is open for all people.\n", encoding="utf-8"
             )
-    (folder / "table.csv").write_text("name,text\nfirst,the first side of the door\nsecond,a long sound\n")
+    (folder / "table.csv").write_text(
+        "name,text\nfirst,the first side of the door\nsecond,a long sound\n", encoding="utf-8"
+    )
     return folder
 
 
@@ -262,7 +266,7 @@ def test_a_reader_keeps_to_its_state_and_does_not_answer_from_one_that_is_gone(
 
 
 def _publish_another(index: Index, notes: Path, encoder: Encoder, name: str) -> None:
-    (notes / f"{name}.txt").write_text(f"The {name} of the water.\n")
+    (notes / f"{name}.txt").write_text(f"The {name} of the water.\n", encoding="utf-8")
     index.update()
     publish(index.path, encoder)
 
@@ -278,7 +282,7 @@ def test_what_is_not_there_is_said_with_a_way_out(milvus: str, tmp_path: Path, r
 
 
 def _judged(folder: Path) -> Path:
-    (folder / "judged.csv").write_text("query,path\nkey,keys.md\n")
+    (folder / "judged.csv").write_text("query,path\nkey,keys.md\n", encoding="utf-8")
     return folder / "judged.csv"
 
 

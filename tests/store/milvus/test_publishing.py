@@ -66,10 +66,10 @@ def age(notes: Path) -> None:
 
 def changed(notes: Path, index: Path) -> None:
     """Files that are new, renamed, changed and gone."""
-    (notes / "keys.md").write_text("# Keys\n\nThe lock is on the door.\n")
+    (notes / "keys.md").write_text("# Keys\n\nThe lock is on the door.\n", encoding="utf-8")
     (notes / "table.csv").unlink()
     (notes / "deep" / "time.txt").rename(notes / "deep" / "long.txt")
-    (notes / "new.md").write_text("# Water\n\nA long time on the water.\n")
+    (notes / "new.md").write_text("# Water\n\nA long time on the water.\n", encoding="utf-8")
     age(notes)
     Index.open(index).update()
 
@@ -85,7 +85,7 @@ def test_the_server_has_what_the_folder_has(published: Path, notes: Path, tiny: 
     assert on_server(milvus) == now
     assert (done.anew, done.ended) == (False, len(before))
     assert done.written == sum(before.get(id_) != passage for id_, passage in now.items())
-    (notes / "deep" / "long.txt").write_text("The water.\n")
+    (notes / "deep" / "long.txt").write_text("The water.\n", encoding="utf-8")
     age(notes)
     Index.open(published).update()
     one_more = publish(published, tiny)
@@ -106,7 +106,7 @@ def test_another_index_does_not_take_a_name(
     published: Path, tmp_path: Path, tiny: Encoder, tiny_model: Path, milvus: str
 ) -> None:
     (tmp_path / "others").mkdir()
-    (tmp_path / "others" / "a.txt").write_text("The key is in the door.\n")
+    (tmp_path / "others" / "a.txt").write_text("The key is in the door.\n", encoding="utf-8")
     other = Index.build(tmp_path / "others", model=str(tiny_model)).path
     keep_place(other, Place(milvus, "FLAT"))
     with pytest.raises(InputError, match=r"published from another index .* --store-anew"):
@@ -124,7 +124,7 @@ def test_words_of_what_was_published_again_are_those_of_the_folder(
 ) -> None:
     changed(notes, published)
     publish(published, tiny)
-    (notes / "deep" / "long.txt").write_text("The water, *the* water.\n")
+    (notes / "deep" / "long.txt").write_text("The water, *the* water.\n", encoding="utf-8")
     Index.open(published).update()
     publish(published, tiny)
     client = Client(Address.parse(milvus))
