@@ -26,7 +26,7 @@ from search.records.options import (
 )
 from search.store.database import read_meta
 from search.store.folders import Folders, Named
-from search.store.layout import DATABASE, confirmed, only_read, place_for
+from search.store.layout import DATABASE, only_read, place_for
 from search.store.opening import is_trusted, opened
 from search.store.settings import PassageSettings
 from search.store.sqlite import SQLiteStore
@@ -245,7 +245,6 @@ class Index:
     def update(
         self,
         *,
-        folder: Named | None = None,
         verify: bool = False,
         workers: int | str | None = None,
         progress: Callable[[Progress], None] | None = None,
@@ -253,8 +252,6 @@ class Index:
         """Bring the index up to date with its folder, with the settings that it was made with.
 
         Args:
-            folder: the same folder, or all of several, which has to be named for an index outside of the user's own
-                that was opened: somebody else may have made it.
             verify, workers, progress: as for `build`.
 
         Raises:
@@ -268,7 +265,7 @@ class Index:
 
         place = self._place
         meta = read_meta(place / DATABASE)
-        folders = Folders.of(confirmed(place, Folders.from_meta(meta), folder or self._named))
+        folders = Folders.from_meta(meta)
         with start_workers(workers, self.encoder, self._engine) as pool:
             report = update(
                 folders.root,
@@ -282,9 +279,7 @@ class Index:
             )
         return with_copy(place, report, self.encoder, self._copy, progress)
 
-    def watch(
-        self, stop: threading.Event | None = None, folder: Named | None = None
-    ) -> Iterator[Report | SearchError | OSError]:
+    def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError | OSError]:
         """Keep the index up to date with its folder, as files change.
 
         Yields:
@@ -293,15 +288,12 @@ class Index:
 
         Args:
             stop: set it from another thread to end the watch.
-            folder: as for `update`.
         """
         from search.indexing.update import changes
 
-        named = folder or self._named
-        place = self._place
-        for _ in changes(confirmed(place, self.folders, named), place, stop):
+        for _ in changes(self.folders, self._place, stop):
             try:
-                report = self.update(folder=named)
+                report = self.update()
             except (SearchError, OSError) as error:
                 yield error
             else:
@@ -323,11 +315,6 @@ class Index:
         if not isinstance(self._store, SQLiteStore):
             raise only_read(self.name)
         return self.path
-
-    @property
-    def _named(self) -> Named | None:
-        """The folders, where they were named to build the index."""
-        return (self.report.folders or self.report.folder) if self.report else None
 
     @property
     def fingerprint(self) -> Fingerprint:

@@ -474,15 +474,7 @@ def _update(opened: Index, quiet: bool) -> None:
     from search.cli.output import progress_bar, stopped_gently
     from search.cli.streams import note
     from search.render.reports import update_line
-    from search.store.layout import is_own
 
-    if not is_own(opened.path):
-        note(
-            f"note: the index in '{opened.name}' is none of your own, so --update leaves it alone. If its folder "
-            f"may be read: {to_update(opened)}",
-            quiet,
-        )
-        return
     try:
         with stopped_gently(quiet), progress_bar(quiet) as progress:
             report = opened.update(progress=progress)

@@ -216,8 +216,7 @@ def _vectors(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
     dimension = int(Fingerprint.from_dict(one_meta(connection, "fingerprint")).dimension)
     for segment in read_segments(connection):
         try:
-            if not open_codes(index, segment, dimension).is_whole:
-                yield segment.faiss
+            open_codes(index, segment, dimension)
         except (OSError, SearchError):
             yield segment.faiss
 

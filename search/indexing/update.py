@@ -38,7 +38,7 @@ from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, d
 from search.store.folders import Folders, as_text
 from search.store.layout import check_place, is_index, is_own
 from search.store.passages import way_on
-from search.store.segments import named_files, recorded_files
+from search.store.segments import named_files
 from search.store.settings import PassageSettings, Source
 from search.store.writer import writing
 
@@ -121,7 +121,7 @@ def _sweep(index: Path) -> None:
     """Delete what an earlier run left that did not come to its end, so that a full disk has room again."""
     if is_index(index):
         with suppress(SearchError), reading(index / DATABASE) as connection:
-            delete_leftovers(index, recorded_files(connection))
+            delete_leftovers(index, named_files(connection))
 
 
 def _annotated(index: Path) -> tuple[tuple[str, str], ...]:

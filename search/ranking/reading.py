@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from search.errors import IndexDamaged
 from search.ranking.freshness import since_indexed
 from search.records.contents import DocumentText, Gap, PassageText
 
 if TYPE_CHECKING:
     from search.store.protocol import Store, StoredPassage
 
-_LONGEST = 64 * 2**20  # characters; no document that is indexed is longer
 _LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
 _WITHOUT_MARKS = ("code",)
 _FIELDS = [field.name for field in fields(PassageText) if field.name != "passage_id"]
@@ -54,29 +52,19 @@ def _as_text(passage: StoredPassage) -> PassageText:
 
 
 def together(passages: Sequence[StoredPassage]) -> tuple[str, tuple[Gap, ...]]:
-    """The text of a document, and what of it no passage holds.
-
-    Raises:
-        IndexDamaged: passages contradict each other, or lie farther apart than any text is long.
-    """
+    """The text of a document, and what of it no passage holds."""
     pieces: list[str] = []
     gaps: list[Gap] = []
     at, line = 0, 1
     end = "\r\n" if any("\r\n" in passage.text for passage in passages) else "\n"
     for passage in passages:
-        if not 0 <= passage.start <= passage.end <= _LONGEST:
-            raise _contradicted(passage)
         if passage.start > at:
             gap, filling = _gap(at, line, end, passage)
             gaps.append(gap)
             pieces.append(filling)
         pieces.append(passage.text[max(0, at - passage.start) :])
         at, line = max(at, passage.end), passage.line_end
-    text = "".join(pieces)
-    for passage in passages:
-        if text[passage.start : passage.end] != passage.text:
-            raise _contradicted(passage)
-    return text, tuple(gaps)
+    return "".join(pieces), tuple(gaps)
 
 
 def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str]:
@@ -92,9 +80,3 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
     filling = (end * breaks).ljust(length)
     blank = known and (passage.kind in _WITHOUT_MARKS or len(end) * breaks == length)
     return Gap(at, passage.start, breaks if known else None, blank), filling
-
-
-def _contradicted(passage: StoredPassage) -> IndexDamaged:
-    return IndexDamaged(
-        f"passage {passage.id} cannot stand where the index says in '{passage.document}'. To fix this, run: seewhy check --repair"
-    )

@@ -20,7 +20,6 @@ from search.errors import IndexNotFound
 from search.index import Index
 from search.render.reports import update_line
 from search.serving.served import Served
-from search.store.layout import is_own
 
 Beside = Callable[[threading.Event], None]
 Say = Callable[[str], None]
@@ -83,10 +82,7 @@ def watching(served: Served, say: Say, **options: Any) -> list[Beside]:
     Args:
         options: of `Index.open`.
     """
-    own = {name: index for name, index in served.indexes.items() if is_own(index.path)}
-    for name in served.indexes.keys() - own.keys():
-        say(f"note: the index '{name}' is none of your own, so it is not watched.")
-    return [partial(_watch, name, index.path, options, say) for name, index in own.items()]
+    return [partial(_watch, name, index.path, options, say) for name, index in served.indexes.items()]
 
 
 def _watch(name: str, place: Path, options: dict[str, Any], say: Say, ends: threading.Event) -> None:

@@ -9,8 +9,7 @@ q', what the query's numbers stand for,
 So a rough cosine comes with a bound of how far it is from the cosine (Cauchy and Schwarz). nearest.py says how that
 makes an exact answer of few embeddings of index.db.
 
-A file is immutable. FAISS believes a header that promises 2**60 vectors, so before it is given a file the file's size
-and all of it that is neither a code nor an id are compared with what they must be.
+A file is immutable. Its checksum is compared when it is opened, before FAISS reads it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -220,27 +218,19 @@ class Codes:
         crc: the file's `checksum`.
 
     Raises:
-        IndexDamaged: it is not there, or not as it was written; codes are not looked at, see `is_whole`.
+        IndexDamaged: it is missing, or its checksum is wrong.
     """
 
     def __init__(self, path: Path, count: int, dimension: int, scale: Scale, crc: int) -> None:
         self._content = content_of(path, size_of(count, dimension))
         content = memoryview(self._content)
-        if not _is_framed(content, count, dimension):
+        if checksum(self._content) != crc:
             raise damaged(path)
         self.scale = scale
         behind = _FRONT + count * dimension
         self._codes = np.frombuffer(content[_FRONT:behind], dtype=np.uint8).reshape(count, dimension)
         self.ids = np.frombuffer(content[behind + 8 :], dtype="<i8")
-        if (np.diff(self.ids) <= 0).any():
-            raise damaged(path)
         self._index: Any = None
-        self._crc = crc
-
-    @cached_property
-    def is_whole(self) -> bool:
-        """Whether the file is as it was written. It is read once, just before it is searched, as it is then anyway."""
-        return checksum(self._content) == self._crc
 
     def nearest(
         self, query: RoughQuery, k: int, alive: NDArray[np.bool_] | None = None

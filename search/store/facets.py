@@ -24,7 +24,7 @@ from search.records.contents import Facet, FacetValue
 from search.records.documents import BUILT_IN_FIELDS, field_in_filter
 from search.store.checksums import name_of
 from search.store.conditions import Scalar, as_date, as_number, as_text, folded
-from search.store.passages import annotators, from_json, metadata_of
+from search.store.passages import annotators
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -130,7 +130,7 @@ def _documents(connection: sqlite3.Connection, chosen: frozenset[int] | None) ->
         while at is not None and at < id_:
             at, group = next(said, (None, iter(())))
         annotations = [pair for _, pair in group] if at == id_ else []
-        yield name_of(path), kind, metadata_of(metadata), annotations
+        yield name_of(path), kind, json.loads(metadata), annotations
 
 
 def _annotated(
@@ -146,7 +146,7 @@ def _annotated(
     )
     for document, passage, written in rows:
         if chosen is None or passage in chosen:
-            for pair in annotated(names, from_json(dict, written)):
+            for pair in annotated(names, json.loads(written)):
                 yield document, pair
 
 

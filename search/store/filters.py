@@ -13,6 +13,7 @@ document's values and the passage's count alike.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import sqlite3
 import threading
@@ -47,7 +48,7 @@ from search.store.conditions import (
     wrong,
 )
 from search.store.database import one_meta
-from search.store.passages import annotators, metadata_of, way_on
+from search.store.passages import annotators, way_on
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -212,7 +213,7 @@ def is_scalar(value: Any) -> bool:
     return value is not None and not isinstance(value, dict)
 
 
-_loaded = lru_cache(maxsize=4)(metadata_of)  # several conditions in a row ask for one document
+_loaded = lru_cache(maxsize=4)(json.loads)  # several conditions in a row ask for one document
 
 
 def values_under(value: Any, parts: tuple[str, ...]) -> Iterator[Any]:

@@ -187,12 +187,9 @@ class State:
                 if not words.hold(connection):
                     raise IndexDamaged(words.DAMAGED)
                 blocks = [*map(self._held.block, self.segments), *words.tail(connection)]
-                found = Words(
+                self._words = Words(
                     self._held.stemmer, blocks, [self._living(connection, block.ids) for block in blocks]
                 )
-                if found.passages != self.passages:
-                    raise IndexDamaged(words.DAMAGED)
-                self._words = found
             return self._words
 
     def _living(self, connection: sqlite3.Connection, ids: NDArray[np.int64]) -> NDArray[np.bool_] | None:

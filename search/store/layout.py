@@ -17,7 +17,7 @@ from search.errors import IndexNotFound, InputError, SearchError, quoted
 from search.store.database import read_meta
 from search.store.files import DATABASE as DATABASE
 from search.store.files import OWN_NAMES
-from search.store.folders import Folders, Named, absolute, as_text
+from search.store.folders import Folders
 
 SCHEMES = {
     "milvus": "http",
@@ -44,27 +44,6 @@ def is_index(path: Path) -> bool:
 def is_own(index: Path) -> bool:
     """Whether an index lies in the user's own home of indexes, and so was made there; any other may be of others."""
     return index.resolve().parent == (home() / "indexes").resolve()
-
-
-def confirmed(index: Path, folders: Folders, named: Named | None) -> Folders:
-    """The folders that an index says it is of, where they may be read: the index is one's own, or `named` are the same.
-
-    Raises:
-        InputError: naming the folders, and how to say that they are right.
-    """
-    if named is None and is_own(index):
-        return folders
-    if named is None:
-        options = " ".join(f"--folder {quoted(path)}" for path in folders.paths)
-        raise InputError(
-            f"the index in '{index}' is of {folders.described}, or says so: it is none of the indexes in {home()}, and "
-            f"may come from somebody else. If that may be read, name it: {options}"
-        )
-    if absolute(named) != sorted(folders.paths):
-        raise InputError(
-            f"the index in '{index}' is of {folders.described}, not of {as_text(absolute(named))}. Name what it is of."
-        )
-    return folders
 
 
 def all_indexes() -> list[Path]:

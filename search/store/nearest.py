@@ -28,13 +28,6 @@ _MORE = 4  # times as many as before
 _FEWEST = 16
 
 
-class CodesDiffer(Exception):
-    """The codes of a segment are not those of the embeddings in index.db."""
-
-    def __init__(self, codes: Codes) -> None:
-        self.codes = codes
-
-
 class Piece:
     """What of a segment is looked at in one search.
 
@@ -60,15 +53,11 @@ class Piece:
 
     def look(self, query: RoughQuery, wanted: int) -> None:
         """Look for so many, or for all if that is not far from it."""
-        if not self.codes.is_whole:
-            raise CodesDiffer(self.codes)
         self.wanted = wanted if 2 * wanted < self.count else self.count
         rows, self.rough = self.codes.nearest(query, self.wanted, self._chosen)
         self.ids = self.codes.ids[rows]
         if self._sparing:
             self.codes.give_back()
-        if len(rows) != self.wanted:
-            raise CodesDiffer(self.codes)
         self.slack = query.slack(self.codes.scale)
         self.rest = float(self.rough[-1]) + self.slack if self.wanted < self.count else -np.inf
 
@@ -86,10 +75,6 @@ def nearest_of(
         pieces: where to look; no two have a passage in common.
         query: (d,) unit length.
         known: passage id -> cosine of what is in no piece; what is found is added.
-
-    Raises:
-        CodesDiffer: a file does not hold what index.db holds.
-        IndexDamaged: an embedding is missing or damaged.
     """
     pieces = [piece for piece in pieces if piece.count]
     rough_query = RoughQuery(query)
@@ -140,18 +125,10 @@ class _Found:
         places: NDArray[np.intp],
         known: dict[int, float],
     ) -> None:
-        """Add up the cosines of those of them that are not known yet.
-
-        Raises:
-            CodesDiffer: one is farther from the rough one than it can be.
-        """
+        """Add up the cosines of those of them that are not known yet."""
         new = np.array([place for place in places if int(self._ids[place]) not in known], dtype=np.intp)
-        new = new[np.argsort(self._ids[new])]
-        exact = cosines_of(connection, query, self._ids[new])
-        off = np.abs(exact - self._rough[new]) > self._slack[new]
-        if off.any():
-            raise CodesDiffer(self._pieces[self._of[new[off][0]]].codes)
-        known.update(zip(self._ids[new].tolist(), exact.tolist(), strict=True))
+        ids = np.sort(self._ids[new])
+        known.update(zip(ids.tolist(), cosines_of(connection, query, ids).tolist(), strict=True))
 
 
 def cosines_of(

@@ -19,7 +19,7 @@ import numpy as np
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IdMissing, IndexDamaged
 from search.store.bm25 import Matches, Words
-from search.store.calibration import Baseline, trusted_baseline
+from search.store.calibration import Baseline, read_baseline
 from search.store.checksums import content_key
 from search.store.choices import choice_of
 from search.store.codes import RoughQuery
@@ -30,12 +30,11 @@ from search.store.files import is_being_written
 from search.store.folders import Folders
 from search.store.held import Held, State
 from search.store.layout import DATABASE
-from search.store.nearest import CodesDiffer, cosines_of, nearest_of
+from search.store.nearest import cosines_of, nearest_of
 from search.store.passages import (
     annotations_of,
     annotators,
     each_annotation,
-    metadata_of,
     place_of,
     status_of,
     stored_passages,
@@ -74,7 +73,6 @@ class SQLiteStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.held = Held(path)
-        self.baseline_problem = ""
         self._reader = Reader(path / DATABASE)
         self._remarks = threading.local()
 
@@ -101,8 +99,7 @@ class SQLiteStore:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        problems = (self.held.problem, self.baseline_problem)
-        return (*filter(None, problems), *getattr(self._remarks, "of_filter", ()))
+        return (*filter(None, [self.held.problem]), *getattr(self._remarks, "of_filter", ()))
 
     @cached_property
     def filters(self) -> Filters:
@@ -173,9 +170,6 @@ class SQLiteSnapshot:
         """By the codes of segments, and the embeddings of the tail; or by embeddings alone where that is as quick.
 
         To load FAISS takes some 50 ms, in which 10,000 embeddings are read.
-
-        Raises:
-            IndexDamaged: not all passages that the index should hold, or that `among` names, were looked at.
         """
         held, count = self._store.held, self._state.passages if among is None else len(among)
         held.searches += 1
@@ -190,39 +184,17 @@ class SQLiteSnapshot:
         newer = self._state.tail(self.connection, len(query))
         if among is not None:
             newer = embeddings(self.connection, len(query), among=among[among > after(self._state.segments)])
-        looked_at = sum(piece.count for piece in pieces.values())
         known: dict[int, float] = {}
         for ids, vectors in newer:
-            looked_at += len(ids)
             known.update(best(ids, vectors, query, k))
-        self._require_all(looked_at, among)
-        try:
-            return nearest_of(self.connection, list(pieces.values()), query, k, known)
-        except CodesDiffer as error:
-            held.distrust(next(one for one, piece in pieces.items() if piece.codes is error.codes))
-            return self._read_through(query, k, among)
+        return nearest_of(self.connection, list(pieces.values()), query, k, known)
 
     def _read_through(self, query: NDArray[np.float32], k: int, among: Ids | None) -> list[tuple[int, float]]:
         """The nearest by the embeddings in index.db alone."""
-        near, looked_at = list[tuple[int, float]](), 0
+        near: list[tuple[int, float]] = []
         for ids, vectors in embeddings(self.connection, len(query), among=among):
-            looked_at += len(ids)
             near += best(ids, vectors, query, k)
-        self._require_all(looked_at, among)
         return sorted(near, key=lambda pair: (-pair[1], pair[0]))[:k]
-
-    def _require_all(self, looked_at: int, among: Ids | None) -> None:
-        """Refuse an answer that not all passages were looked at for."""
-        if among is None and looked_at != self._state.passages:
-            raise IndexDamaged(
-                f"the index should hold {self._state.passages} passages, but {looked_at} were found. "
-                "To fix this, run: seewhy check --repair"
-            )
-        if among is not None and looked_at != len(among):
-            raise IndexDamaged(
-                f"{len(among)} passages pass the filter, but the embeddings of {looked_at} were found. "
-                "To fix this, run: seewhy check --repair"
-            )
 
     def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
         ids, places = np.unique(passages, return_inverse=True)
@@ -233,8 +205,6 @@ class SQLiteSnapshot:
         with suppress(IndexDamaged):
             rough_query = RoughQuery(query)
             for segment, piece in self._state.pieces(self.connection, len(query), passages).items():
-                if not piece.codes.is_whole:
-                    continue
                 here = (passages >= segment.first) & (passages <= segment.last)
                 found[here] = piece.codes.rough(rough_query, np.searchsorted(piece.codes.ids, passages[here]))
                 found[here] += rough_query.slack(segment.scale)
@@ -348,7 +318,7 @@ class SQLiteSnapshot:
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         rows = self.connection.execute("SELECT metadata FROM documents ORDER BY id")
-        return (metadata_of(metadata) for (metadata,) in rows)
+        return (json.loads(metadata) for (metadata,) in rows)
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
         from search.store.facets import facets_of
@@ -380,8 +350,7 @@ class SQLiteSnapshot:
         return each_annotation(self.connection, annotator)
 
     def random_pairs(self) -> Baseline | None:
-        baseline, self._store.baseline_problem = trusted_baseline(self.connection)
-        return baseline
+        return read_baseline(self.connection)
 
     @property
     def _dimension(self) -> int:
