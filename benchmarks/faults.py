@@ -2,7 +2,7 @@
 
     python benchmarks/faults.py [--full] [--only GROUP,...] [--seed N] [--place FOLDER]
 
-Groups: kill, io, state, readers, mutate, cache, tamper, arguments.
+Groups: kill, io, state, readers, flips, mutate, cache, arguments.
 
 The harnesses of tests/faults/, which the suite runs small; "--only walk" is one short one. With --full as large as the
 figures in indexes/README.md say, which takes an hour. Exits with 1 when anything was found.
@@ -29,7 +29,7 @@ from tests.faults.contents import fill
 from tests.faults.outcome import Outcome
 from tests.faults.shim import compiled
 
-GROUPS = ("kill", "io", "state", "readers", "mutate", "cache", "tamper", "arguments")
+GROUPS = ("kill", "io", "state", "readers", "flips", "mutate", "cache", "arguments")
 Harness = Callable[[Path], Outcome]
 
 
@@ -88,17 +88,14 @@ def harnesses(group: str, full: bool, seed: int, place: Path) -> Iterator[Harnes
             p, seed=seed, readers=4 if full else 2, seconds=60 if full else 3
         )
         yield lambda p: readers.beside_an_editor(p, seed=seed, seconds=60 if full else 3)
+    elif group == "flips":
+        yield lambda p: mutate.flipped_segments(p, seed=seed, files=1000 if full else 60)
     elif group == "mutate":
         files = 1000 if full else 60
-        yield lambda p: mutate.damaged_indexes(p, seed=seed, files=files)
-        yield lambda p: mutate.damaged_segments(p, seed=seed, files=files)
-        yield lambda p: mutate.damaged_indexes_updated(p, seed=seed, files=files)
         yield lambda p: mutate.damaged_inputs(p, seed=seed, files=files)
         yield lambda p: mutate.damaged_packages(p, seed=seed, files=files // 2)
     elif group == "cache":
         yield lambda p: mutate.damaged_models(p, seed=seed, files=1000 if full else 60)
-    elif group == "tamper":
-        yield lambda p: mutate.tampered_indexes(p, seed=seed, files=1000 if full else 60)
     elif group == "arguments":
         yield lambda p: _odd_arguments(p, seed=seed, runs=1000 if full else 100)
     else:

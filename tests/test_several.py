@@ -120,7 +120,7 @@ def test_the_command(two: Indexes, run: Run) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ("status",), ("check",), ("repair",), ("similar", "p1"), ("contrast", "a", "1", "2"), ("why-not", "a", "b.md"),
+        ("status",), ("check",), ("similar", "p1"), ("contrast", "a", "1", "2"), ("why-not", "a", "b.md"),
         ("duplicates",), ("ask", "who", "--model", "m"), ("tag", "--model", "m"), ("index", "."),
         ("label", "apply", "--head", "h"), ("explain", "door", "p1"), ("query", "door", "--all-indexes"),
     ],

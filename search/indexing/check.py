@@ -22,7 +22,7 @@ import numpy as np
 from search.corpus import SourceFile, load
 from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
-from search.errors import InputError, ModelError, ReadError, SearchError, quoted
+from search.errors import AccessDenied, IndexDamaged, InputError, ModelError, ReadError, SearchError, quoted
 from search.indexing.plan import compare, listed
 from search.records.reports import CheckReport, Finding, Progress, Severity
 from search.store import words
@@ -154,7 +154,7 @@ def _examine(index: Path, verify: bool, progress: Callable[[Progress], None] | N
         except ModelError:  # which says nothing of the index
             continue
         except (SearchError, sqlite3.Error, ValueError, TypeError, KeyError) as error:
-            if isinstance(error, SearchError) and not database.is_file():
+            if isinstance(error, AccessDenied) or not database.is_file():
                 raise
             wrong["database"] = [str(error)]
         if wrong["database"]:
@@ -204,7 +204,7 @@ def _postings(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
     for segment in read_segments(connection):
         try:
             blocks.append(open_words(index, segment))
-        except (OSError, SearchError):
+        except IndexDamaged:
             yield segment.words
             return
     (deleted,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
@@ -217,7 +217,7 @@ def _vectors(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
     for segment in read_segments(connection):
         try:
             open_codes(index, segment, dimension)
-        except (OSError, SearchError):
+        except IndexDamaged:
             yield segment.faiss
 
 

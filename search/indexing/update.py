@@ -34,7 +34,7 @@ from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.choices import kept_choice
 from search.store.database import counts_to_go_on_with, read_meta, reading, settle
-from search.store.files import DATABASE, WORK, delete_index, delete_leftovers, delete_work, writer_lock
+from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, remove_index, writer_lock
 from search.store.folders import Folders, as_text
 from search.store.layout import check_place, is_index, is_own
 from search.store.passages import way_on
@@ -105,7 +105,7 @@ def update(
             delete_leftovers(index, named)
     except InputError:
         if not existed:
-            delete_index(index)
+            remove_index(index)
         raise
     except OSError as error:
         if error.errno and error.filename is None:  # a write that fails does not say where

@@ -42,7 +42,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
     """
     if not database.is_file():
         raise IndexNotFound(f"there is no index in '{database.parent}'. Make one with: seewhy index FOLDER")
-    require_no_link(database, shared=True)
+    require_no_link(database)
     connection = _connect(database, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()

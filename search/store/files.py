@@ -1,7 +1,7 @@
 """The files of an index: their names, the only way in which they are deleted, and the lock of its writer.
 
-An index may lie in a folder that somebody else can write to. So no name in it is followed where it is a link, and
-nothing is deleted but files of exactly the names that this program writes, one by one; never a whole tree.
+Nothing is written or deleted through a link, and nothing is deleted but files of exactly the names that this program
+writes, one by one; never a whole tree.
 
 One writer at a time: the lock is the operating system's, and ends with the process that holds it, however that dies.
 Beside it lies a note of who holds it, for the message that a second writer gets.
@@ -15,9 +15,8 @@ import mmap
 import os
 import platform
 import re
-import stat
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,55 +35,29 @@ _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # errors that say nothing of a file
 OWN_NAMES = frozenset({DATABASE, JOURNAL, PUBLISHED, PUBLISHED_JOURNAL, LOCK, HOLDER, VECTORS, WORK})
 
-_CAN_HOLD = os.unlink in os.supports_dir_fd  # a folder open, and delete in it: not on Windows
-
 SEGMENT_FILE = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.(?:faiss|words)")
 
 
 def require_own_names(index: Path) -> None:
-    """Refuse an index in which a name that this program uses is a link, or something else than it should be.
+    """Refuse an index in which a name that this program uses is a link.
 
     Raises:
-        IndexDamaged: naming what is there.
+        IndexDamaged: naming the link.
     """
     for name in sorted(OWN_NAMES):
-        require_no_link(index / name, folder=name in (VECTORS, WORK))
+        require_no_link(index / name)
 
 
-def require_no_link(path: Path, *, folder: bool = False, shared: bool = False) -> None:
-    """Refuse a path that is a link, or is no file (or, if asked for, no folder); nothing there is well.
-
-    Args:
-        shared: a file may have other names (hard links), as nothing is written to it.
+def require_no_link(path: Path) -> None:
+    """Refuse a path that is a symbolic link; one that does not exist is fine.
 
     Raises:
-        IndexDamaged: naming what is there.
+        IndexDamaged: it is a link.
     """
-    try:
-        found = path.lstat()
-    except OSError:
-        return
-    mode = found.st_mode
-    if stat.S_ISREG(mode) and not folder and not shared and found.st_nlink > 1:
+    if path.is_symlink():
         raise IndexDamaged(
-            f"'{path}' has another name, too (a hard link), and what is written to it would change that file. Nothing "
-            "was changed. Put a copy in its place, and run again."
+            f"'{path}' is a link, which seewhy did not make. Nothing was changed. Remove the link, and run again."
         )
-    if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
-        return
-    what = "a link" if stat.S_ISLNK(mode) else "no folder" if folder else "no file"
-    raise IndexDamaged(
-        f"'{path}' is {what}, which is not what seewhy made. Nothing was changed. See where it came from, remove it, "
-        "and run again."
-    )
-
-
-def is_own_file(path: Path) -> bool:
-    """Whether a path is a file, not a link to one."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except (OSError, ValueError):  # the latter for a name with a NUL
-        return False
 
 
 def content_of(path: Path, size: int) -> bytes | mmap.mmap:
@@ -130,43 +103,35 @@ def permitted(index: Path) -> Iterator[None]:
 
 
 def leftovers(index: Path, named: Collection[str]) -> list[Path]:
-    """What lies about: `tmp`, files of segments other than `named`, the name of a writer that was killed.
+    """Files of an interrupted run: `tmp`, files of segments other than `named`, the name of a writer that was killed.
 
     Args:
         named: the files that index.db names, relative to the index.
     """
-    found = [path for path in (index / WORK, index / HOLDER) if os.path.lexists(path)]
-    return found + [path for path in _segment_files(index) if f"{VECTORS}/{path.name}" not in named]
+    stray = [path for path in (index / WORK, index / HOLDER) if path.exists()]
+    return stray + [path for path in _segment_files(index) if f"{VECTORS}/{path.name}" not in named]
 
 
-def delete_leftovers(index: Path, named: Collection[str]) -> list[Path]:
-    """Delete what lies about, but for the name of a writer, which is that of the one who asks; returns what it was.
+def delete_leftovers(index: Path, named: Collection[str]) -> None:
+    """Delete files of interrupted runs. Hold the lock: its note of the holder stays.
 
     A reader that has mapped a file goes on with it; on Windows the file then stays until the next run.
     """
     require_own_names(index)
-    found = [path for path in leftovers(index, named) if path.name != HOLDER]
-    _delete(index / VECTORS, [path.name for path in found if path.name != WORK])
+    for path in leftovers(index, named):
+        if path.parent.name == VECTORS:
+            _delete(path)
     delete_work(index)
-    return found
 
 
 def delete_work(index: Path) -> None:
     """Delete `tmp`, if nothing of others is in it."""
     work = index / WORK
-    require_no_link(work, folder=True)
-    if not work.is_dir():
-        return
-    names = [path.name for path in work.iterdir()]
-    _delete(work, [name for name in names if name in (DATABASE, JOURNAL) or SEGMENT_FILE.fullmatch(name)])
+    require_no_link(work)
+    for path in work.iterdir() if work.is_dir() else ():
+        if path.name in (DATABASE, JOURNAL) or SEGMENT_FILE.fullmatch(path.name):
+            _delete(path)
     _remove_if_empty(work)
-
-
-def delete_index(index: Path) -> None:
-    """Delete what was made of an index that never came to be; what is of others stays."""
-    _delete_content(index)
-    _delete(index.resolve(), (LOCK,))
-    _remove_if_empty(index)
 
 
 def remove_index(index: Path) -> None:
@@ -177,61 +142,36 @@ def remove_index(index: Path) -> None:
         IndexDamaged: a name in it is a link.
     """
     with writer_lock(index):
-        _delete_content(index)
-        if _CAN_HOLD:
-            _delete(index.resolve(), (LOCK,))
-    if not _CAN_HOLD:  # Windows, where a file that is open cannot be deleted
-        _delete(index.resolve(), (LOCK,))
+        delete_leftovers(index, ())
+        _remove_if_empty(index / VECTORS)
+        for name in (DATABASE, JOURNAL, PUBLISHED, PUBLISHED_JOURNAL):
+            _delete(index / name)
+    _delete(index / LOCK)  # on Windows a file that is open cannot be deleted
     _remove_if_empty(index)
-
-
-def _delete_content(index: Path) -> None:
-    delete_leftovers(index, ())
-    _remove_if_empty(index / VECTORS)
-    _delete(index.resolve(), (DATABASE, JOURNAL, PUBLISHED, PUBLISHED_JOURNAL))
 
 
 def _segment_files(index: Path) -> list[Path]:
     folder = index / VECTORS
-    require_no_link(folder, folder=True)
+    require_no_link(folder)
     if not folder.is_dir():
         return []
     return sorted(
-        path for path in folder.iterdir() if SEGMENT_FILE.fullmatch(path.name) and not _is_folder(path)
+        path for path in folder.iterdir() if SEGMENT_FILE.fullmatch(path.name) and not path.is_dir()
     )
 
 
-def _delete(folder: Path, names: Sequence[str]) -> None:
-    """Delete files of a folder, or links themselves; folders of such names stay.
-
-    Where the system can hold a folder open, nobody can put a link to another one in its place meanwhile.
-    """
-    names = [name for name in names if not _is_folder(folder / name)]
-    if not (names and _CAN_HOLD):
-        for name in names:
-            with suppress(*([PermissionError] if SEGMENT_FILE.fullmatch(name) else [])):
-                (folder / name).unlink(missing_ok=True)  # Windows keeps what a reader has mapped
-        return
-    held = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
+def _delete(path: Path) -> None:
+    """Delete a file, or a link itself."""
     try:
-        for name in names:
-            with suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=held)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(folder / name)) from None
-    finally:
-        os.close(held)
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+        path.unlink(missing_ok=True)
+    except PermissionError:
+        if os.name != "nt":  # Windows keeps what a reader has mapped
+            raise
 
 
 def _remove_if_empty(folder: Path) -> None:
-    try:
+    with suppress(OSError):  # others have something in it, or it does not exist
         folder.rmdir()
-    except OSError:  # others have something in it, or it is not there
-        return
 
 
 @contextmanager
@@ -274,7 +214,7 @@ def is_being_written(index: Path) -> bool:
     """
     from filelock import FileLock, Timeout
 
-    if not (is_own_file(index / HOLDER) and is_own_file(index / LOCK)):
+    if not ((index / HOLDER).is_file() and (index / LOCK).is_file()):
         return False
     require_no_link(index / LOCK)
     lock = FileLock(index / LOCK, timeout=0, mode=PRIVATE_FILE)

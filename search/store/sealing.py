@@ -148,7 +148,7 @@ def _written(
     del blocks
     name = f"g{number}-{secrets.token_hex(8)}"
     for folder in (index / WORK, index / VECTORS):
-        require_no_link(folder, folder=True)
+        require_no_link(folder)
         folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
     faiss, postings = index / WORK / f"{name}.faiss", index / WORK / f"{name}.words"
     content = _words(connection, index, group, ids)

@@ -24,7 +24,7 @@ import numpy as np
 
 from search.errors import IndexDamaged
 from search.store import codes
-from search.store.files import SEGMENT_FILE, VECTORS, content_of, damaged, is_own_file, require_no_link
+from search.store.files import SEGMENT_FILE, VECTORS, content_of, damaged, require_no_link
 from search.store.postings import Block
 
 if TYPE_CHECKING:
@@ -102,15 +102,11 @@ def after(segments: Sequence[Segment]) -> int:
 
 
 def is_whole(index: Path, segment: Segment, dimension: int) -> bool:
-    """Whether the files of a segment are there with their sizes; what is in them is not looked at."""
+    """Whether the files of a segment exist with their sizes; their content is not read."""
     sizes = {segment.faiss: codes.size_of(segment.count, dimension), segment.words: segment.words_size}
     try:
-        require_no_link(index / VECTORS, folder=True)
-        return all(
-            is_own_file(index / name) and (index / name).stat().st_size == size
-            for name, size in sizes.items()
-        )
-    except (OSError, IndexDamaged):
+        return all((index / name).stat().st_size == size for name, size in sizes.items())
+    except OSError:
         return False
 
 
@@ -120,7 +116,7 @@ def open_codes(index: Path, segment: Segment, dimension: int) -> codes.Codes:
     Raises:
         IndexDamaged: it is not there, or not as it was written.
     """
-    require_no_link(index / VECTORS, folder=True)
+    require_no_link(index / VECTORS)
     found = codes.Codes(index / segment.faiss, segment.count, dimension, segment.scale, segment.codes_crc)
     _require_ids(found.ids, segment, segment.faiss)
     return found
@@ -132,7 +128,7 @@ def open_words(index: Path, segment: Segment) -> Block:
     Raises:
         IndexDamaged: they are not there, or not as they were written.
     """
-    require_no_link(index / VECTORS, folder=True)
+    require_no_link(index / VECTORS)
     content = content_of(index / segment.words, segment.words_size)
     if codes.checksum(content) != segment.words_crc:
         raise damaged(index / segment.words)

@@ -41,7 +41,7 @@ def put_rules(connection: sqlite3.Connection) -> None:
 
 def hold(connection: sqlite3.Connection) -> bool:
     """Whether the words were made by the rules of this version."""
-    return bool(one_meta(connection, _KEY) == _MADE_BY)
+    return bool(one_meta(connection, _KEY, {}) == _MADE_BY)
 
 
 def add(connection: sqlite3.Connection, passages: Sequence[tuple[int, str, str]]) -> None:

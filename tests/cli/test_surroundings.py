@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from search.errors import is_of_memory, quoted
-from search.store.checksums import COVERED, row_checksum
 from tests.conftest import REPOSITORY, Run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these are surroundings of POSIX")
@@ -184,7 +181,7 @@ def test_homes_that_are_none(run: Run, notes: Path, tmp_path: Path, monkeypatch:
         places["/proc/x"] = "No such file"
     for place, said in places.items():
         monkeypatch.setenv("SEEWHY_HOME", place)
-        for command in (("index", notes), ("query", "key"), ("list",), ("status",), ("check",), ("repair",)):
+        for command in (("index", notes), ("query", "key"), ("list",), ("status",), ("check",)):
             code, _, err = run(*command)
             assert code in ((1,) if command[0] != "list" else (0, 1)), command
             assert command[0] != "index" or said in err
@@ -289,19 +286,6 @@ def test_metadata_that_no_program_could_print(run: Run, notes: Path, tiny_model:
     assert documents["odd.jsonl#1"] == {"a": "nan", "b": "-inf", "c": "inf"}
     for command in (("query", "key"), ("query", "key", "--where", "a=1"), ("status",), ("check",)):
         assert run(*command)[0] == 0
-
-
-@pytest.mark.parametrize("metadata", ['{"a": NaN}', '{"a": 1e999}', '{"a":' * 60 + "1" + "}" * 60, "[]", "{"])
-def test_metadata_that_somebody_else_wrote(run: Run, indexed: Path, own_home: Path, metadata: str) -> None:
-    columns = ", ".join(COVERED["documents"])
-    with closing(sqlite3.connect(own_home / "indexes" / "notes" / "index.db")) as connection, connection:
-        connection.execute("UPDATE documents SET metadata = ?", (metadata,))
-        for row in connection.execute(f"SELECT {columns} FROM documents").fetchall():
-            connection.execute("UPDATE documents SET checksum = ? WHERE id = ?", (row_checksum(*row), row[0]))
-    for command in (("query", "key", "--json"), ("query", "key", "--where", "a=1")):
-        code, out, err = run(*command)
-        assert (code, out) == (1, ""), err
-        assert "metadata in the index cannot be read. Mend it with: seewhy repair" in err
 
 
 def test_arguments_that_nothing_can_be_done_with(run: Run, indexed: Path) -> None:

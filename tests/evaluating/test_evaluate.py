@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.store.test_schema import as_format
 
 import search
 from search.encoding import Encoder
@@ -17,7 +18,6 @@ from search.evaluating.dataset import Span
 from search.evaluating.metrics import ranking_values, span_values
 from search.records.evaluations import Evaluation
 from tests.evaluating.conftest import DOCUMENTS, QRELS, QUERIES, write_lines, write_qrels
-from tests.store.test_schema import as_format
 
 DENSE = ["dense"]
 JUDGED = {"q1": {"d1": 2, "d5": 1}, "q2": {"d2": 1}, "q4": {"d3": 1, "d1": 0}}

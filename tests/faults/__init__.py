@@ -16,7 +16,7 @@
     ordering.py       what was not forced to disk is lost; disk.py is such a disk
     machine.py     3. Hypothesis: any sequence of edits and runs, against a dictionary; edits.py has the edits
     readers.py     4. readers against a writer that never stops, and beside a removal; an editor beside runs and repairs
-    mutate.py      5. damaged index files and damaged input files; damage.py and packages.py make them
+    mutate.py      5. flipped bits in segments, damaged input files and models; damage.py and packages.py make them
     defects.py     6. ways to break `search` that each harness must notice
 
 Every harness is a function that takes a seed and a size and gives an Outcome. The suite runs them small,

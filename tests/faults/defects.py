@@ -155,31 +155,9 @@ def reader_without_snapshot() -> Iterator[None]:
 
 
 @_planted
-def faiss_file_trusted() -> Iterator[None]:
-    """A FAISS file is taken as it is: neither its size nor its frame nor its bytes are compared."""
-    from search.store import codes
-
-    with (
-        mock.patch.object(codes, "content_of", lambda path, _: path.read_bytes()),
-        mock.patch.object(codes, "_is_framed", lambda *_: True),
-        mock.patch.object(codes.Codes, "is_whole", True),
-    ):
-        yield
-
-
-@_planted
-def words_trusted() -> Iterator[None]:
-    """The checksums of a block of words are not compared."""
-    with mock.patch("search.store.postings.zlib", mock.Mock(crc32=lambda *_: mock.ANY)):
-        yield
-
-
-@_planted
-def rows_trusted() -> Iterator[None]:
-    """The checksums of rows are not compared."""
-    from search.store.checksums import require
-
-    with _everywhere(require, lambda *_: None):
+def segments_trusted() -> Iterator[None]:
+    """The checksums of files of segments are not compared."""
+    with mock.patch("search.store.codes.checksum", lambda _: mock.ANY):
         yield
 
 
@@ -226,18 +204,6 @@ def gone_is_no_message() -> Iterator[None]:
         return connect_to_read(database, **options)
 
     with _everywhere(connect_to_read, straight):
-        yield
-
-
-@_planted
-def links_trusted() -> Iterator[None]:
-    """No name in an index is looked at before it is opened."""
-    from search.store.files import require_no_link, require_own_names
-
-    with (
-        _everywhere(require_no_link, lambda *_, **__: None),
-        _everywhere(require_own_names, lambda index: None),
-    ):
         yield
 
 

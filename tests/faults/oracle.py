@@ -23,7 +23,7 @@ import numpy as np
 from search import Index, SearchError
 from search.corpus import Contents, Cutter, SourceFile, documents
 from search.encoding.encoder import with_context
-from search.indexing.repair import repair
+from search.indexing.check import check
 from search.indexing.update import update
 from search.ranking.options import WEIGHT, Mode
 from search.records.documents import Document, Passage
@@ -76,20 +76,11 @@ def run(folder: Path, index: Path, *, batch: int = 8, **options: Any) -> Report:
         return update(folder, index, ENCODER, **chosen)
 
 
-def repaired_without_faiss_file(folder: Path, index: Path) -> None:
+def repaired_without_faiss_files(index: Path) -> None:
     """Delete the FAISS files and let a repair make others; queries meanwhile are exact without them."""
     for file in (index / "ann").glob("*.faiss"):
         file.unlink()
-    with mock.patch("search.indexing.repair.Encoder.of", lambda *_, **__: ENCODER):
-        assert repair(index, folder=folder).check.ok
-
-
-def repaired_with_damaged_rows(folder: Path, index: Path) -> None:
-    """Damage a document's row and let a repair read its file again."""
-    with closing(sqlite3.connect(index / "index.db")) as connection, connection:
-        connection.execute("UPDATE documents SET title = 'other' WHERE id = (SELECT max(id) FROM documents)")
-    with mock.patch("search.indexing.repair.Encoder.of", lambda *_, **__: ENCODER):
-        assert repair(index, folder=folder).check.ok
+    assert check(index, repair=True).ok
 
 
 def opened(index: Path) -> Index:
@@ -273,7 +264,7 @@ def _checked(reader: Index, harmed: Collection[str]) -> list[str]:
     """What `check` finds; files that changed since are no damage, nor is what was harmed."""
     report = reader.check()
     damage = [finding for finding in report.findings if finding.severity == "damaged"]
-    known = {{".faiss": "vectors", ".words": "words"}[kind] for kind in harmed}
+    known = {{".faiss": "vectors", ".words": "postings"}[kind] for kind in harmed}
     return [f"check: {finding}" for finding in damage if finding.check not in known]
 
 

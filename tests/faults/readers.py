@@ -53,7 +53,7 @@ def against_a_writer(
                 oracle.run(folder, index, batch=10_000, rebuild=outcome.runs % _REBUILD_EVERY == 0)
                 if outcome.runs % _REPAIR_EVERY == 0:
                     outcome.count("repairs")
-                    oracle.repaired_without_faiss_file(folder, index)
+                    oracle.repaired_without_faiss_files(index)
     finally:
         _collect(asking, outcome)
     outcome.failures += oracle.different(index, oracle.on_disk(folder)) + oracle.problems(index)
@@ -99,8 +99,8 @@ def beside_an_editor(place: Path, *, seed: int, seconds: float, name: str = "") 
         name: of a defect to plant in the runs.
     """
     outcome = Outcome("an editor beside runs and repairs", seed)
-    folder, index, rng = place / "folder", place / "index", Random(seed)
-    fill(folder, rng, _FILES)
+    folder, index = place / "folder", place / "index"
+    fill(folder, Random(seed), _FILES)
     with defect(name):
         oracle.run(folder, index)
         editor = Child("editor", str(folder), str(seed))
@@ -110,9 +110,7 @@ def beside_an_editor(place: Path, *, seed: int, seconds: float, name: str = "") 
             while time.monotonic() < until:
                 outcome.runs += 1
                 oracle.run(folder, index)
-                rng.choice((oracle.repaired_without_faiss_file, oracle.repaired_with_damaged_rows))(
-                    folder, index
-                )
+                oracle.repaired_without_faiss_files(index)
         finally:
             outcome.figures["edits"] = (editor.finish() or {"edits": 0})["edits"]
             editor.wait()

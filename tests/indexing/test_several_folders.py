@@ -193,9 +193,6 @@ def test_without_a_folder_an_index_of_ones_own_has_to_be_named(
     code, _, err = run("index", "-i", tmp_path / "place")
     assert code == 1
     assert f"name it: seewhy index {two[1]} {two[0]} --index {tmp_path / 'place'}" in err
-    code, _, err = run("repair", "-i", tmp_path / "place")
-    assert (code, f"--folder {two[1]} --folder {two[0]}" in err) == (1, True)
-    assert run("repair", "-i", tmp_path / "place", "--folder", two[0], "--folder", two[1])[0] == 0
     code, _, err = run("index", "-i", "nope")
     assert (code, "no index" in err) == (1, True)
 

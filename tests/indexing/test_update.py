@@ -365,7 +365,7 @@ def test_a_damaged_file_of_a_segment_is_mended_by_the_next_run(notes: Path, tiny
         opened = Index.open(notes)
         if kind == "words":
             with pytest.raises(
-                IndexDamaged, match=r"\.words' of the index is damaged or missing.*seewhy repair"
+                IndexDamaged, match=r"\.words' of the index is damaged or missing.*check --repair"
             ):
                 opened.query("key")
         assert len(opened.query("key", mode="dense")) == 5

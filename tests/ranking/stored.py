@@ -1,8 +1,7 @@
-"""An index whose rows are put there by hand, with the checksums that belong to them."""
+"""An index whose rows are put there by hand."""
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from search.store import words
-from search.store.checksums import COVERED, row_checksum
-from search.store.database import connect_to_write, count_anew
+from search.store.database import connect_to_write, put_meta
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.writer import create
 
@@ -22,14 +20,16 @@ def empty(folder: Path) -> sqlite3.Connection:
     return connection
 
 
-def put(connection: sqlite3.Connection, table: str, *values: Any, **others: Any) -> None:
-    """A row: the columns that the checksum covers, in order, then others by name."""
-    columns = [f'"{column}"' for column in (*COVERED[table], *others, "checksum")]
-    marks = ", ".join("?" * len(columns))
-    connection.execute(
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})",
-        (*values, *others.values(), row_checksum(*values)),
-    )
+def put(connection: sqlite3.Connection, table: str, *values: Any) -> None:
+    """A row, with the values of all columns."""
+    connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+
+def count(connection: sqlite3.Connection) -> None:
+    """Write down how many passages there are, as the writer does with every change."""
+    (passages,) = connection.execute("SELECT count(*) FROM passages").fetchone()
+    rows = "SELECT coalesce(max(id), 0) FROM (SELECT id FROM passages UNION SELECT passage FROM tombstones)"
+    put_meta(connection, {"passages": passages, "last_passage": connection.execute(rows).fetchone()[0]})
 
 
 def add_document(
@@ -46,8 +46,7 @@ def add_document(
     found = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
     if found is None:
         found = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()
-        facts = {"size": 0, "mtime_ns": 0, "inode": 0, "sha256": "", "status": "indexed"}
-        put(connection, "files", found[0], path, **facts)
+        put(connection, "files", found[0], path, 0, 0, 0, "", "indexed")
     (document,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM documents").fetchone()
     text = metadata if isinstance(metadata, str) else json.dumps(metadata or {}, ensure_ascii=False)
     put(connection, "documents", document, found[0], record, kind, title, text, "utf-8", "")
@@ -57,14 +56,12 @@ def add_document(
         ids.append(last + 1)
         put(connection, "passages", ids[-1], document, 0, 1, 1, 1, heading, "", "x", 3, page, "[]")
     words.add(connection, [(id_, "", "x") for id_ in ids])
-    count_anew(connection)
+    count(connection)
     return ids
 
 
 def add_embedding(connection: sqlite3.Connection, passage: int, vector: np.ndarray) -> None:
-    blob = vector.astype("<f4").tobytes()
-    values = passage, blob, zlib.crc32(blob), passage
-    connection.execute("INSERT INTO embeddings VALUES (?, ?, ?, x'00', ?)", values)
+    put(connection, "embeddings", passage, vector.astype("<f4").tobytes(), b"\0", passage)
 
 
 def add_annotator(connection: sqlite3.Connection, name: str, fields: list[str]) -> None:

@@ -1,18 +1,15 @@
 """Documents put together from their passages, compared with the files that they were cut from."""
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from search import Index, IndexDamaged, InputError
+from search import Index, InputError
 from search.corpus import Skipped, documents, load, walk
 from search.encoding import Encoder
 from search.indexing.update import update
-from search.ranking.reading import together
 from search.store.settings import PassageSettings, Source
-from tests.store.damage import sql
 
 PROSE = "people of the other side of the door say that time is long "
 MARKDOWN = f"""---
@@ -150,22 +147,3 @@ def test_a_number_that_is_none_is_said(index: Index) -> None:
             index.document(number)
         with pytest.raises(InputError, match=f"no passage {number}.*query again"):
             index.passage(number)
-
-
-@pytest.mark.parametrize("change", ["start = start + 1", '"end" = "end" - 1', "start = start - 1000000"])
-def test_damage_is_an_error(index: Index, change: str) -> None:
-    (one, *_) = index.query("open the door", k=1)
-    sql(f"UPDATE passages SET {change} WHERE id = {one.passage_id}")(index.path)
-    with pytest.raises(IndexDamaged, match="seewhy repair"):
-        index.document(one.document_id)
-
-
-@pytest.mark.parametrize(("start", "end"), [(-5, 0), (2**40, 2**40 + 5), (0, 3), (4, 1)])
-def test_spans_that_no_text_has_are_refused_and_take_no_memory(index: Index, start: int, end: int) -> None:
-    with index._store.reading() as snapshot:
-        (first, *_) = snapshot.document(numbers(index)[0]).passages
-    with pytest.raises(IndexDamaged, match="cannot stand where the index says"):
-        together([replace(first, start=start, end=end)])
-    twice = replace(first, id=2, text=first.text.swapcase())
-    with pytest.raises(IndexDamaged, match="cannot stand where the index says"):
-        together([first, twice])

@@ -149,21 +149,6 @@ def test_token_vectors_follow_the_index(notes: Path, tiny_model: Path) -> None:
     assert count(index) == (0, 4)
 
 
-def test_a_damaged_row_is_not_used(notes: Path, tiny_model: Path) -> None:
-    index = search.Index.build(notes, model=str(tiny_model), token_vectors=True)
-    before = {hit.passage_id: hit.score for hit in index.query(QUERY, rerank="late")}
-    connection = sqlite3.connect(index.path / "index.db")
-    connection.execute("UPDATE token_vectors SET vectors = zeroblob(length(vectors))")
-    connection.commit()
-    after = {hit.passage_id: hit.score for hit in index.query(QUERY, rerank="late")}
-    assert after == pytest.approx(before, abs=5e-3)
-    report = index.check()
-    assert [f.count for f in report.findings if f.check == "token vectors"] == [5]
-    assert index.repair().check.ok
-    assert count(index) == (5, 5)
-    assert {h.passage_id: h.score for h in index.query(QUERY, rerank="late")} == before
-
-
 def test_the_pool_and_the_limits_of_documents(
     notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import sqlite3
-import zlib
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -21,7 +18,6 @@ from search.indexing import run
 from search.store import calibration
 from search.store.bm25 import scale
 from search.store.calibration import PAIRS_NEEDED, hubs, sampled
-from search.store.checksums import row_checksum
 from search.store.database import connect_to_read
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from tests.store.crowd import crowd
@@ -171,9 +167,8 @@ def test_another_way_of_sampling_takes_it_anew(tmp_path: Path, tiny_model: Path)
     other = (1, 60, 60, "whole passages; another tokenizer", before[2][:4000], before[3])
     execute(
         index,
-        "REPLACE INTO baseline (id, passages, queries, made_with, pairs, hubs, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "REPLACE INTO baseline (id, passages, queries, made_with, pairs, hubs) VALUES (?, ?, ?, ?, ?, ?)",
         *other,
-        row_checksum(*other),
     )
     assert Index.open(index).query(ASKED)[0].random_pairs == 500
     Index.build(folder)
@@ -216,89 +211,6 @@ def test_the_status_says_what_random_pairs_score(tmp_path: Path, tiny_model: Pat
     assert [found.median, found.p95, found.p99] == pytest.approx(np.percentile(scores, [50, 95, 99]).tolist())
 
 
-DAMAGE = [
-    "checksum = checksum + 1",
-    "pairs = x'00'",
-    "hubs = '{'",
-    "made_with = ''",
-    "passages = 7",
-    "queries = 7",
-]
-
-
-@pytest.mark.parametrize("change", DAMAGE)
-def test_a_damaged_sample_costs_percentiles_and_no_answer(
-    tmp_path: Path, tiny_model: Path, change: str
-) -> None:
-    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model))
-    before, stored = index.query(ASKED), row(index.path)
-    execute(index.path, f"UPDATE baseline SET {change}")
-    opened = Index.open(index.path)
-    assert opened.query(ASKED) == bare(before)
-    assert len(opened.notes) == 1
-    assert re.search(r"sample of random pairs is damaged.*seewhy repair --index ", opened.notes[0])
-    assert opened.status().random_pairs is None
-    (finding,) = [f for f in opened.check().findings if f.severity != "ok"]
-    assert (finding.check, finding.severity) == ("baseline", "damaged")
-    assert finding.command.startswith("seewhy repair")
-    assert "would have renewed the sample" in opened.repair(dry_run=True).steps[0].message
-    done = opened.repair()
-    assert done.check.ok
-    (step,) = done.steps
-    assert step.message.startswith("renewed the sample of random pairs")
-    assert row(index.path) == stored
-    assert opened.query(ASKED) == before
-    assert opened.notes == ()
-
-
-def test_the_next_run_mends_a_damaged_sample_too(tmp_path: Path, tiny_model: Path) -> None:
-    folder = crowd(tmp_path / "notes")
-    index = Index.build(folder, model=str(tiny_model)).path
-    before = row(index)
-    execute(index, "UPDATE baseline SET pairs = x'0000'")
-    Index.build(folder)
-    assert row(index) == before
-
-
-def test_what_the_right_checksum_does_not_guard_is_no_crash(tmp_path: Path, tiny_model: Path) -> None:
-    index = Index.build(crowd(tmp_path / "notes"), model=str(tiny_model)).path
-    for pairs, counts in [(b"123", "{}"), (b"", "[]"), (b"", '{"a": 1}'), (b"\xff" * 8, "{}")]:
-        values = (1, 60, 60, "x", pairs, counts)
-        execute(index, "DELETE FROM baseline")
-        execute(index, "INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", *values, row_checksum(*values))
-        opened = Index.open(index)
-        assert opened.query(ASKED)[0].percentile is None
-        assert len(opened.notes) == 1
-
-
-def test_a_repair_without_the_model_leaves_the_sample_to_the_next_run(
-    tmp_path: Path, tiny_model: Path, own_cache: Path
-) -> None:
-    model = Path(shutil.copytree(tiny_model, tmp_path / "model"))
-    index = Index.build(crowd(tmp_path / "notes"), model=str(model)).path
-    execute(index, "UPDATE baseline SET pairs = x'00'")
-    shutil.rmtree(model)
-    shutil.rmtree(own_cache)  # where it was converted
-    done = Index.open(index).repair()
-    assert done.check.ok
-    assert "the next run of indexing takes another" in done.steps[0].message
-    with closing(sqlite3.connect(index / "index.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM baseline").fetchone() == (0,)
-
-
-def test_other_damage_does_not_stop_a_run(tmp_path: Path, tiny_model: Path) -> None:
-    """A damaged embedding is for a check to name; the run takes no sample, and the next one tries again."""
-    folder = crowd(tmp_path / "notes")
-    index = Index.build(folder, model=str(tiny_model)).path
-    execute(index, "DELETE FROM baseline")
-    execute(index, "UPDATE embeddings SET checksum = checksum + 1 WHERE passage = 7")
-    report = Index.build(folder).report
-    assert report is not None
-    assert report.nothing_changed
-    with closing(sqlite3.connect(index / "index.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM baseline").fetchone() == (0,)
-
-
 def test_hubs_come_up_for_six_in_a_hundred_queries_and_five_times_as_often_as_others() -> None:
     nearest = np.arange(1, 2001).reshape(200, 10)
     nearest[:12, 0], nearest[:11, 1] = 5000, 6000
@@ -330,8 +242,8 @@ def test_a_passage_in_the_middle_of_everything_is_a_hub(tmp_path: Path, tiny_mod
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     with closing(sqlite3.connect(index.path / "index.db")) as connection:
         connection.executemany(
-            "UPDATE embeddings SET vector = ?, checksum = ? WHERE passage = ?",
-            [(v.tobytes(), zlib.crc32(v.tobytes()), n) for n, v in enumerate(vectors, start=1)],
+            "UPDATE embeddings SET vector = ? WHERE passage = ?",
+            [(v.tobytes(), n) for n, v in enumerate(vectors, start=1)],
         )
         connection.commit()
     with closing(connect_to_read(index.path / "index.db")) as connection:
@@ -345,7 +257,7 @@ def test_a_hit_says_that_it_is_a_hub(tmp_path: Path, tiny_model: Path) -> None:
     best = index.query(ASKED)[0].passage_id
     values = (1, 60, 60, "x", row(index.path)[2], f'{{"{best}": 9}}')
     execute(index.path, "DELETE FROM baseline")
-    execute(index.path, "INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?, ?)", *values, row_checksum(*values))
+    execute(index.path, "INSERT INTO baseline VALUES (?, ?, ?, ?, ?, ?)", *values)
     assert [hit.hub for hit in index.query(ASKED, k=3)] == [15.0, None, None]  # seen without opening it again
     assert {hit.hub for hit in index.query(ASKED, mode="lexical")} == {None}
     assert index.explain(ASKED, best).score == index.query(ASKED)[0].score

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from search import IndexDamaged, InputError
+from search import InputError
 from search.corpus import SourceFile, documents, load, walk
 from search.ranking.where import KINDS, parse
 from search.records.documents import Document
@@ -395,14 +395,6 @@ def test_what_passes_is_kept_until_the_index_changes(tmp_path: Path, monkeypatch
         assert filters.matching(reader, csv)[0].tolist() == [1, 2]
         with pytest.raises(ValueError, match="read-only"):
             filters.matching(reader, csv)[0][0] = 7
-
-
-def test_metadata_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    with closing(empty(tmp_path)) as connection:
-        add_document(connection, b"a", {"lang": "en"})
-        connection.execute("UPDATE documents SET metadata = '{' WHERE id = 1")
-        with pytest.raises(IndexDamaged, match="seewhy repair"):
-            matching(connection, parse("lang=en"))
 
 
 def test_the_filters_of_the_handbook_find_something_in_it(tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ def test_what_is_done_to_an_index_is_seen_by_the_next_query(
     Index.build(indexed, model=str(other_model), rebuild=True)
     assert found(client, "the sun over the water") == ["new.md"]
     assert served.index().encoder is not first
-    beside.repair()
+    beside.check(repair=True)
     assert found(client, "the sun over the water") == ["new.md"]
     there = tmp_path / "moved"
     indexed.rename(there)

@@ -57,11 +57,14 @@ def test_files_that_may_not_be_read(indexed: Path, file: str) -> None:
     index = Index.open(indexed).path
     (path,) = index.glob(file)
     path.chmod(0)
-    for command in ("seewhy check", "seewhy repair", *(["seewhy query key"] if "faiss" not in file else [])):
+    for command in (
+        "seewhy check",
+        "seewhy check --repair",
+        *(["seewhy query key"] if "faiss" not in file else []),
+    ):
         code, out, err = shell(as_a_user(command))
         assert (code, out) == (1, "")
         assert f"'{path}': Permission denied. Querying the index in '{index}' takes read access" in err
-        assert "seewhy repair" not in err
 
 
 @pytest.mark.parametrize("read_only", [".", "writer.lock"])

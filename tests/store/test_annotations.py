@@ -1,22 +1,17 @@
 """Annotations: stored, found by filters, lost with their passages, checked and repaired."""
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from search import Index, IndexDamaged, IndexLocked, InputError
-from search.indexing.check import check
-from search.indexing.repair import repair
+from search import Index, IndexLocked, InputError
 from search.records.documents import Annotation, Mention
 from search.store.annotating import annotating, annotators_of, remove_annotator
-from search.store.checksums import COVERED
 from search.store.files import writer_lock
 from search.store.passages import annotations_of
-from tests.store.damage import sql
 
 MADE = {"task": "ner", "model": "one", "command": "seewhy tag --task ner --model one"}
 FIELDS = ["person", "city"]
@@ -248,60 +243,3 @@ def test_one_writer_at_a_time(index: Index) -> None:
             index.update()
         assert len(index.query("time", k=9)) == 5  # readers never wait for a model
         assert not run.connection.in_transaction
-
-
-CHANGES: dict[type, Callable[[Any], Any]] = {int: lambda value: value + 100, str: lambda value: value + " "}
-
-
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [(table, column) for table in ("annotators", "annotations") for column in COVERED[table]],
-)
-def test_damage_is_an_error_for_whoever_reads_the_row_and_is_repaired(
-    index: Index, table: str, column: str
-) -> None:
-    annotate(index.path)
-    with closing(sqlite3.connect(index.path / "index.db")) as connection:
-        (value,) = connection.execute(f'SELECT "{column}" FROM {table} WHERE rowid = 1').fetchone()
-        new = CHANGES[type(value)](value)
-        connection.execute(f'UPDATE {table} SET "{column}" = ? WHERE rowid = 1', (new,))
-        connection.commit()
-    if table == "annotators" or column in ("values", "spans"):
-        with pytest.raises(IndexDamaged, match=f"'{table}' of the index is damaged.*seewhy repair"):
-            texts(index, "has person")
-    if column in ("values", "spans"):
-        with pytest.raises(IndexDamaged, match="'annotations' of the index is damaged"):
-            index.query("time", k=50)
-    assert not check(index.path).ok
-    report = repair(index.path)
-    (mine,) = (step for step in report.steps if step.message.startswith("deleted"))
-    again = (
-        "" if (table, column) == ("annotations", "annotator") else f": {MADE['command']} --index {index.path}"
-    )
-    assert mine.message.startswith("deleted damaged annotations") and mine.message.endswith(again)
-    assert mine.count == (6 if (table, column) == ("annotators", "name") else 1)
-    assert report.check.ok and report.lost == () and report.encoded == 0
-    left = sum(one.annotated for one in annotators_of(index.path))
-    assert left == (0 if table == "annotators" else 4)
-    assert annotate(index.path) == 5 - left
-    assert texts(index, "person=people") == ["deep/time.txt"]
-    assert check(index.path).ok
-
-
-@pytest.mark.parametrize(
-    ("harm", "kind", "count"),
-    [
-        (sql("UPDATE annotators SET made_with = '{'"), "annotations", 1),
-        (sql("DELETE FROM annotators"), "annotations", 5),
-        (sql("INSERT INTO token_vectors VALUES (999, x'', 0)"), "token vectors", 1),
-    ],
-)
-def test_what_a_check_says(index: Index, harm: Callable[[Path], None], kind: str, count: int) -> None:
-    annotate(index.path)
-    harm(index.path)
-    assert (kind, count) in [
-        (f.check, f.count) for f in check(index.path).findings if f.severity == "damaged"
-    ]
-    assert repair(index.path).check.ok
-    annotate(index.path)
-    assert check(index.path).ok

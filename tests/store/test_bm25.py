@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from search.store.bm25 import Words, scale, weight
+from search.store.bm25 import Words, scale
 from search.store.composing import merged, written
 from search.store.postings import Block
 from search.store.terms import TOKENIZER, Stemmer, Term, indexable
@@ -49,7 +49,7 @@ class Case:
             self.fts5.executemany("INSERT INTO t (t, rowid, text) VALUES ('delete', ?, ?)", gone)
             for id_, _ in gone:
                 del self.texts[id_]
-            blocks.append(Block(written(STEMMER, part), "words"))
+            blocks.append(Block(written(STEMMER, part)))
             alive.append(there)
         assert not rows
         self.words = Words(STEMMER, blocks, alive)
@@ -178,15 +178,10 @@ def test_blocks_that_were_merged_score_alike(case: Case) -> None:
         np.ones(len(block.ids), dtype=bool) if there is None else there
         for block, there in zip(case.words._blocks, case.words._alive, strict=True)
     ]
-    one = Words(STEMMER, [Block(merged(case.words._blocks, alive), "one")], [None])
+    one = Words(STEMMER, [Block(merged(case.words._blocks, alive))], [None])
     assert one.passages == case.words.passages == len(case.ids)
     for query in QUERIES:
         terms = terms_of(query)
         apart, together = (words.matches(terms, case.at) for words in (case.words, one))
         assert apart.scale == together.scale
         assert apart.parts(case.ids).tolist() == together.parts(case.ids).tolist()
-
-
-def test_a_term_weighs_something_whatever_an_index_says_of_itself() -> None:
-    assert weight(1, 10) == pytest.approx(np.log(9.5 / 1.5))
-    assert weight(9, 10) == weight(5, 0) == 1e-6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,6 @@ import pytest
 
 from search import Index
 from search.corpus.boilerplate import repeatable, text_key
-from search.indexing.check import check
-from search.indexing.repair import repair
 
 LICENCE = (
     "many people may use their own key to open the door and turn the lock as they like if they call the "
@@ -105,21 +102,6 @@ def test_changed_files_are_counted_anew(licensed: Index) -> None:
     index = Index.build(folder, index=str(licensed.path))
     assert index.status().copies == 0
     assert {hit.copies for hit in index.query("open the door", k=20)} == {0}
-
-
-@pytest.mark.parametrize(
-    "harm",
-    [
-        "UPDATE embeddings SET text_key = 7 WHERE passage = 3",
-    ],
-)
-def test_damage_is_found_and_repaired(licensed: Index, harm: str) -> None:
-    with sqlite3.connect(licensed.path / "index.db") as connection:
-        connection.execute(harm)
-    assert not check(licensed.path).ok
-    repair(licensed.path, folder=licensed.status().folder)
-    assert check(licensed.path).ok
-    assert Index.open(licensed.path).status().copies == 40
 
 
 @pytest.mark.parametrize("between", ["\n\n", "\n"])

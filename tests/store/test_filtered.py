@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from search import IndexDamaged
 from search.ranking.where import parse
 from search.store import sqlite as module
-from search.store.database import count_anew
 from search.store.filters import matching
 from search.store.sealing import seal
 from search.store.sqlite import SQLiteStore
@@ -26,6 +24,7 @@ from tests.ranking.stored import (
     add_document,
     add_embedding,
     bury,
+    count,
     empty,
     nearest,
 )
@@ -139,7 +138,7 @@ class Corpus:
             bury(self.connection, [id_ for (id_,) in rows.fetchall()])
             self.connection.execute("DELETE FROM documents WHERE id = ?", (document,))
             self.rows = [other for other in self.rows if other.name != row.name]
-        count_anew(self.connection)
+        count(self.connection)
 
     def save_vectors(self) -> None:
         seal(Writer(self.connection), self.folder, D)
@@ -300,27 +299,6 @@ def test_without_a_filter_and_with_one_that_lets_all_through(corpus: Corpus) -> 
         assert [id_ for id_, _ in best] == corpus.expected(query, k, lambda _: True)
         assert nearest(corpus.connection, store, query, k, everything) == best
         assert nearest(corpus.connection, SQLiteStore(corpus.folder), query, k, everything) == best
-
-
-def test_what_was_asked_for_and_is_not_there_is_an_error(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connection, query = corpus.connection, corpus.rows[0].vector
-    ids = np.array([row.id for row in corpus.rows], dtype=np.int64)
-    for directly in (0, 2000):
-        monkeypatch.setattr(module, "_ALWAYS_READ", directly)
-        monkeypatch.setattr(module, "_READ_FIRST", directly)
-        for absent in (0, 10_000):
-            with pytest.raises(IndexDamaged, match="seewhy repair"):
-                nearest(connection, SQLiteStore(corpus.folder), query, 3, np.sort(np.append(ids[:5], absent)))
-    connection.execute("BEGIN")
-    connection.execute("DELETE FROM embeddings WHERE passage = ?", (int(ids[-1]),))
-    with pytest.raises(IndexDamaged, match="seewhy repair"):
-        nearest(connection, SQLiteStore(corpus.folder), query, 3, ids[-5:])
-    connection.execute("UPDATE embeddings SET checksum = checksum + 1 WHERE passage = ?", (int(ids[-2]),))
-    with pytest.raises(IndexDamaged, match="embedding of passage .* is damaged"):
-        nearest(connection, SQLiteStore(corpus.folder), query, 3, ids[-5:-1])
-    connection.execute("ROLLBACK")
 
 
 def test_equal_vectors_at_the_last_place(tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from search import Index, IndexDamaged
+from search import Index
 from search.indexing.check import check
-from search.indexing.repair import repair
 from search.records.documents import Annotation
 from search.store import sealing
 from search.store.annotating import annotating, remove_annotator
@@ -64,7 +63,7 @@ def test_what_no_answer_is_made_of_leaves_it(notes: Path, index: Path) -> None:
     Index.build(notes, index=str(index), verify=True)  # touches every file
     with writing(index / DATABASE) as writer:
         sealing.seal_anew(writer, index, Index.open(index).encoder.dimension)
-    assert repair(index).steps  # of leftovers
+    check(index, repair=True)  # deletes the old files
     assert generation(index) == before
 
 
@@ -103,19 +102,6 @@ def test_an_index_that_was_never_counted_has_the_number_0(notes: Path, index: Pa
     assert generation(index) == 0
     put_choice(index, {"weight": 0.5})
     assert generation(index) > 0
-
-
-def test_damage_is_found_and_no_number_comes_twice(notes: Path, index: Path) -> None:
-    before = generation(index)
-    sql("UPDATE meta SET value = '3' WHERE key = 'generation'")(index)
-    with pytest.raises(IndexDamaged, match="'generation'.*seewhy repair"):
-        Index.open(index)
-    assert {finding.check for finding in check(index).findings if finding.severity == "damaged"} == {
-        "settings"
-    }
-    repair(index)
-    assert check(index).ok
-    assert generation(index) > before
 
 
 def test_hits_say_the_number_of_their_document(index: Path) -> None:

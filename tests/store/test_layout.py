@@ -1,13 +1,14 @@
 """Which index a name, a folder or nothing at all means."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from search import Index, IndexDamaged, IndexNotFound, InputError
-from search.store.checksums import row_checksum
+from search import Index, IndexDamaged, IndexNotFound, IndexOutdated, InputError
 from search.store.layout import find_index
+from tests.store import damage
 
 
 def folder(path: Path) -> Path:
@@ -55,28 +56,44 @@ def test_a_bad_name(tmp_path: Path, tiny_model: Path) -> None:
         Index.build(folder(tmp_path / "notes"), index="a*b", model=str(tiny_model))
 
 
-def test_foreign_newer_and_broken_databases(tmp_path: Path, tiny_model: Path) -> None:
-    index = Index.build(folder(tmp_path / "notes"), model=str(tiny_model)).path
-    connection = sqlite3.connect(index / "index.db")
-    connection.execute(
-        "UPDATE meta SET value = '99', checksum = ? WHERE key = 'schema_version'",
-        (row_checksum("schema_version", "99"),),
+@pytest.mark.parametrize(
+    ("version", "error", "message"),
+    [
+        (
+            7,
+            IndexOutdated,
+            r"has format 7, of an earlier version.*seewhy index \S*notes --index \S*notes --rebuild",
+        ),
+        (99, IndexDamaged, "has format 99 and this version of seewhy reads 8"),
+    ],
+)
+def test_an_index_of_another_format_is_refused_with_the_command_that_makes_it_again(
+    tmp_path: Path, tiny_model: Path, version: int, error: type[Exception], message: str
+) -> None:
+    notes = folder(tmp_path / "notes")
+    built = Index.build(notes, model=str(tiny_model))
+    before = built.query("a word")
+    damage.execute(
+        built.path,
+        f"UPDATE meta SET value = '{version}' WHERE key = 'schema_version'",
+        "ALTER TABLE passages DROP COLUMN hidden",
     )
-    connection.commit()
-    connection.close()
-    with pytest.raises(IndexDamaged, match="has format 99 and this version of seewhy reads 7"):
-        Index.open(index)
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    connection = sqlite3.connect(foreign / "index.db")
-    connection.execute("CREATE TABLE t (a)")
-    connection.commit()
-    connection.close()
-    with pytest.raises(IndexDamaged, match="not of this program"):
-        Index.open(foreign)
-    (foreign / "index.db").write_bytes(b"no database at all" * 100)
+    for command in (lambda: Index.open(built.path), lambda: Index.build(notes, model=str(tiny_model))):
+        with pytest.raises(error, match=message):
+            command()
+    again = Index.build(notes, model=str(tiny_model), rebuild=True).query("a word")
+    assert [hit.score for hit in again] == [hit.score for hit in before]
+    assert not {hit.passage_id for hit in again} & {hit.passage_id for hit in before}, "an id is used twice"
+
+
+def test_databases_of_other_programs(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        connection.execute("CREATE TABLE t (a)")
     with pytest.raises(IndexDamaged, match="cannot be read"):
-        Index.open(foreign)
+        Index.open(tmp_path)
+    (tmp_path / "index.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(IndexDamaged, match="cannot be read"):
+        Index.open(tmp_path)
 
 
 def test_an_unreadable_index_of_a_folder_is_named_and_not_passed_over(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 import search
-from search.errors import IndexDamaged, InputError
+from search.errors import InputError
 
 
 @pytest.fixture
@@ -30,24 +29,3 @@ def test_a_location_is_what_why_not_takes(index: search.Index) -> None:
         assert index.why_not("key", index.location(one.id)).document == one.name
     with pytest.raises(InputError, match="no document 999"):
         index.location(999)
-
-
-def test_a_damaged_row_is_no_answer(index: search.Index) -> None:
-    with sqlite3.connect(index.path / "index.db") as connection:
-        connection.execute("UPDATE documents SET title = 'Kegs'")
-    with pytest.raises(IndexDamaged, match="checksum"):
-        index.documents_named("keys")
-
-
-def test_a_name_that_leads_outside_is_no_location(index: search.Index) -> None:
-    from search.store.checksums import row_checksum
-
-    path = b"../elsewhere.md"
-    with sqlite3.connect(index.path / "index.db") as connection:
-        (file,) = connection.execute("SELECT id FROM files LIMIT 1").fetchone()
-        connection.execute(
-            "UPDATE files SET path = ?, checksum = ? WHERE id = ?", (path, row_checksum(file, path), file)
-        )
-        (document,) = connection.execute("SELECT id FROM documents WHERE file = ?", (file,)).fetchone()
-    with pytest.raises(IndexDamaged, match="no file of the indexed folder"):
-        index.location(document)

@@ -1,15 +1,12 @@
 """Words: what they find, that they follow the passages, and that nothing typed is syntax."""
 
-import math
 import random
 import re
 import sqlite3
 import time
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +14,7 @@ import pytest
 
 import search
 from search import InputError
-from search.store.bm25 import weight
-from search.store.checksums import COVERED, row_checksum
-from search.store.composing import merged, written
+from search.store.composing import merged
 from search.store.postings import Block
 from search.store.segments import open_words, read_segments, tombstones
 from search.store.sqlite import SQLiteStore
@@ -127,48 +122,18 @@ def test_it_follows_the_passages(notes: Path, tiny_model: Path, tmp_path: Path) 
     with closing(sqlite3.connect(index.path / "index.db")) as connection:
         ids = [id_ for (id_,) in connection.execute("SELECT id FROM passages ORDER BY id")]
         anew = written_anew(connection, np.array(ids))
-    held = [Block(each, "") for each in blocks(index.path)]
+    held = [Block(each) for each in blocks(index.path)]
     assert len(held) > 1
     assert merged(held, [np.ones(len(block), dtype=bool) for block in held]) == anew
     assert {hit.document for hit in index.query("zebra", mode="lexical")} == {"keys.md"}
     assert index.query("water", mode="lexical") == []
 
 
-def test_damaged_words_are_found_and_made_anew(index: search.Index) -> None:
-    before = index.query("find the key in the water", k=100)
-    damage.flip_words(index.path)
-    again = search.Index.open(index.path)
-    assert [f.check for f in again.check().findings if f.severity == "damaged"] == ["words"]
-    assert again.repair().check.ok
-    assert again.query("find the key in the water", k=100) == before
-    assert again.notes == ()
-    assert again.check().ok
-
-
-def test_words_of_other_passages_are_found_where_they_are_verified(index: search.Index) -> None:
-    """What was written is what is there, but it is wrong."""
-    with closing(sqlite3.connect(index.path / "index.db", isolation_level=None)) as connection:
-        (segment,) = read_segments(connection)
-        ids = open_words(index.path, segment).ids
-        wrong = written(Stemmer(), [(id_, "quite another text") for id_ in ids.tolist()])
-        (index.path / segment.words).write_bytes(wrong)
-        row = replace(segment, words_size=len(wrong), words_crc=zlib.crc32(wrong))
-        values = [getattr(row, name) for name in COVERED["segments"]]
-        connection.execute("DELETE FROM segments")
-        marks = ", ".join("?" * (len(values) + 1))
-        connection.execute(f"INSERT INTO segments VALUES ({marks})", (*values, row_checksum(*values)))
-    again = search.Index.open(index.path)
-    assert again.check().ok
-    assert [f.check for f in again.check(verify=True).findings if f.severity == "damaged"] == ["words"]
-
-
 def test_words_by_other_rules_are_made_anew(index: search.Index) -> None:
     before = blocks(index.path)
     damage.execute(index.path, "DELETE FROM meta WHERE key = 'words'")
     opened = search.Index.open(index.path)
-    with pytest.raises(
-        search.IndexDamaged, match="words of the index are damaged.*--mode dense.*repair --index"
-    ):
+    with pytest.raises(search.IndexDamaged, match="--mode dense.*check --repair --index"):
         opened.query("key")
     assert opened.query("key", mode="dense")
     assert index.update().nothing_changed
@@ -261,36 +226,12 @@ def test_a_name_has_no_part_of_one_letter() -> None:
     assert Counter(stems.pop()) == Counter(stem for (stem,) in stems)
 
 
-def test_words_of_a_damaged_passage_stop_neither_updates_nor_repair(notes: Path, tiny_model: Path) -> None:
-    for number in range(6):
-        (notes / f"{number}.txt").write_text(f"A file about the water, number {number}.", encoding="utf-8")
-    index = search.Index.build(notes, model=str(tiny_model))
-    damage.execute(
-        index.path,
-        "UPDATE passages SET n_tokens = n_tokens + 1 WHERE id = 1",
-        "DELETE FROM meta WHERE key = 'words'",
-    )
-    for number in range(3):
-        (notes / f"{number}.txt").write_text(f"Now about a door, number {number}.", encoding="utf-8")
-    index.update()
-    assert index.repair().check.ok
-    assert {hit.document for hit in index.query("door", mode="lexical")} >= {"0.txt", "1.txt", "2.txt"}
-    assert index.check().ok
-
-
 def test_meaning_alone_needs_no_words(index: search.Index) -> None:
     before = index.query("the key is in the water", k=1, mode="dense")
-    damage.flip_words(index.path)
-    others = {hit.passage_id for hit in index.query("key", k=100, mode="dense")} - {before[0].passage_id}
-    damage.execute(index.path, f"UPDATE passages SET n_tokens = n_tokens + 1 WHERE id = {min(others)}")
+    damage.flip(damage.segment_file(index.path, ".words"))
     again = search.Index.open(index.path)
     assert again.query("the key is in the water", k=1, mode="dense") == before
     assert again.notes == ()
-
-
-def test_a_term_weighs_something_whatever_an_index_says_of_itself() -> None:
-    assert weight(1, 10) == pytest.approx(math.log(9.5 / 1.5))
-    assert weight(9, 10) == weight(5, 0) == 1e-6
 
 
 def test_an_interrupt_does_no_harm() -> None:
