@@ -79,7 +79,7 @@ def test_public_names() -> None:
         "Fingerprint", "FingerprintMismatch", "Hit", "Index", "IndexDamaged", "IndexLocked", "IndexNotFound",
         "IndexOutdated", "Indexes", "InputError", "ModelError", "OptionalDependency", "Progress", "Question",
         "ReadError",
-        "RepairReport", "Report", "SearchError", "Status", "Surroundings", "TextTooLong", "Token", "TokenVectors",
+        "Report", "SearchError", "Status", "Surroundings", "TextTooLong", "Token", "TokenVectors",
         "Verdict", "WhyNot", "compare", "evaluate", "explain", "similarity",
     ]  # fmt: skip
     for name in search.__all__:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from search import FingerprintMismatch, Index, Indexes, IndexNotFound, InputError
 from search.store.choices import put_choice
 from tests.conftest import Run
+from tests.store.damage import segment_file
 
 
 @pytest.fixture
@@ -132,8 +131,7 @@ def test_where_one_index_is_meant_a_second_is_an_error(run: Run, two: Indexes, a
 
 
 def test_one_that_is_damaged_is_left_out_of_all_there_are(two: Indexes, run: Run) -> None:
-    with closing(sqlite3.connect(two.all[0].path / "index.db", isolation_level=None)) as connection:
-        connection.execute("UPDATE passages SET text = text || '!'")
+    segment_file(two.all[0].path, ".words").write_bytes(b"x")
     code, out, err = run("query", "open the door", "--all-indexes", "--json")
     assert (code, {hit["index"] for hit in json.loads(out)}) == (0, {"papers"})
     assert "the index 'notes' is left out" in err

@@ -10,10 +10,9 @@ wrong model has the right checksums.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,20 +21,15 @@ import numpy as np
 from search.corpus import SourceFile, load
 from search.encoding.encoder import Encoder, with_context
 from search.encoding.fingerprint import Fingerprint
-from search.errors import AccessDenied, IndexDamaged, InputError, ModelError, ReadError, SearchError, quoted
+from search.errors import InputError, ModelError, ReadError, SearchError, quoted
 from search.indexing.plan import compare, listed
 from search.records.reports import CheckReport, Finding, Progress, Severity
-from search.store import words
-from search.store.database import connect_to_read, meta_of, one_meta, translated
-from search.store.files import delete_leftovers, is_being_written, leftovers, writer_lock
+from search.store import checking
+from search.store.database import Connection, DatabaseError, meta_of, one_meta, reading
 from search.store.folders import Folders
 from search.store.layout import DATABASE, home, is_own, place_for
-from search.store.passages import counts, stored_files, stored_passages
-from search.store.sealing import seal_anew
-from search.store.segments import named_files, open_codes, open_words, read_segments
+from search.store.passages import counts, stored_files
 from search.store.settings import Source
-from search.store.vectors import embeddings
-from search.store.writer import writing
 
 _EXAMPLES = 5
 _SAMPLE = 16  # passages
@@ -97,7 +91,7 @@ def check(
     if repair and "database" in wrong and not wrong["database"]:
         repaired = tuple(name for name, items in wrong.items() if items and CHECKS[name].command == "repair")
         if repaired:
-            _repair(index, derived=bool(wrong["postings"] or wrong["vectors"]))
+            checking.repair(index, derived=bool(wrong["postings"] or wrong["vectors"]))
             wrong = _examine(index, verify, progress)
     meta, documents, passages = _facts(index)
     folders = Folders.from_meta(meta) if meta else None
@@ -131,32 +125,27 @@ def check(
 
 def _examine(index: Path, verify: bool, progress: Callable[[Progress], None] | None) -> dict[str, list[str]]:
     """Check -> what is wrong, for the checks that could be made."""
-    database = index / DATABASE
     wrong: dict[str, list[str]] = {}
-    looks: dict[str, Callable[[sqlite3.Connection], Iterator[str]]] = {
-        "database": _database,
-        "postings": lambda connection: _postings(connection, index),
-        "vectors": lambda connection: _vectors(connection, index),
-        "leftovers": lambda connection: _leftovers(connection, index),
-        "run": lambda connection: _interrupted(connection, index),
-        "sources": lambda connection: _changed(connection, index, verify),
-        "sample": lambda connection: _encoded_otherwise(connection, index),
+    checks: dict[str, checking.Check] = {
+        "database": checking.database,
+        "postings": checking.postings,
+        "vectors": checking.vectors,
+        "leftovers": checking.stray_files,
+        "run": checking.interrupted_run,
+        "sources": lambda connection, index: _changed(connection, index, verify),
+        "sample": _encoded_otherwise,
     }
     if not verify:
-        del looks["sample"]
-    for done, (name, look) in enumerate(looks.items()):
+        del checks["sample"]
+    for done, (name, check) in enumerate(checks.items()):
         if progress:
-            progress(Progress("checking", done, len(looks)))
+            progress(Progress("checking", done, len(checks)))
         try:
-            with closing(connect_to_read(database)) as connection, translated(database):
-                meta_of(connection, database)
-                wrong[name] = list(look(connection))
+            wrong[name], unreadable = checking.run_check(index, check)
         except ModelError:  # which says nothing of the index
             continue
-        except (SearchError, sqlite3.Error, ValueError, TypeError, KeyError) as error:
-            if isinstance(error, AccessDenied) or not database.is_file():
-                raise
-            wrong["database"] = [str(error)]
+        if unreadable:
+            wrong["database"] = [unreadable]
         if wrong["database"]:
             break
     return wrong
@@ -164,80 +153,13 @@ def _examine(index: Path, verify: bool, progress: Callable[[Progress], None] | N
 
 def _facts(index: Path) -> tuple[dict[str, Any], int, int]:
     """Settings, and the numbers of documents and passages, as far as they can be read."""
-    with (
-        suppress(SearchError, sqlite3.Error, ValueError),
-        closing(connect_to_read(index / DATABASE)) as connection,
-    ):
+    with suppress(SearchError, DatabaseError, ValueError), reading(index / DATABASE) as connection:
         documents, passages, _ = counts(connection)
         return meta_of(connection, index / DATABASE), documents, passages
     return {}, 0, 0
 
 
-def _repair(index: Path, derived: bool) -> None:
-    """Make what is derived again, and delete stray files."""
-    with writer_lock(index), writing(index / DATABASE) as writer:
-        if derived:
-            dimension = int(Fingerprint.from_dict(one_meta(writer.connection, "fingerprint")).dimension)
-            seal_anew(writer, index, dimension)
-        delete_leftovers(index, named_files(writer.connection))
-
-
-def _database(connection: sqlite3.Connection) -> Iterator[str]:
-    for (message,) in connection.execute("PRAGMA quick_check(20)"):
-        if message != "ok":
-            yield message
-    for table, row, *_ in connection.execute("PRAGMA foreign_key_check"):
-        yield f"row {row} of {table} belongs to nothing"
-    expected = one_meta(connection, "passages")
-    for table in ("passages", "embeddings"):
-        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        if count != expected:
-            yield f"table {table} has {count:,} rows, and should have {expected:,}"
-    Source.from_dict(one_meta(connection, "source"))
-
-
-def _postings(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
-    if not words.hold(connection):
-        yield "made by other rules"
-        return
-    blocks = words.tail(connection)
-    for segment in read_segments(connection):
-        try:
-            blocks.append(open_words(index, segment))
-        except IndexDamaged:
-            yield segment.words
-            return
-    (deleted,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
-    if sum(map(len, blocks)) - deleted != one_meta(connection, "passages"):
-        yield "they are not of all passages"
-
-
-def _vectors(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
-    dimension = int(Fingerprint.from_dict(one_meta(connection, "fingerprint")).dimension)
-    for segment in read_segments(connection):
-        try:
-            open_codes(index, segment, dimension)
-        except IndexDamaged:
-            yield segment.faiss
-
-
-def _leftovers(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
-    if not is_being_written(index):
-        for path in leftovers(index, named_files(connection)):
-            yield path.relative_to(index).as_posix()
-
-
-def _interrupted(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
-    if is_being_written(index):
-        return
-    for path, state in stored_files(connection).items():
-        if state.status == "partial":
-            yield path
-    if not one_meta(connection, "complete", False):
-        yield "its end"
-
-
-def _changed(connection: sqlite3.Connection, index: Path, verify: bool) -> Iterator[str]:
+def _changed(connection: Connection, index: Path, verify: bool) -> Iterator[str]:
     """The files of the folder that are not as they are stored. A file with a new time stamp is read."""
     root, source = Path(one_meta(connection, "root")), Source.from_dict(one_meta(connection, "source"))
     try:
@@ -267,19 +189,17 @@ def _sha256(file: SourceFile) -> str:
         return ""
 
 
-def _encoded_otherwise(connection: sqlite3.Connection, index: Path) -> Iterator[str]:
+def _encoded_otherwise(connection: Connection, index: Path) -> Iterator[str]:
     """The passages of a sample whose stored embeddings are not those that the model computes now."""
     fingerprint = Fingerprint.from_dict(one_meta(connection, "fingerprint"))
     encoder = Encoder.of(fingerprint, offline=True, trusted=is_own(index))
-    rows = connection.execute(f"SELECT id FROM passages ORDER BY random() LIMIT {_SAMPLE}").fetchall()
-    ids = np.sort(np.array([id_ for (id_,) in rows], dtype=np.int64))
-    passages = stored_passages(connection, ids.tolist())
-    stored = np.concatenate([block for _, block in embeddings(connection, encoder.dimension, among=ids)])
-    texts = [with_context(passages[id_].context, passages[id_].shown) for id_ in ids.tolist()]
-    distances = np.linalg.norm(stored - encoder.encode(texts, role="document", truncate=True), axis=1)
-    for id_, distance in zip(ids.tolist(), distances.tolist(), strict=True):
+    sample = checking.random_passages(connection, _SAMPLE)
+    texts = [with_context(passage.context, passage.shown) for _, passage, _ in sample]
+    vectors = encoder.encode(texts, role="document", truncate=True)
+    for (id_, passage, stored), vector in zip(sample, vectors, strict=True):
+        distance = float(np.linalg.norm(stored - vector))
         if not distance <= _TOLERANCE[encoder.precision]:
-            yield f"p{id_} of {passages[id_].document} (off by {distance:.2f})"
+            yield f"p{id_} of {passage.document} (off by {distance:.2f})"
 
 
 def _commands(index: Path, folders: Folders | None, verify: bool) -> dict[str, str]:

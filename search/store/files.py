@@ -128,7 +128,9 @@ def delete_work(index: Path) -> None:
     """Delete `tmp`, if nothing of others is in it."""
     work = index / WORK
     require_no_link(work)
-    for path in work.iterdir() if work.is_dir() else ():
+    if not work.is_dir():
+        return
+    for path in work.iterdir():
         if path.name in (DATABASE, JOURNAL) or SEGMENT_FILE.fullmatch(path.name):
             _delete(path)
     _remove_if_empty(work)

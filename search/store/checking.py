@@ -1,0 +1,130 @@
+"""Checks of what an index holds: each yields what is wrong, within a read transaction.
+
+index.db is the only truth; SQLite's own check says whether it can be read. FAISS files and postings are derived: their
+checksums are compared, and `repair` makes them again from index.db.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from search.encoding.fingerprint import Fingerprint
+from search.errors import AccessDenied, IndexDamaged, ModelError, SearchError
+from search.store import words
+from search.store.database import Connection, connect_to_read, meta_of, one_meta, translated
+from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
+from search.store.passages import stored_files, stored_passages
+from search.store.protocol import StoredPassage
+from search.store.sealing import seal_anew
+from search.store.segments import named_files, open_codes, open_words, read_segments
+from search.store.settings import Source
+from search.store.vectors import embeddings
+from search.store.writer import writing
+
+Check = Callable[[Connection, Path], Iterator[str]]
+
+
+def run_check(index: Path, check: Check) -> tuple[list[str], str]:
+    """What a check of an index says is wrong, and why the database cannot be read; "" if it can.
+
+    Raises:
+        AccessDenied, IndexNotFound, ModelError: which say nothing of what the index holds.
+    """
+    database = index / DATABASE
+    try:
+        with closing(connect_to_read(database)) as connection, translated(database):
+            meta_of(connection, database)
+            return list(check(connection, index)), ""
+    except (SearchError, sqlite3.Error, ValueError, TypeError, KeyError) as error:
+        if isinstance(error, AccessDenied | ModelError) or not database.is_file():
+            raise
+        return [], str(error)
+
+
+def repair(index: Path, *, derived: bool) -> None:
+    """Delete stray files; and make all segments again, if what is derived is damaged.
+
+    Raises:
+        IndexLocked: another process is writing to the index.
+    """
+    with writer_lock(index), writing(index / DATABASE) as writer:
+        if derived:
+            seal_anew(writer, index, _dimension(writer.connection))
+        delete_leftovers(index, named_files(writer.connection))
+
+
+def database(connection: Connection, index: Path) -> Iterator[str]:
+    for (message,) in connection.execute("PRAGMA quick_check(20)"):
+        if message != "ok":
+            yield message
+    for table, row, *_ in connection.execute("PRAGMA foreign_key_check"):
+        yield f"row {row} of {table} belongs to nothing"
+    expected = one_meta(connection, "passages")
+    for table in ("passages", "embeddings"):
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        if count != expected:
+            yield f"table {table} has {count:,} rows, and should have {expected:,}"
+    Source.from_dict(one_meta(connection, "source"))
+
+
+def postings(connection: Connection, index: Path) -> Iterator[str]:
+    if not words.hold(connection):
+        yield "made by other rules"
+        return
+    blocks = words.tail(connection)
+    for segment in read_segments(connection):
+        try:
+            blocks.append(open_words(index, segment))
+        except IndexDamaged:
+            yield segment.words
+            return
+    (deleted,) = connection.execute("SELECT count(*) FROM tombstones").fetchone()
+    if sum(map(len, blocks)) - deleted != one_meta(connection, "passages"):
+        yield "they are not of all passages"
+
+
+def vectors(connection: Connection, index: Path) -> Iterator[str]:
+    dimension = _dimension(connection)
+    for segment in read_segments(connection):
+        try:
+            open_codes(index, segment, dimension)
+        except IndexDamaged:
+            yield segment.faiss
+
+
+def stray_files(connection: Connection, index: Path) -> Iterator[str]:
+    if not is_being_written(index):
+        for path in leftovers(index, named_files(connection)):
+            yield path.relative_to(index).as_posix()
+
+
+def interrupted_run(connection: Connection, index: Path) -> Iterator[str]:
+    if is_being_written(index):
+        return
+    for path, state in stored_files(connection).items():
+        if state.status == "partial":
+            yield path
+    if not one_meta(connection, "complete", False):
+        yield "its end"
+
+
+def random_passages(connection: Connection, count: int) -> list[tuple[int, StoredPassage, np.ndarray]]:
+    """The IDs of some passages, what is stored of them, and their embeddings."""
+    rows = connection.execute(f"SELECT id FROM passages ORDER BY random() LIMIT {count}").fetchall()
+    ids = np.sort(np.array([id_ for (id_,) in rows], dtype=np.int64))
+    passages = stored_passages(connection, ids.tolist())
+    blocks = embeddings(connection, _dimension(connection), among=ids)
+    return [
+        (id_, passages[id_], vector)
+        for block, vectors in blocks
+        for id_, vector in zip(block.tolist(), vectors, strict=True)
+    ]
+
+
+def _dimension(connection: Connection) -> int:
+    return int(Fingerprint.from_dict(one_meta(connection, "fingerprint")).dimension)
