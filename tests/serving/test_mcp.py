@@ -195,6 +195,17 @@ def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str
         assert "by its path within" in call("why_not", query=QUERY, document=path)
 
 
+def test_a_document_that_is_but_a_header_is_skipped(call: Call, index: Index, notes: Path, run: Run) -> None:
+    (before,) = call("status")["indexes"]
+    (notes / "header.rst").write_text("PEP: 210\nTitle: The key\n\n.. rejected::\n")
+    assert "1 no text" in run("index", notes)[1]
+    (after,) = call("status")["indexes"]
+    assert (after["documents"], after["skipped"]) == (before["documents"], before["skipped"] + 1)
+    assert index.documents_named("header.rst") == []
+    assert index.why_not(QUERY, notes / "header.rst").reason == "no text"
+    assert "nothing below its header" in call("why_not", query=QUERY, document="header.rst")["said"]
+
+
 def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
     assert call("search", query="a", k=0) == "k must be 1 or more."
     assert "there is no colour" in call("search", query="a", colour=1)
