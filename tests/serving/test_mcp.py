@@ -161,6 +161,39 @@ def test_lines_that_are_too_long_are_gone_on_with(notes: Path, run: Run, call: C
     assert text == written
 
 
+SOURCE = {
+    "method.py": "#!/usr/bin/env python\n\nclass Key:\n" + "\n".join(
+        f"    def turn_{n}(self):\n        return {n}  # turn the key\n" for n in range(60)
+    ),
+    "tabs.c": "int key()\n{\n" + "\tturn();\n  \n\tturn(key);\n\f\n" * 80 + "}\n\n",
+    "pep.rst": "PEP: 1\nTitle: Turn the key\n\n\nKeys\n====\n\n" + "* Turn::\n\n      the key  \n\n" * 80,
+    "front.md": "---\ntitle: Turn\n---\n\n# Key\n\n" + "- Turn\n    - the key\n\n```\n  x\n```\n" * 80 + "---\n",
+    "windows.txt": "\ufeffTurn\r\n\r\n   the key" * 80,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOURCE)
+def test_all_lines_of_a_text_file_are_the_file(name: str, notes: Path, run: Run, call: Call) -> None:
+    (notes / name).write_bytes(SOURCE[name].encode())
+    run("index", notes)
+    id_ = call("search", query=QUERY, where=f"name:{name}")["results"][0]["id"]
+    text, lines = "", "1-10000"
+    while lines:
+        fetched = call("fetch", id=id_, lines=lines, max_tokens=500)
+        text += fetched["text"]
+        lines = fetched.get("cut", "").rpartition("lines=")[2].rstrip(".")
+    assert text == SOURCE[name].removeprefix("\ufeff")
+
+
+def test_a_source_file_that_is_gone_keeps_its_indentation(notes: Path, run: Run, call: Call) -> None:
+    (notes / "method.py").write_text(SOURCE["method.py"])
+    run("index", notes)
+    (notes / "method.py").unlink()
+    id_ = call("search", query=QUERY, where="name:method.py")["results"][0]["id"]
+    text = call("fetch", id=id_, lines="1-10000", max_tokens=8_000)["text"]
+    assert text == SOURCE["method.py"].rstrip()
+
+
 def test_a_passage_that_is_gone_says_how_to_go_on(call: Call, id_: str, notes: Path, run: Run) -> None:
     for file in notes.glob("*.md"):
         file.write_text("# Another\n\nThere is nothing left of what was here before.")
@@ -217,7 +250,7 @@ def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
     ]
 
 
-def test_a_document_is_a_resource(served: Served, index: Index) -> None:
+def test_a_document_is_a_resource(served: Served, index: Index, notes: Path) -> None:
     name, document = index.path.name, index.query(QUERY, 1)[0].document
     made = server(served, run_sync)
 
@@ -234,7 +267,7 @@ def test_a_document_is_a_resource(served: Served, index: Index) -> None:
 
     uri, text = spoken(made, speak)
     assert uri == f"seewhy://{name}/{document}"
-    assert text == index.document(index.query(QUERY, 1)[0].document_id).text
+    assert text == (notes / document).read_text()
 
 
 def test_an_explanation_has_a_page_for_a_program_that_shows_one(served: Served, call: Call, id_: str) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from search.errors import InputError
+from search.index import Index
+from search.ranking.reading import LINES_OF_THEIR_OWN
 from search.records.contents import DocumentText, PassageText
 from search.serving.generations import in_one_generation
 from search.serving.mcp import answers, asked
 from search.serving.mcp.budget import tokens
 from search.serving.mcp.tools import passage_of, place
 from search.serving.served import Served
-
-_LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Read:
         Raises:
             InputError: there are none.
         """
-        if self.document.kind in _LINES_OF_THEIR_OWN:
+        if self.document.kind in LINES_OF_THEIR_OWN:
             there = [
                 one for one in self.document.passages if one.line_start <= last and one.line_end >= first
             ]
@@ -72,7 +72,7 @@ class _Read:
 
     def named(self, start: int, end: int) -> tuple[int, int]:
         """The lines of a span as the file has them, counted from 1."""
-        if self.document.kind in _LINES_OF_THEIR_OWN:
+        if self.document.kind in LINES_OF_THEIR_OWN:
             there = [one for one in self.document.passages if one.start < end and start < one.end]
             there = there or [self.passage]
             return there[0].line_start, there[-1].line_end
@@ -85,7 +85,7 @@ def fetch(served: Served, given: asked.Fetch) -> answers.Fetched:
 
     def find() -> _Read:
         passage = index.passage(id_.passage)
-        return _Read(index.document(passage.document_id), passage)
+        return _Read(document_of(index, passage.document_id), passage)
 
     generation, read = in_one_generation(index, None, find)
     notes = list(index.notes)
@@ -148,11 +148,17 @@ def _longest(high: int, make: Callable[[int], answers.Fetched], most: int) -> an
     return make(found) if found >= 0 else None
 
 
+def document_of(index: Index, id_: int) -> DocumentText:
+    """A document with the text of its file, as long as that is what was indexed; else as the index holds it."""
+    document, text = index.document(id_), index.file_text(id_)
+    return document if text is None else replace(document, text=text, gaps=())
+
+
 def readable(document: DocumentText, start: int, end: int) -> str:
-    """A part of a document without the blanks that stand for what no passage holds."""
+    """A part of a document without the blanks that stand for what no passage holds; indentation stays."""
     pieces, at = [], start
     for gap in document.gaps:
-        if at < gap.end and gap.start < end:
+        if not gap.blank and at < gap.end and gap.start < end:
             pieces += [document.text[at : gap.start], document.text[max(at, gap.start) : gap.end].rstrip(" ")]
             at = gap.end
     return "".join((*pieces, document.text[at:end]))

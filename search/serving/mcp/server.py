@@ -18,7 +18,7 @@ import search
 from search.errors import InputError, SearchError, is_of_memory
 from search.serving.mcp import answers, asked, tools
 from search.serving.mcp.budget import written
-from search.serving.mcp.fetching import fetch, readable
+from search.serving.mcp.fetching import document_of, fetch, readable
 from search.serving.mcp.places import SCHEME, PassageId, of_uri, uri_of
 from search.serving.sentences import about_parameters
 from search.serving.served import Served
@@ -285,7 +285,7 @@ def _document(served: Served, uri: str) -> str:
     index = served.index(name)
     for one in index.documents_named(path, 10_000):
         if one.name == path:
-            document = index.document(one.id)
+            document = document_of(index, one.id)
             text = readable(document, 0, len(document.text))
             if len(text) <= _LONGEST_DOCUMENT:
                 return text
