@@ -27,13 +27,13 @@ from starlette.testclient import TestClient
 
 from search.cli.mcp import _offered, _places
 from search.cli.options import EngineOptions
-from search.errors import IndexNotFound, SearchError
+from search.errors import SearchError
 from search.index import Index
 from search.serving.app import _asked_for, application
 from search.serving.desk import Desk
 from search.serving.mcp import asked
 from search.serving.mcp.places import PassageId
-from search.serving.mcp.server import TOOLS, server
+from search.serving.mcp.server import TOOLS, instructions_of, server
 from search.serving.nearby import SESSIONS, sockets
 from search.serving.served import Served
 from search.serving.settings import Settings
@@ -57,6 +57,10 @@ def spoken(target: Any, conversation: Callable[[Client], Any], mode: str = "auto
 @pytest.fixture
 def call(served: Served) -> Call:
     """Calls a tool, and gives its answer; or the text of its error as a `str`."""
+    return caller(served)
+
+
+def caller(served: Served) -> Call:
     made = server(served, run_sync)
 
     def called(tool: str, **arguments: Any) -> Any:
@@ -237,6 +241,63 @@ def test_a_document_that_is_but_a_header_is_skipped(call: Call, index: Index, no
     assert index.documents_named("header.rst") == []
     assert index.why_not(QUERY, notes / "header.rst").reason == "no text"
     assert "nothing below its header" in call("why_not", query=QUERY, document="header.rst")["said"]
+
+
+@pytest.fixture
+def folders(tmp_path: Path, run: Run, tiny_model: Path) -> Callable[[str], None]:
+    """Makes an index of a folder of one file."""
+
+    def make(name: str) -> None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.md").write_text(f"Turn the key of the door, {name}.")
+        assert run("index", tmp_path / name, "--model", tiny_model)[0] == 0
+
+    return make
+
+
+def test_all_indexes_are_asked_also_those_made_later(
+    folders: Callable[[str], None], tmp_path: Path, run: Run
+) -> None:
+    served = _offered([], EngineOptions())
+    call = caller(served)
+    for tool in (
+        ({"query": QUERY}, "search"),
+        ({}, "status"),
+        ({"query": QUERY, "document": "a.md"}, "why_not"),
+    ):
+        assert "Make one with: seewhy index FOLDER" in call(tool[1], **tool[0])
+    assert "There is no index yet" in instructions_of(served)
+    for names in ("a", "ab", "abc"):
+        folders(names[-1])
+        found = call("search", query=QUERY)
+        assert {hit["index"] for hit in found["results"]} == set(names)
+        assert (found["total"], found["index"]) == (len(names), ", ".join(names))
+        assert {one["name"] for one in call("status")["indexes"]} == set(names)
+        assert f"- {names[-1]}: 1 document" in instructions_of(served)
+    first = call("search", query=QUERY, k=2)
+    rest = call("search", query=QUERY, k=2, next=first["next"])
+    assert first["results"] + rest["results"] == found["results"]
+    for hit in found["results"]:
+        assert hit["id"].startswith(f"{hit['index']}@")
+        assert call("fetch", id=hit["id"])["metadata"]["index"] == hit["index"]
+        why_not = call("why_not", query=QUERY, document=f"{hit['index']}.md")
+        assert (why_not["index"], why_not["id"], why_not["rank"]) == (hit["index"], hit["id"], 1)
+    assert call("search", query=QUERY, index="b")["index"] == "b"
+    assert call("why_not", query=QUERY, document="c.md", index="b")["cause"] == "not indexed"
+    assert run("remove", "c", "--yes")[0] == 0
+    assert call("search", query=QUERY)["index"] == "a, b"
+    assert set(_offered(["a"], EngineOptions()).indexes) == {"a"}
+
+
+def test_an_index_with_other_scores_is_left_out_with_a_note(
+    folders: Callable[[str], None], tmp_path: Path, run: Run, other_model: Path
+) -> None:
+    folders("a")
+    folders("b")
+    run("index", tmp_path / "b", "--model", other_model, "--rebuild")
+    found = caller(_offered([], EngineOptions()))("search", query=QUERY)
+    assert found["index"] == "a"
+    assert "'b' has other scores and was not asked" in found["notes"][0]
 
 
 def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
@@ -436,7 +497,9 @@ def test_over_stdio_a_running_server_answers(
 ) -> None:
     asked: list[str] = []
     only = Served.only
-    monkeypatch.setattr(Served, "only", lambda self, names: asked.extend(names) or only(self, names))
+    monkeypatch.setattr(
+        Served, "only", lambda self, names, every: asked.extend(names) or only(self, names, every)
+    )
     for mode in ("auto", "legacy"):
         assert over_stdio(_searched, mode) == call("search", query=QUERY)
     assert asked == [running.first] * 2
@@ -480,8 +543,7 @@ def test_what_is_no_index_of_ones_own_is_offered_only_by_name(
     brought.parent.mkdir()
     index.path.rename(brought)
     monkeypatch.setenv("SEEWHY_INDEX", str(brought))
-    with pytest.raises(IndexNotFound, match="no index of your own"):
-        _offered([], EngineOptions())
+    assert _offered([], EngineOptions()).indexes == {}
     assert _places([]) == []
     assert list(_offered([str(brought)], EngineOptions()).indexes) == [str(brought)]
 

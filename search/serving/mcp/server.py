@@ -131,7 +131,8 @@ def server(served: Served, run: Run) -> Server[Any]:
 
 def instructions_of(served: Served) -> str:
     """What a client is told of the indexes before it asks."""
-    listed = tools.status(served, asked.Status()).indexes
+    served.renew()
+    listed = tools.status(served, asked.Status()).indexes if served.indexes else []
     lines = [
         f"- {one.name}: {one.problem}"
         if one.problem
@@ -144,8 +145,8 @@ def instructions_of(served: Served) -> str:
         (
             "Search in folders of text by meaning and words. search finds passages, fetch reads them; answer from what "
             "fetch gives, with its `place`. explain and why_not say why a passage was found, or a document was not. "
-            "Indexes, first the one that is asked where none is named:",
-            *lines,
+            "Indexes, which are all asked where none is named:",
+            *(lines or ["There is no index yet. Make one with: seewhy index FOLDER"]),
         )
     )
 
@@ -166,14 +167,16 @@ class _Handlers:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool '{given.name}'.")
         try:
             arguments = tool.asked.model_validate(given.arguments or {})
-            if tool.shown and client_supports_apps(context):
-                answer, page = await self._run(partial(tool.shown, self._served, arguments))
-            else:
-                answer, page = await self._run(partial(tool.work, self._served, arguments)), None
+            shown = tool.shown if client_supports_apps(context) else None
+            answer = await self._run(partial(self._answer, shown or tool.work, arguments))
         except Exception as error:
             said = types.TextContent(type="text", text=_said(error))
             return types.CallToolResult(content=[said], is_error=True)
-        return _answered(answer, page)
+        return _answered(*answer) if shown else _answered(answer, None)
+
+    def _answer(self, work: Callable[[Served, Any], Answer], given: Any) -> Answer:
+        self._served.renew()
+        return work(self._served, given)
 
     async def list_resources(self, context: Any, given: Any) -> types.ListResourcesResult:
         page = types.Resource(
@@ -207,7 +210,7 @@ class _Handlers:
             )
             return types.ReadResourceResult(contents=[whole])
         try:
-            text = await self._run(partial(_document, self._served, uri))
+            text = await self._run(partial(self._answer, _document, uri))
         except SearchError as error:
             raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from None
         content = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
