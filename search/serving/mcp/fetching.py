@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -92,52 +92,43 @@ def fetch(served: Served, given: asked.Fetch) -> answers.Fetched:
     if generation != id_.generation:
         notes.append("The index has changed since this id was given; this is what the passage is now.")
 
-    def made(start: int, end: int, cut: str = "") -> answers.Fetched:
+    def made(start: int, end: int, cut: str) -> answers.Fetched:
         return _fetched(read, given.id, id_.index, (start, end), cut, notes)
 
-    if given.lines:
-        return _some_lines(read, given, made)
-    return _around(read, given, made)
+    spans, rest = _lines(read, given.lines) if given.lines else _around(read, given.around)
 
+    def some(n: int) -> answers.Fetched:
+        return made(*spans[n], _TOO_LONG.format(rest(n)) if n < len(spans) - 1 else "")
 
-Made = Callable[..., answers.Fetched]
-
-
-def _around(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
-    wanted = min(given.around, read.lines)
-
-    def around(lines: int) -> answers.Fetched:
-        cut = _TOO_LONG.format(f"only {lines} lines around are here") if lines < wanted else ""
-        return made(*read.around(lines), cut)
-
-    found = _longest(wanted, around, given.max_tokens)
-    return found or _cut(made, *read.around(0), given.max_tokens)
-
-
-def _some_lines(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
-    said = re.fullmatch(asked.LINES, given.lines or "")
-    if said is None:
-        raise InputError("lines are two numbers, the first and the last, as in 120-180.")
-    first, last = int(said[1]), int(said[2])
-    start, end = read.of_lines(first, last)
-    ends = read.starts[read.at(start) + 1 : bisect_right(read.starts, end)] or [end]
-
-    def until(line: int) -> answers.Fetched:
-        following = read.named(start, ends[line])[1] + 1
-        cut = _TOO_LONG.format(f"go on with lines={following}-{last}") if line < len(ends) - 1 else ""
-        return made(start, ends[line], cut)
-
-    return _longest(len(ends) - 1, until, given.max_tokens) or _cut(made, start, end, given.max_tokens)
+    if answer := _longest(len(spans) - 1, some, given.max_tokens):
+        return answer
+    (start, end), cut = spans[0], _TOO_LONG.format("ask with a larger max_tokens")
+    answer = _longest(end - start, lambda length: made(start, start + length, cut), given.max_tokens)
+    return answer or made(start, start, cut)
 
 
 _TOO_LONG = "All of it is longer than max_tokens; {}."
+Spans = tuple[Sequence[tuple[int, int]], Callable[[int], str]]
+"""Spans, each longer than the one before; and what to say of the n-th, if it is not the last."""
 
 
-def _cut(made: Made, start: int, end: int, most: int) -> answers.Fetched:
-    """What is cut within a line, as even that is too long."""
-    said = _TOO_LONG.format("ask with a larger max_tokens")
-    found = _longest(end - start, lambda length: made(start, start + length, said), most)
-    return found or made(start, start, said)
+def _around(read: _Read, lines: int) -> Spans:
+    """A passage with 0 to `lines` lines before and behind it."""
+    spans = [read.around(n) for n in range(min(lines, read.lines) + 1)]
+    return spans, "only {} lines around are here".format
+
+
+def _lines(read: _Read, lines: str) -> Spans:
+    """The first line of some, the first two, and so on."""
+    numbers = re.fullmatch(asked.LINES, lines)
+    if numbers is None:
+        raise InputError("lines are two numbers, the first and the last, as in 120-180.")
+    first, last = int(numbers[1]), int(numbers[2])
+    start, end = read.of_lines(first, last)
+    ends = read.starts[read.at(start) + 1 : bisect_right(read.starts, end)] or [end]
+    return [
+        (start, stop) for stop in ends
+    ], lambda n: f"go on with lines={read.named(start, ends[n])[1] + 1}-{last}"
 
 
 def _longest(high: int, make: Callable[[int], answers.Fetched], most: int) -> answers.Fetched | None:

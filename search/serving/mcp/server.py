@@ -29,7 +29,6 @@ Run = Callable[[Work[Any]], Awaitable[Any]]
 
 _PAGE = "ui://seewhy/explanation"
 _LONGEST_DOCUMENT = 80_000  # characters; clients refuse answers that are much longer
-_MOST_DESCRIBED = 20  # indexes in the instructions
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +122,6 @@ def server(served: Served, run: Run) -> Server[Any]:
         on_list_resources=handlers.list_resources,
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
-        on_list_prompts=handlers.list_prompts,
     )
     made.extensions[EXTENSION_ID] = {}
     return made
@@ -137,10 +135,8 @@ def instructions_of(served: Served) -> str:
         f"- {one.name}: {one.problem}"
         if one.problem
         else f"- {one.name}: {one.documents:,} documents of {one.folder}, brought up to date {one.updated}"
-        for one in listed[:_MOST_DESCRIBED]
+        for one in listed
     ]
-    if len(listed) > _MOST_DESCRIBED:
-        lines.append(f"- and {len(listed) - _MOST_DESCRIBED} more; see status")
     return "\n".join(
         (
             "Search in folders of text by meaning and words. search finds passages, fetch reads them; answer from what "
@@ -215,9 +211,6 @@ class _Handlers:
             raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from None
         content = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[content])
-
-    async def list_prompts(self, context: Any, given: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[])
 
 
 def _described(tool: Tool) -> types.Tool:

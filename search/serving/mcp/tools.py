@@ -23,14 +23,12 @@ from search.several import Indexes, name_of
 
 _STRONGEST = 3
 _SHARES = 20
-_LISTED = 50  # indexes
 
 
 def search(served: Served, given: asked.Search) -> answers.Found:
     """The best passages for a query."""
     index = _comparable(served, given)
-    query = (given.index, given.query, given.where, given.since, given.mode)
-    wanted, offset = of_next(given.next, query) if given.next else (None, 0)
+    wanted, offset = of_next(given.next) if given.next else (None, 0)
 
     def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]], list[str]]:
         hits = index.query(
@@ -51,7 +49,7 @@ def search(served: Served, given: asked.Search) -> answers.Found:
                 _hit(hit, of_hit, id_, characters)
                 for hit, of_hit, id_ in zip(hits[:count], marks, ids, strict=False)
             ],
-            next=as_next(generation, offset + count, query) if hits and there_is_more else None,
+            next=as_next(generation, offset + count) if hits and there_is_more else None,
             total=total,
             index=", ".join(map(name_of, index.all)),
             generation=generation,
@@ -286,17 +284,12 @@ def _differences(standing: WhyNot) -> list[answers.Addend]:
 
 def status(served: Served, given: asked.Status) -> answers.Indexes:
     """What indexes are and hold."""
-    names = list(served.named(given.index))
-    left_out = [f"{len(names) - _LISTED} more are not listed. Name one."] if len(names) > _LISTED else []
-    return answers.Indexes(
-        indexes=[_status(served, name) for name in names[:_LISTED]],
-        notes=[*served.notes, *left_out] or None,
-    )
+    indexes = [_status(name, index) for name, index in served.named(given.index).items()]
+    return answers.Indexes(indexes=indexes, notes=list(served.notes) or None)
 
 
-def _status(served: Served, name: str) -> answers.Index:
+def _status(name: str, index: library.Index) -> answers.Index:
     try:
-        index = served.index(name)
         held = index.status()
         return answers.Index(
             name=name,
