@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -48,15 +48,13 @@ class Served:
         Raises:
             IndexNotFound: there is no index of a name.
         """
-        served = cls(
-            [Index.open(one, offline=offline, engine=engine) for one in what], offline=offline, engine=engine
-        )
-        if not what:
-            with suppress(SearchError):
-                index = served._open(None)
+        served = cls(offline=offline, engine=engine)
+        for one in what or (None,):
+            with nullcontext() if what else suppress(SearchError):
+                index = served._open(one)
                 served.indexes[name_of(index)] = served._prepared(index)
-            served._every = True
-            served.renew()
+        served._every = not what
+        served.renew()
         return served
 
     def renew(self) -> None:
