@@ -700,6 +700,19 @@ class Index:
 
         return document_text(self._store, id_)
 
+    def file_text(self, document: int) -> str | None:
+        """The text of a document's file: with what no passage holds (front matter, blank space, marks), read now.
+
+        Returns:
+            None where the file has changed, is gone, or is of a format that is converted (HTML, CSV, PDF).
+
+        Raises:
+            IdMissing: there is no document of that number.
+        """
+        from search.ranking.surroundings import file_text
+
+        return file_text(self._store, document)
+
     def passage(self, id_: int) -> PassageText:
         """A passage as the index holds it.
 

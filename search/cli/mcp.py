@@ -33,7 +33,7 @@ def mcp(
     if sys.stdin.isatty():
         note("Agents speak here, by the Model Context Protocol; Ctrl-D ends it.")
     output, named, ends = own_output(), index or [], threading.Event()
-    if engine.engine == "auto" and forwarded(_places(named), output):
+    if engine.engine == "auto" and forwarded(_places(named), output, every=not named):
         return
     with ThreadPoolExecutor(1) as beside:
         opening = beside.submit(_offered, named, engine)
@@ -69,4 +69,4 @@ def _offered(named: list[str], engine: EngineOptions) -> Served:
         note(f"note: {said}")
     if named:
         return served
-    return served.only([name for name, index in served.indexes.items() if is_own(index.path)])
+    return served.only([name for name, index in served.indexes.items() if is_own(index.path)], every=True)

@@ -7,6 +7,7 @@ indexed.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,18 @@ def _lines(hit: Hit, kind: str, sha256: str) -> tuple[list[str], str]:
         return [], f"{hit.document} is gone, so its lines are not shown"
     except (OSError, ReadError) as error:
         return [], f"{hit.document} cannot be read now: {error}"
+
+
+def file_text(store: Store, document: int) -> str | None:
+    """See `Index.file_text`."""
+    with store.reading() as snapshot:
+        stored = snapshot.document(document)
+    if stored.file.kind in PLAIN_KINDS:
+        with suppress(OSError, ReadError):
+            contents = _contents(stored.name, stored.path)[1]
+            if contents.sha256 == stored.file.sha256:
+                return decode(stored.name, contents.raw).text
+    return None
 
 
 def _contents(name: str, path: str) -> tuple[SourceFile, Contents]:
