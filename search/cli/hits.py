@@ -129,6 +129,7 @@ class HitsOutput(Output):
                 hits,
                 **self.style,
                 no_hits=no_hits,
+                quiet=self.quiet,
                 grouped=grouped,
                 around=around,
                 marks=marks,

@@ -193,6 +193,8 @@ def test_the_verdict_and_its_exit_code(
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     exit_code, out, _ = run("query", KEY, "--fail-if-nothing")
     assert (exit_code, out.splitlines()[-2].startswith(says)) == (code, True)
+    quiet = run("query", KEY, "-q")[1]
+    assert out.startswith(quiet.rstrip()) and says not in quiet
     assert hits(run, "query", KEY)[0]["verdict"].keys() == {"says", "probability", "score", "found"}
     assert run("query", KEY)[0] == 0
     assert run("query", KEY, "--min-score", 5, "--fail-if-nothing")[0] == 1
