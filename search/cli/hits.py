@@ -12,7 +12,7 @@ import typer
 
 from search.cli.options import NUMBER_OR_ONE, index_of, to_update
 from search.cli.output import Output, echo, output_option
-from search.errors import InputError
+from search.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from search.cli.options import Asked
@@ -210,6 +210,8 @@ def about_age(opened: Asked, hits: Sequence[Hit]) -> list[str]:
 
 def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:
     """How many files of the hits changed or are gone since they were indexed, and what to do."""
+    from search.store.layout import is_own
+
     changed, gone = (
         len({hit.path for hit in hits if hit.changed in states})
         for states in (("moved", "changed"), ("gone",))
@@ -220,7 +222,10 @@ def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:
         f"{changed:,} changed" if changed else "",
         f"{gone:,} {'is' if gone == 1 else 'are'} gone" if gone else "",
     ]
+    remedy = f"Bring the index up to date with --update, or: {to_update(opened)}"
+    if away := [folder for folder in opened.folders.paths if not folder.is_dir()]:
+        name = opened.path.name if is_own(opened.path) else opened.name
+        remedy = f"The folder '{away[0]}' is gone. If it was moved: seewhy move {quoted(name)} FOLDER"
     return [
-        f"of the files of these hits {' and '.join(filter(None, said))} since they were indexed. Bring the index up to "
-        f"date with --update, or: {to_update(opened)}"
+        f"of the files of these hits {' and '.join(filter(None, said))} since they were indexed. {remedy}"
     ]

@@ -107,8 +107,8 @@ class Run:
                 for handed in self._handed_out(batches):
                     self._commit(handed)
         if removed := [path for path in plan.gone if path not in self.renamed]:
-            self.writer.remove(removed)
             self.counts["removed"] = len(removed)
+            self.counts["removed_documents"] = self.writer.remove(removed)
         if not one_meta(self.connection, "passages"):
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
@@ -250,6 +250,7 @@ class Run:
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
+            removed_documents=self.counts["removed_documents"],
             notes=(
                 *self.encoder.notes,
                 *(self.workers.notes if self.workers else ()),

@@ -42,7 +42,10 @@ _MOST_LINES = 50
 _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 
 # What to do about files that were left out for a reason.
-_WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
+_WAYS_OUT = {
+    "needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'",
+    "excluded": "later runs keep --include and --exclude; to lift them: --include '' --exclude ''",
+}
 
 
 @as_text
@@ -116,10 +119,13 @@ def changes(canvas: Canvas, planned: Changes) -> None:
 
 
 def _file_counts(done: Report) -> str:
-    """How many files were added, changed and so on: "1 file added, 2 removed"."""
+    """How many files were added, changed and so on: "1 file added, 2 removed (5,000 documents)"."""
     counts = [(getattr(done, word), word) for word in ("added", "changed", "renamed", "removed")]
     (first, word), *others = [(count, word) for count, word in counts if count]
-    return ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
+    text = ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
+    return text + (
+        f" ({done.removed_documents:,} documents)" if done.removed_documents > done.removed else ""
+    )
 
 
 def _work(done: Report) -> str:

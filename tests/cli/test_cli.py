@@ -334,6 +334,16 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(
     assert out == f"{indexed}: no changes (3 files, 1 skipped)\n  empty: empty.txt\n"
 
 
+def test_an_exclusion_is_said_to_persist_and_can_be_lifted(run: Run, indexed: Path) -> None:
+    for options in (("--exclude", "table.csv"), ()):
+        out = run("index", indexed, *options)[1]
+        assert ("1 file removed (2 documents)." in out) is bool(options)
+        assert "  excluded: table.csv\n    later runs keep --include and --exclude; to lift them: " in out
+    out = run("index", indexed, "--include", "", "--exclude", "")[1]
+    assert "1 file added." in out and "excluded" not in out
+    assert "Nothing changed" in run("index", indexed)[1]
+
+
 def test_watching_prints_a_line_for_every_update(
     run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -228,6 +228,15 @@ def test_files_that_changed_or_are_gone_are_said_to(
     assert f"(p{gone}, gone)" in run("explain", KEY, f"p{gone}")[1]
 
 
+def test_a_folder_that_was_moved_is_said_to_be(run: Run, indexed: Path) -> None:
+    indexed.rename(indexed.with_name("moved"))
+    code, out, err = run("query", KEY, "--update", "-i", "notes")
+    assert code == 0 and "gone" in out
+    assert f"the index was not brought up to date: the folder '{indexed}' is gone." in err
+    assert f"The folder '{indexed}' is gone. If it was moved: seewhy move notes FOLDER" in err
+    assert "--update" not in err
+
+
 def test_the_words_that_count_are_told_and_shown(run: Run, indexed: Path) -> None:
     found = hits(run, "query", "the people of the water")
     words = {hit["text"][start:end] for hit in found for start, end in hit["highlights"]}
