@@ -91,8 +91,8 @@ class HitsOutput(Output):
 
     @property
     def lines_needed(self) -> int | None:
-        """How many lines of its file around a hit; None if nothing around it is shown, or needed to tell a column."""
-        return self.lines if self.lines or self.format() == "vimgrep" else None
+        """How many lines of its file around a hit; None where nothing around it is shown or needed."""
+        return self.lines if self.lines or self.format() in ("grep", "vimgrep") else None
 
     @property
     def marked(self) -> bool:
@@ -100,7 +100,7 @@ class HitsOutput(Output):
         return self.format() not in _WITHOUT_MARKS
 
     def around(self, opened: Asked, hits: Sequence[Hit]) -> list[Surroundings] | None:
-        """What stands around each hit; None if it was not asked for, and is not needed to tell a column."""
+        """What stands around each hit; None where that is not shown or needed."""
         lines = self.lines_needed
         return None if lines is None else [opened.surroundings(hit, lines=lines) for hit in hits]
 
@@ -140,7 +140,7 @@ class HitsOutput(Output):
             "csv": lambda: csv.hits(hits),
             "md": lambda: draw.markdown(hits),
             "paths": lambda: draw.paths(hits),
-            "grep": lambda: draw.grep(hits, marks),
+            "grep": lambda: draw.grep(hits, marks, around or ()),
             "vimgrep": lambda: draw.vimgrep(hits, marks, around or ()),
         }
         echo(write[self.format()]())

@@ -170,12 +170,12 @@ def markdown(ranked: Sequence[Hit]) -> str:
     return "\n\n".join(entries)
 
 
-def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]]) -> str:
+def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]], around: Sequence[Surroundings]) -> str:
     """The lines that are shown of each hit, as `path:line:text`."""
     return "\n".join(
         f"{escaped_name(shown_path(hit.path))}:{number}:{text}"
-        for hit, marked in zip(ranked, marks, strict=True)
-        for number, text in shown_lines(hit, marked)
+        for hit, marked, beside in zip(ranked, marks, around, strict=True)
+        for number, text in shown_lines(hit, marked, beside)
     )
 
 
