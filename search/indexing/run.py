@@ -197,7 +197,11 @@ class Run:
             self.writer.touch(work.file for work in same)
         n_passages = sum(work.n_passages for work in batch)
         n_tokens = sum(passages[key].n_tokens for key in new)
-        size = sum(max(work.file.size, 0) for work in everything if work.last)
+        # A file that goes on in the next batch counts by the characters of its documents up to there.
+        last, before = everything[-1], self.counts["bytes_ahead"]
+        ahead = sum(len(document.text) for document, _ in last.documents) + before * (len(everything) == 1)
+        ahead = 0 if last.last else min(ahead, last.file.size)
+        size = sum(max(work.file.size, 0) for work in everything if work.last) + ahead - before
 
         def tell(done: int, total: int) -> None:
             share = done / total
@@ -221,6 +225,7 @@ class Run:
             documents=sum(len(work.documents) for work in batch),
             passages=n_passages,
             done_bytes=size,
+            bytes_ahead=ahead - before,
         )
         self.counts.update(work.outcome for work in batch)
         self._tell("reading")
