@@ -44,7 +44,7 @@ _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 # What to do about files that were left out for a reason.
 _WAYS_OUT = {
     "needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'",
-    "excluded": "later runs keep --include and --exclude; to lift them: --include '' --exclude ''",
+    "excluded": "later runs exclude them, too, unless you give: --include '' --exclude ''",
 }
 
 
