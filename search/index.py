@@ -391,7 +391,7 @@ class Index:
             without: words of the text that shall not count as words, in any of their forms, ["deposit"]. What they add
                 is left out of every score, and nothing else changes: no percentile or verdict is told, as these were
                 measured with all words.
-            where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.ranking.where`. The best k of
+            where: a filter such as "path:docs/** and mtime>=2024-01-01"; see `search.ranking.where`. The best k of
                 the passages that pass it come back, with the scores that they have without it.
             since: only passages of files that changed at this time or later: "2024-05-01", or how long ago, "7d".
             rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
@@ -466,10 +466,13 @@ class Index:
         words = question if isinstance(question, str) else question.words_of
         return counted(self._store, words, self.ranking(**options))
 
-    def hit(self, query: Query, passage_id: int, **options: Unpack[RerankOptions]) -> Hit:
-        """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
+    def hit(self, query: Query, what: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
+        """A passage of the index, or the best one of a path, as a hit of a query, wherever it ranks; its rank is 0."""
         question = as_question(query)
         ranking = self.ranking(question, **options)
+        passage_id = (
+            what if isinstance(what, int) else self._explainer(question, ranking).hit(what).passage_id
+        )
         encoded_query = self._encoded(question, ranking)
         reranker = self._reranker(encoded_query, ranking)
         return scored(self._store, encoded_query, ranking, passage_id, reranker)

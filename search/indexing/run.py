@@ -107,8 +107,8 @@ class Run:
                 for handed in self._handed_out(batches):
                     self._commit(handed)
         if removed := [path for path in plan.gone if path not in self.renamed]:
-            self.writer.remove(removed)
             self.counts["removed"] = len(removed)
+            self.counts["removed_documents"] = self.writer.remove(removed)
         if not one_meta(self.connection, "passages"):
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
@@ -197,7 +197,11 @@ class Run:
             self.writer.touch(work.file for work in same)
         n_passages = sum(work.n_passages for work in batch)
         n_tokens = sum(passages[key].n_tokens for key in new)
-        size = sum(max(work.file.size, 0) for work in everything if work.last)
+        # A file that goes on in the next batch counts by the characters of its documents up to there.
+        last, before = everything[-1], self.counts["bytes_ahead"]
+        ahead = sum(len(document.text) for document, _ in last.documents) + before * (len(everything) == 1)
+        ahead = 0 if last.last else min(ahead, last.file.size)
+        size = sum(max(work.file.size, 0) for work in everything if work.last) + ahead - before
 
         def tell(done: int, total: int) -> None:
             share = done / total
@@ -221,6 +225,7 @@ class Run:
             documents=sum(len(work.documents) for work in batch),
             passages=n_passages,
             done_bytes=size,
+            bytes_ahead=ahead - before,
         )
         self.counts.update(work.outcome for work in batch)
         self._tell("reading")
@@ -250,6 +255,7 @@ class Run:
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
+            removed_documents=self.counts["removed_documents"],
             notes=(
                 *self.encoder.notes,
                 *(self.workers.notes if self.workers else ()),

@@ -37,12 +37,14 @@ def surroundings(store: Store, hit: Hit, lines: int) -> Surroundings:
     texts, note = _lines(hit, file.kind, file.sha256)
     first, last = hit.line_start, hit.line_end
     numbered = list(enumerate(texts, 1))
+    span_lines, begins = SpanLines(store), [0, *(end.end() for end in _LINE_END.finditer(hit.text))]
     start, found, _ = "".join(texts[first - 1 : first]).partition(_LINE_END.split(hit.text)[0])
     return Surroundings(
         tuple(numbered[max(0, first - 1 - lines) : first - 1]),
         tuple(numbered[last : last + lines]),
         note,
         start if found else "",
+        tuple(span_lines(hit, hit.start + at, hit.start + at + 1)[0] for at in begins if file.kind == "html"),
     )
 
 

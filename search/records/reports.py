@@ -73,6 +73,7 @@ class Report:
         added, changed, renamed, removed, unchanged: files that give documents, by what happened to them;
             the others are counted as skipped. A renamed file keeps its
             embeddings, and its passages their ids unless its name is its title.
+        removed_documents: those of the removed files.
         documents, passages, tokens: in the index after the run.
         encoded: passages that went through the model; `reused` had been encoded before.
         truncated_tokens: tokens that did not fit the model; 0 unless something is wrong.
@@ -98,6 +99,7 @@ class Report:
     seconds: float
     notes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    removed_documents: int = 0
 
     @property
     def nothing_changed(self) -> bool:

@@ -189,8 +189,9 @@ class Writer:
         with self.transaction(same_answers=not moved) as connection:
             connection.executemany("UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?", rows)
 
-    def remove(self, paths: Iterable[str]) -> None:
-        """Forget files and all that was made of them."""
+    def remove(self, paths: Iterable[str]) -> int:
+        """Forget files and all that was made of them, and say how many documents that was."""
+        documents = 0
         with self.transaction() as connection:
             passages = one_meta(connection, "passages")
             for path in map(os.fsencode, paths):
@@ -199,10 +200,12 @@ class Writer:
                     records = connection.execute(
                         "SELECT record FROM documents WHERE file = ?", row
                     ).fetchall()
+                    documents += len(records)
                     passages -= self._delete_documents(row[0], [record for (record,) in records])
                     self.delete("files", "id = ?", row[0])
                 self.delete("skipped", "path = ? AND stage = 'read'", path)
             put_meta(connection, {"passages": passages})
+        return documents
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""

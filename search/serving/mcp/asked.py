@@ -43,7 +43,7 @@ class Search(Arguments):
     k: Annotated[int, Field(ge=1, le=20, description="How many hits.")] = 5
     where: Annotated[
         Text | None,
-        Field(description="A filter, such as: path:docs/** and not kind=code and date>=2024-01-01"),
+        Field(description="A filter, such as: path:docs/** and not kind=code and mtime>=2024-01-01"),
     ] = None
     since: Annotated[Text | None, Field(description="Only files that changed since: 2024-05-01, or 7d.")] = (
         None
