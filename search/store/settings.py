@@ -151,5 +151,6 @@ SETTINGS: dict[str, Callable[[Any], bool]] = {
     "updated": lambda value: bool(re.fullmatch(r"\d{4}(-\d\d){2} \d\d(:\d\d){2}", str(value), re.ASCII)),
     "complete": lambda value: isinstance(value, bool),
     "ranking": _is_choice,
+    "server": lambda value: isinstance(value, dict),
     "boilerplate": lambda value: isinstance(value, list) and all(type(key) is int for key in value),
 }
