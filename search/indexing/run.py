@@ -27,7 +27,7 @@ from search.store.calibration import renew_baseline
 from search.store.checksums import content_key
 from search.store.database import all_meta, one_meta
 from search.store.folders import Folders, as_text
-from search.store.passages import annotators, skipped_groups, stored_files, way_on
+from search.store.passages import annotators, skipped_groups, stored_files, tokens_beyond, way_on
 from search.store.settings import MOST_BOILERPLATE, PassageSettings, Source
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.token_vectors import missing_token_vectors
@@ -261,7 +261,7 @@ class Run:
             documents=n_documents,
             passages=n_passages,
             tokens=n_tokens,
-            truncated_tokens=self.writer.tokens_beyond(self.max_tokens),
+            truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
             notes=(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search.errors import InputError, OptionalDependency, quoted
+from search.errors import InputError, quoted
 from search.store.layout import is_index, is_own, streamed
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client
@@ -23,7 +22,6 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
 
     Raises:
         InputError: it is no address, there is no such kind of index, or another index is there.
-        OptionalDependency: what asks a server is not installed.
         StoreUnavailable: a server that is named for the first time does not answer.
     """
     store, kind = options.get("store"), options.get("store_index")
@@ -45,8 +43,6 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
             f"the index in '{index}' is on this machine. Name another one for the server with --index, or delete it "
             f"first: seewhy remove {quoted(index.name if is_own(index) else index)}"
         )
-    if find_spec("pymilvus") is None:
-        raise OptionalDependency("pymilvus", "milvus", "an index on Milvus")
     address = Address.parse(store or (kept.address if kept else ""))
     wanted = Server.new(address, kind or (kept.kind if kept else "FLAT"))
     if kept and not rebuild:

@@ -27,7 +27,6 @@ from search.encoding.encoder import named_model
 from search.encoding.models import DEFAULT_MODEL, find_model
 from search.errors import IndexDamaged, IndexNotFound, IndexOutdated, InputError, SearchError
 from search.files import PRIVATE_FOLDER, make_private, sync_folder
-from search.indexing.cutting import room_for
 from search.indexing.plan import listed, nothing_to_index
 from search.indexing.run import Run
 from search.records.options import BuildOptions, EncoderOptions, SourceOptions, parts_of
@@ -108,9 +107,7 @@ def update(
                 database = index / WORK / DATABASE
             with writing(database) as writer:
                 if server:
-                    writer = MilvusWriter(
-                        writer.connection, index, server, encoder.dimension, room_for(encoder)
-                    )
+                    writer = MilvusWriter(writer.connection, index, server, encoder.dimension)
                 run = Run(
                     folder, index, database, writer, encoder, settings, source, progress, workers=workers
                 )

@@ -57,9 +57,9 @@ TABLES = {
 }
 
 STREAMED = {
-    # The ids of a document's passages, and how many words, tokens, and tokens that the model does not read, they have.
+    # The ids of a document's passages, and how many words and tokens they have.
     "sent": """document INTEGER PRIMARY KEY NOT NULL, "first" INTEGER NOT NULL, "last" INTEGER NOT NULL,
-        words INTEGER NOT NULL, tokens INTEGER NOT NULL, beyond INTEGER NOT NULL""",
+        words INTEGER NOT NULL, tokens INTEGER NOT NULL""",
     # Passages that are to be deleted on the server; `counted`: their stems were taken from the counts.
     "gone": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, counted INTEGER NOT NULL""",
     # In how many passages each stem is; `changed`: the server has another number.

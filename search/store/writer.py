@@ -34,7 +34,7 @@ from search.store.database import (
     require_format,
     translated,
 )
-from search.store.passages import counts, tokens_beyond
+from search.store.passages import counts
 from search.store.schema import TABLES
 
 if TYPE_CHECKING:
@@ -197,10 +197,6 @@ class Writer:
     def counts(self) -> tuple[int, int, int]:
         """Documents, passages and tokens in the index."""
         return counts(self.connection)
-
-    def tokens_beyond(self, most: int) -> int:
-        """How many tokens of all passages are above `most` in their passage."""
-        return tokens_beyond(self.connection, most)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not. Only filters by a time that was known tell it."""

@@ -6,8 +6,7 @@ typed becomes part of an expression:
     "is"            marks: hashes of a field and what one of its values is equal to
     "n0_F", "n1_F"  the least and the greatest of its numbers
     "d0_F", "d1_F"  the first end and the last beginning of its dates, in milliseconds
-    "t0_F", "t1_F"  the first and the last of its texts: hexadecimal digits of their first letters
-    "p_F"           its texts for patterns, spelled in letters and digits
+    "p_path", "g_name"  the path and the name of its file for patterns, spelled in letters and digits
 
 What passes here passes in a folder's index. A field that no document has passes nothing, and is no error.
 """
@@ -19,7 +18,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from search.store.conditions import (
@@ -41,14 +40,11 @@ if TYPE_CHECKING:
     from search.errors import InputError
     from search.records.documents import Document, Passage
 
-_LETTERS = 100  # of a text by which it is ordered
-_LONGEST = 2_000  # characters of a text in which patterns are looked for
 _MILLISECOND = timedelta(milliseconds=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_SEPARATOR = "Q"  # of the parts of a path and of texts, which are spelled without it
+_SEPARATOR = "Q"  # of the parts of a path, which are spelled without it
 
 
-def fields_of(document: Document, passage: Passage, size: int, mtime_ns: int) -> dict[str, Any]:
+def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]:
     """`fields` of a passage."""
     values: dict[str, list[Any]] = {
         "path": [document.path],
@@ -67,9 +63,6 @@ def fields_of(document: Document, passage: Passage, size: int, mtime_ns: int) ->
     parts = unicodedata.normalize("NFC", document.path).split("/")
     made["g_name"] = _letters(parts[-1])
     made["p_path"] = _SEPARATOR + "".join(_letters(part) + _SEPARATOR for part in parts)
-    if mtime_ns >= 0:
-        made["is"].append(_mark("mtime", "has"))
-        made["d0_mtime"] = mtime_ns // 1_000_000
     return made
 
 
@@ -90,24 +83,18 @@ def _add(made: dict[str, Any], field: str, values: list[Any]) -> None:
     """Put in what is compared of a field."""
     marks = {_mark(field, "has")} if any(map(is_something, values)) else set[str]()
     ends: dict[str, list[tuple[Any, Any]]] = {}
-    spelled = []
     for value in filter(is_scalar, values):
         text, number, date = folded(as_text(value)), as_number(value), as_date(value)
         marks.add(_mark(field, "t", text))
-        spelled.append(_words(text[:_LONGEST]))
         if number is not None:
             marks.add(_mark(field, "n", float(number)))
             ends.setdefault("n", []).append((float(number), float(number)))
         if date is not None:
             marks |= {_mark(field, "d", prefix) for prefix in _prefixes(*date)}
             ends.setdefault("d", []).append((date[0] // _MILLISECOND, date[1] // _MILLISECOND))
-        if isinstance(value, str):
-            ends.setdefault("t", []).append((_first_letters(text), _first_letters(text)))
     for kind, pairs in ends.items():
         made[f"{kind}0_{field}"] = min(last for _, last in pairs)
         made[f"{kind}1_{field}"] = max(first for first, _ in pairs)
-    if spelled:
-        made[f"p_{field}"] = _SEPARATOR.join(dict.fromkeys(spelled))
     made["is"] += sorted(marks)
 
 
@@ -136,16 +123,18 @@ def path_is(name: str) -> str:
 def _comparison(where: Where, leaf: Comparison) -> str:
     column, operator, value = leaf.field.column, leaf.operator, (*leaf.values, None)[0]
     field = _key(leaf.field.name) if column == "metadata" else column
+    if column == "mtime":
+        raise _refused(where, leaf, "it does not know when files changed")
     if operator == "has" or value is None:
         return _any_of([_mark(field, "has")])
-    if column == "mtime":
-        return _or(_changed(operator, value) for value in leaf.values)
     if operator == ":":
-        if column in ("path", "name"):
-            return (_path if column == "path" else _named)(where, leaf, value)
-        return _fits(where, leaf, field, value)
+        if column not in ("path", "name"):
+            raise _refused(where, leaf, "patterns are for path and name alone")
+        return (_path if column == "path" else _named)(where, leaf, value)
     if operator == "=":
         return _any_of(mark for value in leaf.values for mark in _equal(field, value))
+    if value.number is None and value.date is None:
+        raise _refused(where, leaf, "it orders numbers and dates alone")
     return _or(_ordered(field, operator, value))
 
 
@@ -164,25 +153,6 @@ def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
     if value.date is not None:
         first, last = (moment // _MILLISECOND for moment in value.date)
         yield _than("d", field, operator, str(last if operator in (">", "<=") else first))
-    if value.number is None and value.date is None:
-        yield _than("t", field, operator, f'"{_first_letters(value.folded)}"')
-
-
-def _changed(operator: str, value: Value) -> str:
-    """That a file changed then; what is typed is local time."""
-    assert value.date is not None
-    first, last = (
-        ((datetime.min + moment).astimezone(timezone.utc) - _EPOCH) // _MILLISECOND for moment in value.date
-    )
-    if operator == "=":
-        return f"({_stored('d0_mtime', '>=', str(first))} and {_stored('d0_mtime', '<=', str(last))})"
-    return _stored("d0_mtime", operator, str(last if operator in (">", "<=") else first))
-
-
-def _fits(where: Where, leaf: Comparison, field: str, value: Value) -> str:
-    """That whole words of a value fit a pattern; see `search.store.conditions.pattern`."""
-    literal, front, back = _stars(where, leaf, value.folded)
-    return _like(f"p_{field}", f"%{_words(literal, begins=not front, ends=not back)}%")
 
 
 def _named(where: Where, leaf: Comparison, value: Value) -> str:
@@ -245,7 +215,7 @@ def _or(parts: Iterable[str]) -> str:
 
 
 def _refused(where: Where, leaf: Comparison, why: str) -> InputError:
-    typed = f"{leaf.field.name}{leaf.operator}{leaf.values[0].text}"
+    typed = leaf.field.name + leaf.operator + "".join(value.text for value in leaf.values[:1])
     return wrong(
         where.text, leaf.field.at, f"'{typed}' cannot be asked of an index on a Milvus server: {why}."
     )
@@ -260,11 +230,6 @@ def _mark(field: str, *what: Any) -> str:
     return hashlib.blake2b(json.dumps([field, *what]).encode(), digest_size=8).hexdigest()
 
 
-def _first_letters(text: str) -> str:
-    """The beginning of a text as one that orders by code points, as that does."""
-    return text[:_LETTERS].encode("utf-8", "surrogatepass").hex()
-
-
 def _prefixes(first: timedelta, last: timedelta) -> Iterator[str]:
     """The year, month, day, minute, second and microsecond that a date lies in, as far as it says them."""
     text = (datetime.min + first).isoformat(timespec="microseconds") + "Z"
@@ -274,20 +239,6 @@ def _prefixes(first: timedelta, last: timedelta) -> Iterator[str]:
         if span is None or span[1] < last:
             return
         yield prefix
-
-
-def _words(text: str, *, begins: bool = True, ends: bool = True) -> str:
-    """A text as `_letters` spells it, with Y where a word begins or ends.
-
-    Args:
-        begins, ends: a word that is at the beginning begins there, or at the end ends there.
-    """
-    pieces = re.split(r"(\w+)", text)
-    spelled = "".join(
-        f"Y{_letters(piece)}Y" if at % 2 else _letters(piece) for at, piece in enumerate(pieces)
-    )
-    spelled = spelled if begins else spelled.removeprefix("Y")
-    return spelled if ends else spelled.removesuffix("Y")
 
 
 def _letters(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import InputError
-from search.store.checksums import name_of
+from search.store.checksums import content_key, name_of
 from search.store.milvus.collections import LONGEST
 from search.store.milvus.filters import fields_of
 from search.store.protocol import StoredFile, StoredPassage
@@ -71,18 +71,15 @@ def key_of(stem: str) -> str:
 
 
 def rows_of(
-    stemmer: Stemmer,
-    work: Work,
-    document: Document,
-    passages: list[Passage],
-    vectors: Mapping[int, NDArray[np.float32]],
-    number: int,
-) -> list[dict[str, Any]]:
+    stemmer: Stemmer, work: Work, document: Document, passages: list[Passage], vectors: Mapping[bytes, bytes],
+    number: int, first: int,
+) -> list[dict[str, Any]]:  # fmt: skip
     """The rows of a document.
 
     Args:
-        vectors: id -> embedding of each passage, in their order.
+        vectors: content key -> embedding.
         number: of the document.
+        first: the id of its first passage; the others follow.
 
     Raises:
         InputError: one is too long for a server.
@@ -96,14 +93,15 @@ def rows_of(
     }  # fmt: skip
     stems = stemmer.stems(indexable(passage.context, passage.shown) for passage in passages)
     rows = []
-    for (id_, vector), passage, its_stems in zip(vectors.items(), passages, stems, strict=True):
+    for id_, (passage, its_stems) in enumerate(zip(passages, stems, strict=True), first):
+        vector = np.frombuffer(vectors[content_key(passage.context, passage.shown)], dtype="<f4")
         own = {name: getattr(passage, name) for name in _COPIED}
         row = {
             "passage": id_,
             "document": number,
             "embedding": vector,
             "stems": " ".join(map(key_of, its_stems)),
-            "fields": fields_of(document, passage, file.size, file.mtime_ns),
+            "fields": fields_of(document, passage, file.size),
             "row": json.dumps(same | own),
         }
         if max(len(row["stems"]), len(row["row"]), len(json.dumps(row["fields"]))) > LONGEST:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -26,7 +25,7 @@ from search.store.documents import document_of
 from search.store.files import remove_index
 from search.store.folders import Folders
 from search.store.layout import home
-from search.store.milvus.client import MOST_ROWS, Client
+from search.store.milvus.client import Client
 from search.store.milvus.collections import ABOUT, drop_others, terms_of
 from search.store.milvus.filters import expression, path_is
 from search.store.milvus.rows import OF_PASSAGE, Row, key_of
@@ -116,11 +115,8 @@ class MilvusStore:
             remove_index(self.place)
 
 
-@dataclass(frozen=True)
-class Filter:
-    """The passages that pass an expression, as `Snapshot.passing` gives them; only the server knows how many."""
-
-    expression: str
+class Filter(str):
+    """The expression of the passages to choose from, as `Snapshot.passing` gives them."""
 
 
 class MilvusSnapshot(Snapshot):
@@ -194,32 +190,26 @@ class MilvusSnapshot(Snapshot):
         dimension = self._status["dimension"]
         return np.array(vectors, dtype=np.float32).reshape(len(vectors), dimension)
 
-    def candidates(
-        self,
-        wanted: NDArray[np.float32] | Sequence[Term],
-        n: int,
-        among: Ids | None,
-        least: int = _CANDIDATES,
-    ) -> list[int]:
-        """The ids of what the server finds near an embedding, or by terms; the same search is sent once."""
+    def candidates(self, wanted: Any, n: int, among: Ids | None) -> list[int]:
+        """The ids of what the server finds near an embedding, or by terms; no search is sent twice.
+
+        Args:
+            wanted: (d,); or terms.
+            n: how many; 0 for those that tell the scale of words.
+        """
         if among is not None and not isinstance(among, Filter):
             return sorted(self.rows(among.tolist()))
-        limit = _MOST if n > _CANDIDATES else least
-        where = among.expression if among else ""
-        if isinstance(wanted, np.ndarray):
-            field, vector, route = "embedding", cast(Any, wanted.tolist()), ""
-        else:
-            vector = route = " ".join(key_of(stem) for term in wanted for stem in term.stems)
-            field = "sparse"
-        searched, ids = self._searches.get((route, where), (0, []))
-        if searched < limit and (field == "embedding" or route):
-            root = str(self.root)
-            fetched = self._client.search(self._collection, field, vector, limit, where, OF_PASSAGE)
-            ids = [row["passage"] for row in fetched]
-            self._rows |= {
-                row["passage"]: Row.of(row, root) for row in fetched if row["passage"] not in self._rows
-            }
-            self._searches[route, where] = limit, ids
+        where, text = among or "", ""
+        limit = _MOST if n > _CANDIDATES else _CANDIDATES if n else _SCALING
+        if not isinstance(wanted, np.ndarray):
+            text = " ".join(key_of(stem) for term in wanted for stem in term.stems)
+            if not text:
+                return []
+        searched, ids = self._searches.get((text, where), (0, []))
+        if searched < limit:
+            field, vector = ("sparse", text) if text else ("embedding", wanted.tolist())
+            ids = self._keep(self._client.search(self._collection, field, vector, limit, where, OF_PASSAGE))
+            self._searches[text, where] = limit, ids
         return ids
 
     # Words
@@ -242,11 +232,6 @@ class MilvusSnapshot(Snapshot):
     def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
         return Matches(self, terms, without)
 
-    @property
-    def mean_length(self) -> float:
-        """Words of a passage."""
-        return float(self.facts["words"] / max(1, self.passage_count))
-
     def _fetch_counts(self, keys: Sequence[str]) -> None:
         """Ask for what the index is and in how many passages stems are, as far as that is unknown."""
         unknown = [key for key in dict.fromkeys([ABOUT, *keys]) if key not in self._counts]
@@ -268,36 +253,36 @@ class MilvusSnapshot(Snapshot):
 
     # Passages and documents
 
-    def ids(self) -> NoReturn:
-        self._refuse("a list of all passages")
-
     def passing(self, where: Where | None) -> Ids | None:
         return None if where is None else cast("Ids", Filter(expression(where)))
 
     def within(self, passages: Ids, among: Ids | None) -> Ids:
         if isinstance(among, Filter):
-            where = f"passage in {passages.tolist()} and {among.expression}"
+            where = f"passage in {passages.tolist()} and {among}"
             rows = self._client.query(self._collection, where, ("passage",))
             return np.array(sorted(row["passage"] for row in rows), dtype=np.int64)
         return np.unique(passages) if among is None else np.intersect1d(passages, among)
 
     def without(self, among: Ids | None, excluded: Sequence[int]) -> Ids:
         but = f"(not (passage in {list(excluded)}))"
-        joined = f"{but} and {among.expression}" if isinstance(among, Filter) else but
+        joined = f"{but} and {among}" if isinstance(among, Filter) else but
         return cast("Ids", Filter(joined))
 
     def rows(self, passages: Sequence[int]) -> dict[int, Row]:
         """Those of the passages that are there; fetched as far as they were not."""
         if missing := [id_ for id_ in dict.fromkeys(passages) if id_ not in self._rows]:
-            self._keep(f"passage in {missing}")
+            self._keep_all(f"passage in {missing}")
         return {id_: self._rows[id_] for id_ in passages if id_ in self._rows}
 
-    def _keep(self, where: str) -> list[int]:
-        """Fetch the passages that pass an expression; returns their ids."""
-        root = str(self.root)
-        fetched = self._client.query(self._collection, where, OF_PASSAGE)
-        self._rows |= {row["passage"]: Row.of(row, root) for row in fetched}
-        return sorted(row["passage"] for row in fetched)
+    def _keep(self, fetched: list[dict[str, Any]]) -> list[int]:
+        """Keep rows that were fetched; returns their ids."""
+        root, known = str(self.root), self._rows
+        known |= {row["passage"]: Row.of(row, root) for row in fetched if row["passage"] not in known}
+        return [row["passage"] for row in fetched]
+
+    def _keep_all(self, where: str) -> list[int]:
+        """Fetch the passages that pass an expression."""
+        return sorted(self._keep(self._client.query(self._collection, where, OF_PASSAGE)))
 
     def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
         return {id_: row.passage for id_, row in self.rows(passages).items()}
@@ -323,18 +308,16 @@ class MilvusSnapshot(Snapshot):
         return {id_: passage.document_id for id_, passage in self.stored(passages).items()}
 
     def document(self, id_: int) -> StoredDocument:
-        return document_of(id_, self.stored(self._keep(f"document == {id_}")).values())
+        return document_of(id_, self.stored(self._keep_all(f"document == {id_}")).values())
 
     def siblings(self, passages: Sequence[int]) -> dict[int, int]:
         numbers = sorted(set(self.documents(passages).values()))
         rows = self._client.query(self._collection, f"document in {numbers}", ("passage", "document"))
-        if len(rows) >= MOST_ROWS:
-            self._refuse(f"room for the {MOST_ROWS:,} passages of these documents")
         return dict(sorted((row["passage"], row["document"]) for row in rows))
 
     def place(self, what: str | Path) -> Place:
         def rows(place: Place) -> list[tuple[int, int, int]]:
-            passages = self.stored(self._keep(path_is(place.name or ""))).values()
+            passages = self.stored(self._keep_all(path_is(place.name or ""))).values()
             return sorted(
                 (one.id, one.line_start, one.line_end)
                 for one in passages
@@ -347,18 +330,12 @@ class MilvusSnapshot(Snapshot):
         stored = self.stored([passage])
         return stored[passage].file if passage in stored else None
 
-    # What a server does not know
-
-    def document_metadata(self) -> NoReturn:
-        self._refuse("a list of all documents")
-
-    def embedding_blocks(self, among: Ids | None = None) -> NoReturn:
-        self._refuse("a list of all embeddings")
-
-    def _refuse(self, what: str) -> NoReturn:
+    def _refuse(self, *_: Any) -> NoReturn:
         raise InputError(
-            f"{self._store.address} is on a server and has no {what}, which this needs. Ask an index on this machine."
+            f"{self._store.address} is on a server and cannot list all it holds. Ask an index on this machine."
         )
+
+    ids = embedding_blocks = document_metadata = _refuse
 
 
 class Matches:
@@ -379,7 +356,7 @@ class Matches:
             return 1.0
         best = 0.0
         if len(self._every) > 3:
-            first = self._snapshot.candidates(self._every, 0, None, _SCALING)[:_SCALING]
+            first = self._snapshot.candidates(self._every, 0, None)[:_SCALING]
             best = float(self._sums(first, self._every).sum(axis=1).max(initial=0.0))
         return scale(best, self._snapshot.counts(self._every), self._snapshot.passage_count)
 
@@ -388,7 +365,7 @@ class Matches:
         first = np.lexsort((ids, -parts))[:n]
         return ids[first], parts[first]
 
-    def at_least(self, part: float, among: Ids | None = None, n: int = 0) -> tuple[Ids, NDArray[np.float64]]:
+    def at_least(self, part: float, among: Ids | None = None, n: int = 1) -> tuple[Ids, NDArray[np.float64]]:
         ids = np.array(sorted(self._snapshot.candidates(self._terms, n, among)), dtype=np.int64)
         parts = self.parts(ids)
         enough = parts >= max(part, _LEAST)
@@ -403,20 +380,13 @@ class Matches:
 
     def _sums(self, passages: Sequence[int], terms: Sequence[Term]) -> NDArray[np.float64]:
         """(n, terms) what each term adds to a passage."""
-        stems = [row.stems for row in self._snapshot.each(passages)]
-        lengths = norms(np.array([float(len(its)) for its in stems]), self._snapshot.mean_length)
+        rows, facts = self._snapshot.each(passages), self._snapshot.facts
+        texts = ["".join(f"|{stem}|" for stem in row.stems) for row in rows]
+        mean = facts["words"] / max(1, self._snapshot.passage_count)
+        lengths = norms(np.array([float(len(row.stems)) for row in rows]), mean)
         found = np.zeros((len(passages), len(terms)))
         for column, term in enumerate(terms):
-            often = np.array(
-                [_times(its, [key_of(stem) for stem in term.stems]) for its in stems], dtype=float
-            )
+            wanted = "".join(f"|{key_of(stem)}|" for stem in term.stems)
+            often = np.array([text.count(wanted) for text in texts], dtype=float)
             found[:, column] = self._weights[term] * saturations(often, lengths)
         return found
-
-
-def _times(stems: Sequence[str], wanted: Sequence[str]) -> int:
-    """How often some stems follow each other."""
-    if len(wanted) == 1:
-        return stems.count(wanted[0])
-    length = len(wanted)
-    return sum(list(stems[at : at + length]) == list(wanted) for at in range(len(stems) - length + 1))

@@ -10,15 +10,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from search.errors import InputError
-from search.store.checksums import content_key
 from search.store.database import one_meta, put_meta
 from search.store.milvus.address import Address
 from search.store.milvus.client import Client
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     from search.corpus import Skipped
 
 _RANGES, _LONGEST_RANGE = 100, 100  # of ids in an expression: fewer than an answer has room for
-_KEPT = 20_000  # embeddings, for texts that come again
 
 
 class MilvusWriter(Writer):
@@ -43,9 +39,7 @@ class MilvusWriter(Writer):
 
     streams = True
 
-    def __init__(
-        self, connection: sqlite3.Connection, index: Path, server: Server, dimension: int, max_tokens: int
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, index: Path, server: Server, dimension: int) -> None:
         """
         Args:
             index: the folder of what is kept here.
@@ -55,9 +49,8 @@ class MilvusWriter(Writer):
             StoreUnavailable: the server does not answer.
         """
         super().__init__(connection)
-        self._index, self._server, self._max_tokens = index, server, max_tokens
+        self._index, self._server = index, server
         self._client, self._stemmer = Client(Address.parse(server.address)), Stemmer()
-        self._recent = OrderedDict[bytes, bytes]()
         for name, columns in STREAMED.items():
             connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT")
         self.note(server=asdict(server))
@@ -73,8 +66,7 @@ class MilvusWriter(Writer):
         self._delete_gone()
 
     def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Those of this run's last texts."""
-        return {key: self._recent[key] for key in keys if key in self._recent}
+        return {}  # none is kept here
 
     def store(self, batch: Sequence[Work], vectors: dict[bytes, bytes]) -> None:
         with self.transaction() as connection:
@@ -84,15 +76,10 @@ class MilvusWriter(Writer):
             for work in batch:
                 for document, cut in work.documents:
                     newest += 1
-                    its = {
-                        last + at: np.frombuffer(vectors[content_key(one.context, one.shown)], dtype="<f4")
-                        for at, one in enumerate(cut, 1)
-                    }
-                    its_rows = rows_of(self._stemmer, work, document, cut, its, newest)
+                    its_rows = rows_of(self._stemmer, work, document, cut, vectors, newest, last + 1)
                     words = sum(row["stems"].count(" ") + bool(row["stems"]) for row in its_rows)
-                    tokens = [one.n_tokens for one in cut]
-                    beyond = sum(max(0, count - self._max_tokens) for count in tokens)
-                    sent.append((newest, last + 1, last + len(cut), words, sum(tokens), beyond))
+                    tokens = sum(passage.n_tokens for passage in cut)
+                    sent.append((newest, last + 1, last + len(cut), words, tokens))
                     rows += its_rows
                     last += len(cut)
             self._client.put(self._server.collection, rows)
@@ -101,13 +88,10 @@ class MilvusWriter(Writer):
             ]
             self.store_documents(connection, here, {})
             connection.execute("UPDATE documents SET title = '', metadata = '{}' WHERE id > ?", (number,))
-            connection.executemany("INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?)", sent)
+            connection.executemany("INSERT INTO sent VALUES (?, ?, ?, ?, ?)", sent)
             self._count((row["stems"] for row in rows), 1)
             passages = one_meta(connection, "passages") + len(rows)
             put_meta(connection, {"passages": passages, "last_passage": last})
-        self._recent.update(vectors)
-        while len(self._recent) > _KEPT:
-            self._recent.popitem(last=False)
         self._delete_gone()
 
     def remove(self, paths: Iterable[str]) -> None:
@@ -118,10 +102,6 @@ class MilvusWriter(Writer):
         (tokens,) = self.connection.execute("SELECT coalesce(sum(tokens), 0) FROM sent").fetchone()
         (documents,) = self.connection.execute("SELECT count(*) FROM sent").fetchone()
         return documents, one_meta(self.connection, "passages"), tokens
-
-    def tokens_beyond(self, most: int) -> int:
-        (beyond,) = self.connection.execute("SELECT coalesce(sum(beyond), 0) FROM sent").fetchone()
-        return int(beyond)
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """Also say on the server what the index is, and let it answer if it did not."""
