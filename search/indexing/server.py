@@ -14,8 +14,6 @@ from search.store.milvus.collections import Server
 if TYPE_CHECKING:
     from search.records.options import StoreOptions
 
-NONE = "none"
-
 
 def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> Server | None:
     """Where the passages of an index are to go; None for this machine.
@@ -25,9 +23,8 @@ def server_for(index: Path, options: StoreOptions, *, rebuild: bool = False) -> 
         StoreUnavailable: a server that is named for the first time does not answer.
     """
     store, kind = options.get("store"), options.get("store_index")
-    held = streamed(index)
-    kept = Server(**held) if held else None
-    if store == NONE:
+    kept = Server(**held) if (held := streamed(index)) else None
+    if store == "none":
         return None
     if not (store or kept):
         if kind:

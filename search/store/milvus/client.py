@@ -23,10 +23,8 @@ _ROWS_AT_ONCE = 500  # of one request to write; one takes at most 64 MB
 
 _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.1, 2.0  # seconds
 _SECONDS = 60.0  # of one request
-_RECONNECTING = {  # milliseconds: a server that is back is asked at once
-    f"grpc.{name}_reconnect_backoff_ms": pause
-    for name, pause in (("initial", 100), ("min", 100), ("max", 500))
-}
+# Milliseconds: a server that is back is asked at once.
+_RECONNECTING = {f"grpc.{name}_reconnect_backoff_ms": 200 for name in ("initial", "min", "max")}
 _GONE = re.compile(
     "UNAVAILABLE|Fail connecting|server unavailable|DEADLINE_EXCEEDED|Connection refused|closed channel"
 )

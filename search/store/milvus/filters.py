@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from search.records.documents import Document, Passage
 
 _MILLISECOND = timedelta(milliseconds=1)
+_SPELLED = str.maketrans("0123456789abcdef", "ABCDEFGHIJKLMNOP")
 _SEPARATOR = "Q"  # of the parts of a path, which are spelled without it
 
 
@@ -147,12 +148,13 @@ def _equal(field: str, value: Value) -> Iterator[str]:
 
 
 def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
-    """That one of the values of a field is more or less."""
+    """That the first end of all values is before a moment, or their last beginning behind it."""
+    side = int(operator[0] == ">")
     if value.number is not None:
-        yield _than("n", field, operator, repr(float(value.number)))
+        yield _stored(f"n{side}_{field}", operator, repr(float(value.number)))
     if value.date is not None:
-        first, last = (moment // _MILLISECOND for moment in value.date)
-        yield _than("d", field, operator, str(last if operator in (">", "<=") else first))
+        end = value.date[operator in (">", "<=")] // _MILLISECOND
+        yield _stored(f"d{side}_{field}", operator, str(end))
 
 
 def _named(where: Where, leaf: Comparison, value: Value) -> str:
@@ -190,11 +192,6 @@ def _stars(where: Where, leaf: Comparison, glob: str) -> tuple[str, bool, bool]:
     if re.search(r"(?<!\\)[*?\[]", inner):
         raise _refused(where, leaf, "a pattern can have '*' at its beginning and end alone")
     return literal, front, back
-
-
-def _than(kind: str, field: str, operator: str, end: str) -> str:
-    """The first end of all values has to be before a moment, or their last beginning behind it."""
-    return _stored(f"{kind}{int(operator[0] == '>')}_{field}", operator, end)
 
 
 def _stored(key: str, operator: str, literal: str) -> str:
@@ -243,8 +240,4 @@ def _prefixes(first: timedelta, last: timedelta) -> Iterator[str]:
 
 def _letters(text: str) -> str:
     """A text in plain letters and digits, so that one is within another as the texts are."""
-    return re.sub(r"[^a-z0-9]", lambda match: f"X{_digits(match[0])}Z", text, flags=re.DOTALL)
-
-
-def _digits(character: str) -> str:
-    return "".join("ABCDEFGHIJKLMNOP"[int(digit, 16)] for digit in f"{ord(character):x}")
+    return re.sub(r"[^a-z0-9]", lambda match: f"X{ord(match[0]):x}".translate(_SPELLED) + "Z", text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import InputError
-from search.store.checksums import content_key, name_of
+from search.store.checksums import content_key
 from search.store.milvus.collections import LONGEST
 from search.store.milvus.filters import fields_of
 from search.store.protocol import StoredFile, StoredPassage
@@ -96,7 +96,7 @@ def rows_of(
     for id_, (passage, its_stems) in enumerate(zip(passages, stems, strict=True), first):
         vector = np.frombuffer(vectors[content_key(passage.context, passage.shown)], dtype="<f4")
         own = {name: getattr(passage, name) for name in _COPIED}
-        row = {
+        row: dict[str, Any] = {
             "passage": id_,
             "document": number,
             "embedding": vector,
@@ -106,7 +106,7 @@ def rows_of(
         }
         if max(len(row["stems"]), len(row["row"]), len(json.dumps(row["fields"]))) > LONGEST:
             raise InputError(
-                f"a passage of '{name_of(os.fsencode(document.path), document.record)}', or its metadata, is too long "
+                f"a passage of '{document.name}', or its metadata, is too long "
                 "for Milvus. Leave the file out with --exclude."
             )
         rows.append(row)

@@ -45,15 +45,13 @@ if TYPE_CHECKING:
 _CANDIDATES = 300  # of each route, if that does
 _MOST = 1_000  # else
 _SCALING = 10  # passages of which the best tells the scale of words, if more than three terms count
-_LEAST = np.nextafter(0.0, 1.0)
 
 
 class MilvusStore:
     """An index on a Milvus server that is open for reading; see `search.store.protocol.Store`."""
 
     problems = (
-        "this list is approximate: the server chose which passages were looked at, so better ones may be missing. See "
-        "what it is with: seewhy status",
+        "this list is approximate: a server chose the passages that were looked at. See with: seewhy status",
     )
 
     def __init__(self, address: Address, place: Path | None = None) -> None:
@@ -335,7 +333,7 @@ class MilvusSnapshot(Snapshot):
             f"{self._store.address} is on a server and cannot list all it holds. Ask an index on this machine."
         )
 
-    ids = embedding_blocks = document_metadata = _refuse
+    ids = embedding_blocks = document_metadata = _refuse  # type: ignore[assignment]
 
 
 class Matches:
@@ -368,7 +366,7 @@ class Matches:
     def at_least(self, part: float, among: Ids | None = None, n: int = 1) -> tuple[Ids, NDArray[np.float64]]:
         ids = np.array(sorted(self._snapshot.candidates(self._terms, n, among)), dtype=np.int64)
         parts = self.parts(ids)
-        enough = parts >= max(part, _LEAST)
+        enough = (parts >= part) & (parts > 0)
         return ids[enough], parts[enough]
 
     def parts(self, passages: Ids) -> NDArray[np.float64]:

@@ -60,13 +60,9 @@ class MilvusWriter(Writer):
                 f"{server.address} is another index now, or is gone. Add --rebuild to stream this one there."
             )
         create(self._client, server, dimension)
-        self._client.call(
-            "delete", server.collection, filter=f"passage > {one_meta(connection, 'last_passage')}"
-        )
+        last = one_meta(connection, "last_passage")
+        self._client.call("delete", server.collection, filter=f"passage > {last}")
         self._delete_gone()
-
-    def stored_embeddings(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        return {}  # none is kept here
 
     def store(self, batch: Sequence[Work], vectors: dict[bytes, bytes]) -> None:
         with self.transaction() as connection:
@@ -83,10 +79,8 @@ class MilvusWriter(Writer):
                     rows += its_rows
                     last += len(cut)
             self._client.put(self._server.collection, rows)
-            here = [
-                replace(work, documents=[(document, []) for document, _ in work.documents]) for work in batch
-            ]
-            self.store_documents(connection, here, {})
+            bare = [replace(work, documents=[(one, []) for one, _ in work.documents]) for work in batch]
+            self.store_documents(connection, bare, {})
             connection.execute("UPDATE documents SET title = '', metadata = '{}' WHERE id > ?", (number,))
             connection.executemany("INSERT INTO sent VALUES (?, ?, ?, ?, ?)", sent)
             self._count((row["stems"] for row in rows), 1)
@@ -99,23 +93,20 @@ class MilvusWriter(Writer):
         self._delete_gone()
 
     def counts(self) -> tuple[int, int, int]:
-        (tokens,) = self.connection.execute("SELECT coalesce(sum(tokens), 0) FROM sent").fetchone()
-        (documents,) = self.connection.execute("SELECT count(*) FROM sent").fetchone()
+        select = "SELECT count(*), coalesce(sum(tokens), 0) FROM sent"
+        documents, tokens = self.connection.execute(select).fetchone()
         return documents, one_meta(self.connection, "passages"), tokens
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """Also say on the server what the index is, and let it answer if it did not."""
         super().finish(walked, **meta)
         terms = terms_of(self._server.collection)
-        while changed := self.connection.execute(
-            "SELECT stem, passages FROM stems WHERE changed LIMIT 5000"
-        ).fetchall():
+        select = "SELECT stem, passages FROM stems WHERE changed LIMIT 5000"
+        while changed := self.connection.execute(select).fetchall():
             self._client.put(terms, [_term(stem, count) for stem, count in changed])
             with self.transaction(same_answers=True) as connection:
-                done = json.dumps([stem for stem, _ in changed])
-                connection.execute(
-                    "UPDATE stems SET changed = 0 WHERE stem IN (SELECT value FROM json_each(?))", (done,)
-                )
+                done = [(stem,) for stem, _ in changed]
+                connection.executemany("UPDATE stems SET changed = 0 WHERE stem = ?", done)
         self._client.put(terms, [_term(ABOUT, 0, json.dumps(self._facts()))])
         if not self._server.answers:
             answer(self._client, self._server.collection)
