@@ -46,16 +46,16 @@ def mcp(
 
 def _places(named: list[str]) -> list[Path]:
     """Where the indexes are that are offered, the first first; none where that cannot be told."""
-    from search.store.layout import all_indexes, find_index, is_own
+    from search.store.layout import all_indexes, find_place, is_own
 
     try:
         if named:
-            return [find_index(one) for one in named]
+            return [find_place(one) for one in named]
         own = all_indexes()
     except SearchError:
         return []
     with suppress(SearchError):
-        own.insert(0, find_index())
+        own.insert(0, find_place())
     return list(dict.fromkeys(place.resolve() for place in own if is_own(place)))
 
 

@@ -370,8 +370,6 @@ class Clock:
 def _counted(state: Progress) -> str:
     if state.stage in ("training", "integrating"):
         return f"step {state.done:,} of {state.total:,}"
-    if state.stage == "publishing":
-        return f"{state.done:,} of {state.total:,} passages published"
     return f"{state.passages:,} passages"
 
 

@@ -27,7 +27,7 @@ from search.store.calibration import renew_baseline
 from search.store.checksums import content_key
 from search.store.database import all_meta, one_meta
 from search.store.folders import Folders, as_text
-from search.store.passages import annotators, counts, skipped_groups, stored_files, tokens_beyond, way_on
+from search.store.passages import annotators, skipped_groups, stored_files, tokens_beyond, way_on
 from search.store.settings import MOST_BOILERPLATE, PassageSettings, Source
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.token_vectors import missing_token_vectors
@@ -98,6 +98,8 @@ class Run:
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
         plan = compare(stored_files(self.connection), files, skipped, verify=verify)
+        if self.writer.streams:  # a row holds its path, so a file under another name is another file
+            plan = replace(plan, gone=dict.fromkeys(plan.gone))
         self.away, self.counts["unchanged"] = plan.away, plan.unchanged
         self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
         if plan.changed:
@@ -114,17 +116,22 @@ class Run:
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
             raise InputError(nothing_to_index(self.folders, reasons, False))
         self._tell("saving")
+        if not self.writer.streams:
+            self._derive()
+        facts = {"updated": datetime.now().astimezone().isoformat(timespec="seconds"), "complete": True}
+        if self.counts["encoded"]:
+            facts["engine"] = self.encoder.runs_on
+        self.writer.finish(skipped, **facts)
+        return self._report()
+
+    def _derive(self) -> None:
+        """Make what is derived from the passages."""
         sealing.renew(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, SQLiteSnapshot(SQLiteStore(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
             renew_token_vectors(self.writer, self.encoder, self.progress)
         else:
             self.writer.drop_token_vectors()
-        facts = {"updated": datetime.now().astimezone().isoformat(timespec="seconds"), "complete": True}
-        if self.counts["encoded"]:
-            facts["engine"] = self.encoder.runs_on
-        self.writer.finish(skipped, **facts)
-        return self._report()
 
     def _claim(self) -> None:
         """Write down what this index is of and made with, or check that it is the same."""
@@ -157,7 +164,7 @@ class Run:
         """Each batch, in order; with workers, the next ones are with them when it is stored."""
         waiting: deque[HandedOut] = deque()
         for batch in batches:
-            coming = {key for handed in waiting for key in handed.new}
+            coming = {key for handed in waiting for key in handed.new if not self.writer.streams}
             waiting.append(self._hand_out(batch, coming))
             while len(waiting) > (self.workers.ahead if self.workers else 0):
                 yield waiting.popleft()
@@ -244,7 +251,7 @@ class Run:
             )
 
     def _report(self) -> Report:
-        n_documents, n_passages, n_tokens = counts(self.connection)
+        n_documents, n_passages, n_tokens = self.writer.counts()
         return Report(
             folder=str(self.folder),
             folders=self.folders.several,

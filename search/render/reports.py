@@ -11,7 +11,6 @@ from rich.text import Text
 from search.records.reports import (
     Changes,
     CheckReport,
-    Copy,
     Finding,
     Moved,
     RepairReport,
@@ -140,13 +139,6 @@ def _work(done: Report) -> str:
     return f" ({done.encoded:,} encoded{reused})"
 
 
-def _copy_line(copy: Copy) -> str:
-    """Where the copy of an index is, and whether it is the newest state."""
-    how = "" if copy.kind == "FLAT" else f", approximate ({escape(copy.kind)})"
-    now = "as it is now" if copy.current else "as it was before: publish it with: seewhy index FOLDER"
-    return f"{escape(copy.address)}{how}, {now}"
-
-
 @as_text
 def status(canvas: Canvas, held: Status) -> None:
     """What one index is and holds."""
@@ -167,7 +159,6 @@ def status(canvas: Canvas, held: Status) -> None:
         ("updated", held.updated[:19].replace("T", " ") or "never finished"),
         ("skipped", skipped_line(held.skipped)),
         *(("annotations", escape(annotator.progress)) for annotator in held.annotations),
-        *([("published", _copy_line(held.published))] if held.published else []),
     )
     canvas.facts(facts)
     _draw_skipped(canvas, held.skipped)
@@ -193,9 +184,6 @@ def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
     numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in indexes]
     fitted = _fitted(names, canvas.width - _NUMBERS_OF_INDEX)
     canvas.table(table, (row + more for row, more in zip(fitted, numbers, strict=True)))
-    for item in indexes:
-        if item.published:
-            canvas.line(f"{escape(item.name)} is published on {_copy_line(item.published)}", whole=True)
 
 
 @as_text

@@ -26,15 +26,13 @@ from search.files import PRIVATE_FILE, bytes_in, create, open_file, read_file
 
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
-PUBLISHED = "published.db"  # what is on a server of it; see search.store.milvus.ledger
-PUBLISHED_JOURNAL = f"{PUBLISHED}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK = "ann", "tmp"
 _LONGEST_NOTE = 1 << 16  # bytes, of who holds the lock
 _MOST_READ = 64 << 20  # bytes of all files of segments
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # errors that say nothing of a file
-OWN_NAMES = frozenset({DATABASE, JOURNAL, PUBLISHED, PUBLISHED_JOURNAL, LOCK, HOLDER, VECTORS, WORK})
+OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK})
 
 _CAN_HOLD = os.unlink in os.supports_dir_fd  # a folder open, and delete in it: not on Windows
 
@@ -188,7 +186,12 @@ def remove_index(index: Path) -> None:
 def _delete_content(index: Path) -> None:
     delete_leftovers(index, ())
     _remove_if_empty(index / VECTORS)
-    _delete(index.resolve(), (DATABASE, JOURNAL, PUBLISHED, PUBLISHED_JOURNAL))
+    delete_database(index)
+
+
+def delete_database(index: Path) -> None:
+    """Delete `index.db`, so that the next writer begins with nothing. Hold the lock."""
+    _delete(index.resolve(), (DATABASE, JOURNAL))
 
 
 def _segment_files(index: Path) -> list[Path]:

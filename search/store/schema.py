@@ -56,6 +56,17 @@ TABLES = {
     "index embeddings_text_key": "CREATE INDEX embeddings_text_key ON embeddings (text_key)",
 }
 
+STREAMED = {
+    # The ids of a document's passages, and how many words and tokens they have.
+    "sent": """document INTEGER PRIMARY KEY NOT NULL, "first" INTEGER NOT NULL, "last" INTEGER NOT NULL,
+        words INTEGER NOT NULL, tokens INTEGER NOT NULL""",
+    # Passages that are to be deleted on the server; `counted`: their stems were taken from the counts.
+    "gone": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, counted INTEGER NOT NULL""",
+    # In how many passages each stem is; `changed`: the server has another number.
+    "stems": "stem TEXT PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, changed INTEGER NOT NULL",
+}
+"""The tables that an index has besides, if its passages are on a server."""
+
 _LONGEST_STATEMENT = 1000
 _MOST_STATEMENTS = 100
 _SPACES_AND_QUOTES = re.compile(r"[\s\"'`\[\]]+")
@@ -68,6 +79,7 @@ def strange(connection: sqlite3.Connection) -> list[str]:
             WHERE sql IS NOT NULL LIMIT {_MOST_STATEMENTS}"""
     )
     found = {str(name): _plain(str(statement)) for name, statement in rows}
+    found = {name: statement for name, statement in found.items() if _MAY_BE.get(name) != statement}
     return sorted({name for name, _ in found.items() ^ _EXPECTED.items()}) if found else []
 
 
@@ -76,4 +88,7 @@ def _plain(statement: str) -> str:
     return _SPACES_AND_QUOTES.sub("", statement).lower()
 
 
+_MAY_BE = {
+    f"table {name}": _plain(f"CREATE TABLE {name} ({columns}) STRICT") for name, columns in STREAMED.items()
+}
 _EXPECTED = {name: _plain(statement) for name, statement in TABLES.items()}

@@ -154,5 +154,6 @@ SETTINGS: dict[str, Callable[[Any], bool]] = {
     "updated": lambda value: bool(_TIME.fullmatch(str(value))),
     "complete": lambda value: isinstance(value, bool),
     "ranking": _is_choice,
+    "server": lambda value: isinstance(value, dict),
     "boilerplate": lambda value: isinstance(value, list) and all(type(key) is int for key in value),
 }

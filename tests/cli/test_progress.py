@@ -43,16 +43,6 @@ def test_the_time_left_is_that_of_all_batches(
                     assert abs(int(line.split("about ")[1].split()[0]) - (100 - now)) < 10
 
 
-def test_what_is_published_is_counted(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("search.cli.output._SECONDS_BETWEEN_LINES", 0)
-    with output.progress_bar(quiet=False) as show:
-        assert show is not None
-        show(Progress("publishing", 300, 725, passages=300))
-    assert capsys.readouterr().err == " 41%  300 of 725 passages published\n"
-
-
 def test_the_bar_goes_by_the_speed_of_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     import rich.progress
 
