@@ -50,9 +50,9 @@ ASSUMED = {
     "replicas": Assumed(2, "copies of what answers on Milvus", "chosen"),
     "bandwidth": Assumed(20, "GB/s that a machine reads of its memory in a full search", "not measured"),
     "postings": Assumed(0.3, "of all passages that have a word of a query, added up over its words", "not measured"),
-    "requests": Assumed(12, "requests of a hybrid query to Milvus, one after the other", "measured: stores.py"),
+    "requests": Assumed(3, "requests of a hybrid query to Milvus, one after the other", "measured: server.py"),
     "trip-ms": Assumed(1, "ms of a request's way", "chosen"),
-    "row": Assumed(600, "bytes of a row on Milvus besides text, embedding and words", "rows of search/store/milvus"),
+    "row": Assumed(600, "bytes of a row on Milvus besides text, embedding and words", "chosen"),
     "hnsw-links": Assumed(32, "links of a passage in HNSW's lowest layer, 2 M", "M = 16"),
     "hnsw-ms": Assumed(2, "ms of a search by HNSW", "not measured"),
     "hnsw-recall": Assumed(0.969, "recall@10 of HNSW", "measured: peers.py, Chroma's defaults, 20,000 passages"),
@@ -116,7 +116,7 @@ def local(passages: float, a: SimpleNamespace) -> Store:
 
 
 def milvus(kind: str, passages: float, a: SimpleNamespace, machines: int | None = None) -> Store:
-    """An index on Milvus; the words are exact whatever the index of embeddings is.
+    """An index on Milvus, by the kind of its index of embeddings.
 
     Args:
         machines: of one copy; as many as are needed if it is not said.

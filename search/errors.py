@@ -27,7 +27,7 @@ libraries are turned into one of these where the project calls them.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,16 +152,7 @@ class AccessDenied(SearchError):
 
 
 class StoreUnavailable(SearchError):
-    """A server that holds an index does not answer.
-
-    Attributes:
-        report: `search.records.reports.Report` of the run that brought the index in the folder up to date before; None
-            where there was none.
-    """
-
-    def __init__(self, message: str, report: Any = None) -> None:
-        super().__init__(message)
-        self.report = report
+    """A server that holds an index does not answer."""
 
 
 class ChangedMeanwhile(SearchError):

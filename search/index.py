@@ -26,8 +26,8 @@ from search.records.options import (
 )
 from search.store.database import read_meta
 from search.store.folders import Folders, Named
-from search.store.layout import DATABASE, only_read, place_for
-from search.store.opening import is_trusted, opened
+from search.store.layout import DATABASE, is_index, only_read, place_for, streamed
+from search.store.opening import is_trusted, opened, store_at
 from search.store.settings import PassageSettings
 from search.store.sqlite import SQLiteStore
 
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         Layer,
         QueryOptions,
         SourceOptions,
-        StoreOptions,
         TagOptions,
     )
     from search.records.predictions import Answers, LabelledIndex, TagReport
@@ -84,7 +83,6 @@ class Index:
         self._seen: Hashable = None  # the store, as it was when that was read
         self._lock = threading.Lock()
         self._store = store
-        self._copy: StoreOptions = {}  # as it was named to build the index
 
     def __repr__(self) -> str:
         where, _, name = self.name.replace("\\", "/").rpartition("/")
@@ -116,7 +114,6 @@ class Index:
         progress: Callable[[Progress], None] | None = None,
         store: str | None = None,
         store_index: str | None = None,
-        store_anew: bool = False,
         **options: Unpack[BuildOptions],
     ) -> Index:
         """Index a folder, or bring its index up to date; only what changed is encoded.
@@ -134,11 +131,11 @@ class Index:
                 connected to, the cluster of RAY_ADDRESS, or else this machine, "ray://HOST:PORT" for a cluster.
                 None encodes in this process.
             progress: called often with how far the work is.
-            store: publish the index on a server, "milvus://HOST:PORT/NAME", now and after later runs; "none" ends that.
-                None publishes it again where it was. Readers of the server see all of a run or nothing of it.
-            store_index: the kind of the server's index of embeddings: "FLAT", which is exact, "HNSW", "IVF_FLAT" or
-                "DISKANN". None takes what was there, at first "FLAT".
-            store_anew: write all of it anew there, also in the place of what another index published.
+            store: stream the passages to a server, "milvus://HOST:PORT/NAME", and keep here only which files there are;
+                later runs do so, too. "none" ends that: all is indexed on this machine, and the server keeps what it
+                has. With `rebuild` also in the place of what another index streamed there.
+            store_index: the kind of the server's index of embeddings: "FLAT", which misses nothing, "HNSW", "IVF_FLAT"
+                or "DISKANN". None takes what was there, at first "FLAT".
             model, pooling, layer, dim, max_tokens, precision: as for `Encoder`. None takes what the index was
                 made with, and for a new index what the model's own configuration says, and "fp32".
             include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
@@ -153,21 +150,20 @@ class Index:
             FingerprintMismatch: the index was made with another model or other settings.
             IndexLocked: another process is writing to the index.
             OptionalDependency: Ray or Milvus is asked for and not installed.
-            StoreUnavailable: the server does not answer; the index itself is up to date, unless the server was named
-                for the first time.
+            StoreUnavailable: the server does not answer; the next run goes on.
         """
         from search.encoding.workers import parse_workers, start_workers
-        from search.indexing.copy import check_store, with_copy
+        from search.indexing.server import server_for
         from search.indexing.update import (
             asked_for,
             update,
         )  # with all that writing needs, which a query does not
 
         workers = parse_workers(workers)
-        copy: StoreOptions = {"store": store, "store_index": store_index, "store_anew": store_anew}
         folders = Folders.of(folder)
         path = place_for(folders, index)
-        check_store(path, copy)
+        server = server_for(path, {"store": store, "store_index": store_index}, rebuild=rebuild)
+        rebuild = rebuild or bool(streamed(path) and not server)
         encoder, source, settings = asked_for(
             folders, path, options, rebuild=rebuild, offline=offline, engine=engine
         )
@@ -182,11 +178,9 @@ class Index:
                 verify=verify,
                 progress=progress,
                 workers=pool,
+                server=server,
             )
-        report = with_copy(path, report, encoder, copy, progress)
-        built = cls(SQLiteStore(path), encoder, offline, engine, report)
-        built._copy = {"store": store}
-        return built
+        return cls(store_at(path), encoder, offline, engine, report)
 
     @classmethod
     def open(
@@ -257,17 +251,17 @@ class Index:
         Raises:
             InputError: the folder is gone, or nothing in it can be indexed; the index is left as it was.
             IndexLocked: another process is writing to the index.
-            StoreUnavailable: the server that has a copy of it does not answer; the index itself is up to date.
+            StoreUnavailable: the server that its passages are on does not answer; the next run goes on.
         """
         from search.encoding.workers import start_workers
-        from search.indexing.copy import with_copy
+        from search.indexing.server import server_for
         from search.indexing.update import source_of, update
 
-        place = self._place
+        place = self._kept
         meta = read_meta(place / DATABASE)
         folders = Folders.from_meta(meta)
         with start_workers(workers, self.encoder, self._engine) as pool:
-            report = update(
+            return update(
                 folders.root,
                 place,
                 self.encoder,
@@ -276,8 +270,8 @@ class Index:
                 verify=verify,
                 progress=progress,
                 workers=pool,
+                server=server_for(place, {"store": streamed(place).get("address")}),
             )
-        return with_copy(place, report, self.encoder, self._copy, progress)
 
     def watch(self, stop: threading.Event | None = None) -> Iterator[Report | SearchError | OSError]:
         """Keep the index up to date with its folder, as files change.
@@ -291,7 +285,7 @@ class Index:
         """
         from search.indexing.update import changes
 
-        for _ in changes(self.folders, self._place, stop):
+        for _ in changes(self.folders, self._kept, stop):
             try:
                 report = self.update()
             except (SearchError, OSError) as error:
@@ -306,11 +300,22 @@ class Index:
         return self._store.folders
 
     @property
+    def _kept(self) -> Path:
+        """The folder of what this machine keeps of the index, by which it can be brought up to date.
+
+        Raises:
+            InputError: another machine keeps it.
+        """
+        if not is_index(self.path):
+            raise only_read(self.name)
+        return self.path
+
+    @property
     def _place(self) -> Path:
         """The folder of the index, where it can be changed.
 
         Raises:
-            InputError: it is on a server, which holds a copy.
+            InputError: its passages are on a server.
         """
         if not isinstance(self._store, SQLiteStore):
             raise only_read(self.name)
@@ -378,7 +383,7 @@ class Index:
             without: words of the text that shall not count as words, in any of their forms, ["deposit"]. What they add
                 is left out of every score, and nothing else changes: no percentile or verdict is told, as these were
                 measured with all words.
-            where: a filter such as "path:docs/** and date>=2024-01-01"; see `search.ranking.where`. The best k of
+            where: a filter such as "path:docs/** and mtime>=2024-01-01"; see `search.ranking.where`. The best k of
                 the passages that pass it come back, with the scores that they have without it.
             since: only passages of files that changed at this time or later: "2024-05-01", or how long ago, "7d".
             rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
@@ -453,10 +458,13 @@ class Index:
         words = question if isinstance(question, str) else question.words_of
         return counted(self._store, words, self.ranking(**options))
 
-    def hit(self, query: Query, passage_id: int, **options: Unpack[RerankOptions]) -> Hit:
-        """A passage of the index as a hit of a query, wherever it ranks; its rank is given as 0."""
+    def hit(self, query: Query, what: int | str | Path, **options: Unpack[RerankOptions]) -> Hit:
+        """A passage of the index, or the best one of a path, as a hit of a query, wherever it ranks; its rank is 0."""
         question = as_question(query)
         ranking = self.ranking(question, **options)
+        passage_id = (
+            what if isinstance(what, int) else self._explainer(question, ranking).hit(what).passage_id
+        )
         encoded_query = self._encoded(question, ranking)
         reranker = self._reranker(encoded_query, ranking)
         return scored(self._store, encoded_query, ranking, passage_id, reranker)
@@ -687,6 +695,19 @@ class Index:
 
         return document_text(self._store, id_)
 
+    def file_text(self, document: int) -> str | None:
+        """The text of a document's file: with what no passage holds (front matter, blank space, marks), read now.
+
+        Returns:
+            None where the file has changed, is gone, or is of a format that is converted (HTML, CSV, PDF).
+
+        Raises:
+            IdMissing: there is no document of that number.
+        """
+        from search.ranking.surroundings import file_text
+
+        return file_text(self._store, document)
+
     def passage(self, id_: int) -> PassageText:
         """A passage as the index holds it.
 
@@ -852,20 +873,18 @@ class Index:
         """
         from search.indexing.move import move
 
-        moved = move(self._place, folder)
-        self._store, self.report = SQLiteStore(Path(moved.index)), None
+        moved = move(self._kept, folder)
+        self._store, self.report = opened(Path(moved.index)), None
         return moved
 
     def remove(self) -> None:
-        """Delete the index; the folder that was indexed stays as it is. Of one on a server, the copy there.
+        """Delete the index, also on its server; the folder that was indexed stays as it is.
 
         Raises:
             IndexLocked: another process is writing to it.
             IndexDamaged: a name in it is a link.
         """
-        from search.store.opening import remove_store
-
-        remove_store(self._store)
+        self._store.remove()
 
     def ranking(self, question: str | Question = "", **options: Unpack[RerankOptions]) -> Ranking:
         """How passages are ranked: as is asked for, else as was chosen for this index (`seewhy eval --tune`).

@@ -97,6 +97,11 @@ class Indexes:
         return self.all[0].encoder
 
     @property
+    def generation(self) -> int:
+        """The sum of the generations of all: another number after every change of one."""
+        return sum(index.generation for index in self.all)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known of the indexes, and of the last query."""
         return (*self._of_opening, *self._of_query, *(note for index in self.all for note in index.notes))

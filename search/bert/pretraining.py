@@ -294,7 +294,7 @@ def next_sentences(
             reverse_probability=float(likely[2 * i + 1]),
             reverse_logits=(float(logits[2 * i + 1, 0]), float(logits[2 * i + 1, 1])),
             model=head.name,
-            follows=given[i],
+            label=None if given[i] is None else "is-next" if given[i] else "not-next",
             loss=None if given[i] is None else _loss(logits[2 * i], 0 if given[i] else 1),
         )
         for i, (one, two) in enumerate(pairs)

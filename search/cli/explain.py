@@ -19,7 +19,6 @@ from search.cli.options import (
     RerankOptions,
     index_of,
     layer_of,
-    passage_id,
     passage_or_path,
     ranking_option,
     top_k,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 PerDocument = Annotated[
     int, ranking_option("--per-document", metavar="N", min=0, help="As the query had it; 0 for no limit.")
 ]
+_WHICH = "A rank of that query (3), a passage as it is listed (p812), or a path, whose best passage is meant."
 TopK = Annotated[int, top_k("As the query had it, whose ranks are meant.")]
 
 
@@ -46,10 +46,7 @@ def explain(
     index: AnyIndexOptions,
     shown: MatrixOptions,
     output: DrawnOutput,
-    which: Annotated[
-        str,
-        typer.Argument(metavar="HIT", help="A rank of that query (3), or a passage as it is listed (p812)."),
-    ] = "1",
+    which: Annotated[str, typer.Argument(metavar="HIT", help=_WHICH)] = "1",
     k: TopK = 10,
     per_document: PerDocument = HITS_OF_A_DOCUMENT,
     check: Annotated[
@@ -74,11 +71,6 @@ def explain(
     """
     from search.render import json, why
 
-    id_ = passage_id(which)
-    if id_ is None and not (which.strip().isdecimal() and int(which) > 0):
-        raise InputError(
-            f"'{which}' is no hit. Give a rank, such as 1, or a passage as it is listed, such as p812."
-        )
     as_matrix = matrix or shown.as_csv
     shown.require(output, as_matrix or output.files, "Give --matrix, --csv, --png or --html, too.")
     if shown.scale and not (as_matrix or output.files):
@@ -91,12 +83,12 @@ def explain(
     if check and not isinstance(question, str):
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = index.open(quiet=output.quiet)
-    if id_ is None:
+    if which.isdecimal():
         hit = _ranked(opened, question, [int(which)], k, per_document, ranking)[int(which)]
         of_hit = index_of(opened, hit)
     else:
         of_hit = _only(opened, which)
-        hit = of_hit.hit(question, id_, **ranking.order)
+        hit = of_hit.hit(question, passage_or_path(which), **ranking.order)
     with late_progress_bar(output.quiet) as progress:
         explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer), progress=progress)
     tested = of_hit.faithfulness(explanation) if check else None
@@ -115,13 +107,7 @@ def explain(
 
 def contrast(
     text: QueryArgument,
-    a: Annotated[
-        str,
-        typer.Argument(
-            metavar="A",
-            help="A rank of that query (3), a passage as it is listed (p812), or a path, whose best passage is meant.",
-        ),
-    ],
+    a: Annotated[str, typer.Argument(metavar="A", help=_WHICH)],
     b: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
     ranking: RerankOptions,
     parts: QuestionOptions,

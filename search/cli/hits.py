@@ -12,7 +12,7 @@ import typer
 
 from search.cli.options import NUMBER_OR_ONE, index_of, to_update
 from search.cli.output import Output, echo, output_option
-from search.errors import InputError
+from search.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from search.cli.options import Asked
@@ -91,8 +91,8 @@ class HitsOutput(Output):
 
     @property
     def lines_needed(self) -> int | None:
-        """How many lines of its file around a hit; None if nothing around it is shown, or needed to tell a column."""
-        return self.lines if self.lines or self.format() == "vimgrep" else None
+        """How many lines of its file around a hit; None where nothing around it is shown or needed."""
+        return self.lines if self.lines or self.format() in ("grep", "vimgrep") else None
 
     @property
     def marked(self) -> bool:
@@ -100,7 +100,7 @@ class HitsOutput(Output):
         return self.format() not in _WITHOUT_MARKS
 
     def around(self, opened: Asked, hits: Sequence[Hit]) -> list[Surroundings] | None:
-        """What stands around each hit; None if it was not asked for, and is not needed to tell a column."""
+        """What stands around each hit; None where that is not shown or needed."""
         lines = self.lines_needed
         return None if lines is None else [opened.surroundings(hit, lines=lines) for hit in hits]
 
@@ -129,6 +129,7 @@ class HitsOutput(Output):
                 hits,
                 **self.style,
                 no_hits=no_hits,
+                quiet=self.quiet,
                 grouped=grouped,
                 around=around,
                 marks=marks,
@@ -139,7 +140,7 @@ class HitsOutput(Output):
             "csv": lambda: csv.hits(hits),
             "md": lambda: draw.markdown(hits),
             "paths": lambda: draw.paths(hits),
-            "grep": lambda: draw.grep(hits, marks),
+            "grep": lambda: draw.grep(hits, marks, around or ()),
             "vimgrep": lambda: draw.vimgrep(hits, marks, around or ()),
         }
         echo(write[self.format()]())
@@ -209,6 +210,8 @@ def about_age(opened: Asked, hits: Sequence[Hit]) -> list[str]:
 
 def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:
     """How many files of the hits changed or are gone since they were indexed, and what to do."""
+    from search.store.layout import is_own
+
     changed, gone = (
         len({hit.path for hit in hits if hit.changed in states})
         for states in (("moved", "changed"), ("gone",))
@@ -219,7 +222,10 @@ def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:
         f"{changed:,} changed" if changed else "",
         f"{gone:,} {'is' if gone == 1 else 'are'} gone" if gone else "",
     ]
+    remedy = f"Bring the index up to date with --update, or: {to_update(opened)}"
+    if away := [folder for folder in opened.folders.paths if not folder.is_dir()]:
+        name = opened.path.name if is_own(opened.path) else opened.name
+        remedy = f"The folder '{away[0]}' is gone. If it was moved: seewhy move {quoted(name)} FOLDER"
     return [
-        f"of the files of these hits {' and '.join(filter(None, said))} since they were indexed. Bring the index up to "
-        f"date with --update, or: {to_update(opened)}"
+        f"of the files of these hits {' and '.join(filter(None, said))} since they were indexed. {remedy}"
     ]

@@ -13,7 +13,7 @@ from search.cli.config import model_for_new_indexes
 from search.cli.options import EncoderOptions, IndexOption, index_names, model_option, panel
 from search.cli.output import Output, echo, progress_bar, stopped_gently
 from search.cli.streams import note
-from search.errors import InputError, SearchError, StoreUnavailable
+from search.errors import InputError, SearchError
 
 if TYPE_CHECKING:
     from search.index import Index
@@ -91,27 +91,23 @@ class VectorOptions(EncoderOptions):
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Which server has a copy of the index; more keywords of `Index.build`."""
+    """The server that passages are streamed to; more keywords of `Index.build`."""
 
     store: Annotated[
         str | None,
         store_option(
             metavar="milvus://HOST:PORT/NAME|none",
-            help="Publish the index there, now and after later runs (extra `milvus`). SEEWHY_MILVUS_TOKEN and "
-            "SEEWHY_MILVUS_DATABASE say as whom and where. Default: where it was published before.",
+            help="Stream the passages there, now and in later runs (extra `milvus`); none: keep them here again. "
+            "SEEWHY_MILVUS_TOKEN and SEEWHY_MILVUS_DATABASE say as whom and where. Default: as before.",
         ),
     ] = None
     store_index: Annotated[
         str | None,
         store_option(
             metavar="KIND",
-            help="Kind of the server's index of embeddings: FLAT is exact; HNSW, IVF_FLAT and DISKANN are not.",
+            help="Kind of the server's index of embeddings: FLAT misses nothing; HNSW, IVF_FLAT, DISKANN.",
         ),
     ] = None
-    store_anew: Annotated[
-        bool,
-        store_option("--store-anew", help="Write all anew there, also in place of another index's copy."),
-    ] = False
 
 
 def index(
@@ -147,7 +143,6 @@ def index(
     from search.store.folders import Folders
     from search.store.layout import is_index, place_for
 
-    unpublished: StoreUnavailable | None = None
     named: Named | Folders = folder or folders_of_index(files.index)
     if dry_run:
         if rebuild or watch:
@@ -168,16 +163,9 @@ def index(
             echo(reports.report(report, **output.style))
 
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
-        try:
-            built = Index.build(
-                named, rebuild=rebuild, progress=progress, **vars(files), **vars(server), **chosen
-            )
-        except StoreUnavailable as error:
-            unpublished = error
-    if unpublished:
-        if unpublished.report:
-            show(unpublished.report)
-        raise unpublished
+        built = Index.build(
+            named, rebuild=rebuild, progress=progress, **vars(files), **vars(server), **chosen
+        )
     assert built.report is not None
     show(built.report)
     if watch:

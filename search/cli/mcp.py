@@ -33,7 +33,7 @@ def mcp(
     if sys.stdin.isatty():
         note("Agents speak here, by the Model Context Protocol; Ctrl-D ends it.")
     output, named, ends = own_output(), index or [], threading.Event()
-    if engine.engine == "auto" and forwarded(_places(named), output):
+    if engine.engine == "auto" and forwarded(_places(named), output, every=not named):
         return
     with ThreadPoolExecutor(1) as beside:
         opening = beside.submit(_offered, named, engine)
@@ -46,16 +46,16 @@ def mcp(
 
 def _places(named: list[str]) -> list[Path]:
     """Where the indexes are that are offered, the first first; none where that cannot be told."""
-    from search.store.layout import all_indexes, find_index, is_own
+    from search.store.layout import all_indexes, find_place, is_own
 
     try:
         if named:
-            return [find_index(one) for one in named]
+            return [find_place(one) for one in named]
         own = all_indexes()
     except SearchError:
         return []
     with suppress(SearchError):
-        own.insert(0, find_index())
+        own.insert(0, find_place())
     return list(dict.fromkeys(place.resolve() for place in own if is_own(place)))
 
 
@@ -69,4 +69,4 @@ def _offered(named: list[str], engine: EngineOptions) -> Served:
         note(f"note: {said}")
     if named:
         return served
-    return served.only([name for name, index in served.indexes.items() if is_own(index.path)])
+    return served.only([name for name, index in served.indexes.items() if is_own(index.path)], every=True)

@@ -114,13 +114,17 @@ class Command(TyperCommand):
         text = next((arg for arg in typed if arg.startswith(option) and option), "")
         if text.startswith("---") or " " in text.partition("=")[0]:
             words = " ".join(map(quoted, (*(arg for arg in typed if arg != text), "--", text)))
-            return f"a text that begins with '-' goes behind '--': seewhy {self.name} {words}"
+            return f"a text that begins with '-' goes behind '--': {error.ctx.command_path} {words}"
         if option in _CALLED_HERE:
             return f"there is no option {option}; here it is {_CALLED_HERE[option]}"
         if "extra argument" in error.format_message() and any(str(p.metavar) == "TEXT" for p in self.params):
             pieces = [str(p.metavar) for p in self.params if p.param_type_name == "argument"]
+            if not pieces:
+                text = error.format_message().partition(" (")[2][:-1]
+                by = "--head DIR" if self.name == "apply" else "--model MODEL"
+                return f"Give the text with --text: {error.ctx.command_path} {by} --text {quoted(text)}"
             example = " ".join('"all words of the text"' if piece == "TEXT" else piece for piece in pieces)
-            return f"a text of several words goes in quotes: seewhy {self.name} {example}"
+            return f"a text of several words goes in quotes: {error.ctx.command_path} {example}"
         return ""
 
     def _with_many(self, ctx: Any, args: list[str]) -> list[str]:
@@ -320,7 +324,7 @@ WhereOption = Annotated[
         "--where",
         "-w",
         metavar="FILTER",
-        help="Only passages that pass, as in: path:docs/** and lang=en and date>=2024-01-01",
+        help="Only passages that pass, as in: path:docs/** and not kind=code and mtime>=2024-01-01",
     ),
 ]
 

@@ -272,9 +272,6 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
     if quiet:
         yield None
         return
-    if not sys.stderr.isatty():
-        yield _lines()
-        return
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -287,29 +284,43 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    started, before = time.monotonic(), 0
+    before, shown, drawn = 0, 0.0, sys.stderr.isatty()
+    started = noted = time.monotonic()
     room = shutil.get_terminal_size((80, 24))  # rich cannot read every value of COLUMNS
     console = Console(stderr=True, width=min(WIDEST, room.columns), height=room.lines)
-    shown = 0.0
-    with Bar(*columns, console=console, transient=True, speed_estimate_period=_SECONDS_OF_SPEED) as bar:
-        task = bar.add_task("looking", total=None, rate="")
+    with Bar(
+        *columns,
+        console=console,
+        transient=True,
+        speed_estimate_period=_SECONDS_OF_SPEED,
+        get_time=time.monotonic,
+        disable=not drawn,
+    ) as bar:
+        bar.add_task("looking", total=None, rate="")
+        [task] = bar.tasks
 
         def show(state: Progress) -> None:
-            nonlocal started, before, shown
+            nonlocal started, before, shown, noted
             now = time.monotonic()
             if state.done < before:
                 started = now
-                bar.reset(task)
+                bar.reset(task.id)
             elif now - shown < _SECONDS_BETWEEN_STEPS and state.done < state.total:
                 return
             before, shown = state.done, now
             bar.update(
-                task,
+                task.id,
                 description=f"{state.stage} {_counted(state)}",
                 completed=state.done,
                 total=max(state.total, 1),
                 rate=_rate(state, started),
             )
+            if drawn or now - noted < _SECONDS_BETWEEN_LINES or not state.total:
+                return
+            noted = now
+            left = f"about {seconds:,.0f} s left" if (seconds := task.time_remaining) else ""
+            parts = f"{task.percentage:3.0f}%", _counted(state), task.fields["rate"], left
+            note("  ".join(filter(None, parts)))
 
         yield show
 
@@ -356,34 +367,9 @@ class Clock:
         return "\n".join(f"{seconds * 1000:8.1f} ms  {name}" for name, seconds in [*self._laps, total])
 
 
-def _lines() -> Callable[[Progress], None]:
-    started = last = since = time.monotonic()
-    stage, first, before = "", 0, 0  # `first` was done when the stage first said something, at `since`
-
-    def show(state: Progress) -> None:
-        nonlocal started, last, since, stage, first, before
-        now = time.monotonic()
-        if state.done < before:
-            started = now
-        if state.stage != stage or state.done < before:  # a first step often takes longer: it is not counted
-            stage, first, since = state.stage, state.done, now
-        before = state.done
-        if now - last < _SECONDS_BETWEEN_LINES or not state.total:
-            return
-        last = now
-        share = state.done / state.total
-        done = state.done - first
-        left = f"about {(now - since) * (state.total - state.done) / done:,.0f} s left" if done > 0 else ""
-        note("  ".join(filter(None, (f"{share:4.0%}", _counted(state), _rate(state, started), left))))
-
-    return show
-
-
 def _counted(state: Progress) -> str:
     if state.stage in ("training", "integrating"):
         return f"step {state.done:,} of {state.total:,}"
-    if state.stage == "publishing":
-        return f"{state.done:,} of {state.total:,} passages published"
     return f"{state.passages:,} passages"
 
 

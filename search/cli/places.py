@@ -42,43 +42,34 @@ def remove(
 ) -> None:
     """Delete an index; the folder that was indexed stays as it is.
 
-    Named by an address (milvus://...), the copy that was published there is deleted.
+    Of an index on a server (milvus://...) what is there is deleted.
     """
     from search.files import bytes_in
     from search.render.format import size
     from search.store.files import remove_index
-    from search.store.layout import existing_place, folders_of, is_address
-    from search.store.milvus.ledger import place_of
+    from search.store.layout import existing_place, folders_of, is_address, streamed
+    from search.store.opening import opened, store_at
 
     if is_address(index):
-        _remove_copy(index, yes, quiet)
+        _confirm(index, index, yes)
+        opened(index).remove()
+        note(f"Deleted {index}.", quiet)
         return
     place = existing_place(index)
     held = (
         f"the index in '{place}' ({size(bytes_in(place))}, of {folders_of(place) or 'what cannot be told'})"
     )
-    _confirm(held, index, yes)
-    copy = ""
+    server = {}
     with suppress(SearchError):  # an index is deleted also where it is damaged
-        published = place_of(place)
-        copy = f" Its copy in {published.address} stays." if published else ""
-    remove_index(place)
+        server = streamed(place)
+    held += f" and {server['address']}" if server else ""
+    _confirm(held, index, yes)
+    if server:
+        store_at(place).remove()
+    else:
+        remove_index(place)
     left = f" What is not of seewhy stays in '{place}'." if place.exists() else ""
-    note(f"Deleted {held}.{copy}{left}", quiet)
-
-
-def _remove_copy(address: str, yes: bool, quiet: bool) -> None:
-    """Delete what was published on a server."""
-    from search.store.milvus.address import Address
-    from search.store.milvus.publishing import unpublish
-
-    held = f"the copy {address}"
-    _confirm(held, address, yes)
-    unpublish(Address.parse(address))
-    note(
-        f"Deleted {held}. The next run of seewhy index puts it there again, unless --store none is said.",
-        quiet,
-    )
+    note(f"Deleted {held}.{left}", quiet)
 
 
 def _confirm(held: str, named: str, yes: bool) -> None:

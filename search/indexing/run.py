@@ -27,7 +27,7 @@ from search.store.calibration import renew_baseline
 from search.store.checksums import content_key
 from search.store.database import all_meta, one_meta
 from search.store.folders import Folders, as_text
-from search.store.passages import annotators, counts, skipped_groups, stored_files, tokens_beyond, way_on
+from search.store.passages import annotators, skipped_groups, stored_files, tokens_beyond, way_on
 from search.store.settings import MOST_BOILERPLATE, PassageSettings, Source
 from search.store.sqlite import SQLiteSnapshot, SQLiteStore
 from search.store.token_vectors import missing_token_vectors
@@ -98,6 +98,8 @@ class Run:
     def all(self, files: Sequence[SourceFile], skipped: Sequence[Skipped], *, verify: bool = False) -> Report:
         self._claim()
         plan = compare(stored_files(self.connection), files, skipped, verify=verify)
+        if self.writer.streams:  # a row holds its path, so a file under another name is another file
+            plan = replace(plan, gone=dict.fromkeys(plan.gone))
         self.away, self.counts["unchanged"] = plan.away, plan.unchanged
         self.counts["total_bytes"] = sum(file.size for file, _ in plan.changed)
         if plan.changed:
@@ -107,24 +109,29 @@ class Run:
                 for handed in self._handed_out(batches):
                     self._commit(handed)
         if removed := [path for path in plan.gone if path not in self.renamed]:
-            self.writer.remove(removed)
             self.counts["removed"] = len(removed)
+            self.counts["removed_documents"] = self.writer.remove(removed)
         if not one_meta(self.connection, "passages"):
             reasons = Counter(item.reason for item in skipped)
             reasons.update({group.reason: group.count for group in skipped_groups(self.connection)})
             raise InputError(nothing_to_index(self.folders, reasons, False))
         self._tell("saving")
+        if not self.writer.streams:
+            self._derive()
+        facts = {"updated": datetime.now().astimezone().isoformat(timespec="seconds"), "complete": True}
+        if self.counts["encoded"]:
+            facts["engine"] = self.encoder.runs_on
+        self.writer.finish(skipped, **facts)
+        return self._report()
+
+    def _derive(self) -> None:
+        """Make what is derived from the passages."""
         sealing.renew(self.writer, self.index, self.encoder.dimension)
         renew_baseline(self.writer, SQLiteSnapshot(SQLiteStore(self.index), self.connection), self.encoder)
         if self.source.token_vectors:
             renew_token_vectors(self.writer, self.encoder, self.progress)
         else:
             self.writer.drop_token_vectors()
-        facts = {"updated": datetime.now().astimezone().isoformat(timespec="seconds"), "complete": True}
-        if self.counts["encoded"]:
-            facts["engine"] = self.encoder.runs_on
-        self.writer.finish(skipped, **facts)
-        return self._report()
 
     def _claim(self) -> None:
         """Write down what this index is of and made with, or check that it is the same."""
@@ -157,7 +164,7 @@ class Run:
         """Each batch, in order; with workers, the next ones are with them when it is stored."""
         waiting: deque[HandedOut] = deque()
         for batch in batches:
-            coming = {key for handed in waiting for key in handed.new}
+            coming = {key for handed in waiting for key in handed.new if not self.writer.streams}
             waiting.append(self._hand_out(batch, coming))
             while len(waiting) > (self.workers.ahead if self.workers else 0):
                 yield waiting.popleft()
@@ -197,7 +204,11 @@ class Run:
             self.writer.touch(work.file for work in same)
         n_passages = sum(work.n_passages for work in batch)
         n_tokens = sum(passages[key].n_tokens for key in new)
-        size = sum(max(work.file.size, 0) for work in everything if work.last)
+        # A file that goes on in the next batch counts by the characters of its documents up to there.
+        last, before = everything[-1], self.counts["bytes_ahead"]
+        ahead = sum(len(document.text) for document, _ in last.documents) + before * (len(everything) == 1)
+        ahead = 0 if last.last else min(ahead, last.file.size)
+        size = sum(max(work.file.size, 0) for work in everything if work.last) + ahead - before
 
         def tell(done: int, total: int) -> None:
             share = done / total
@@ -221,6 +232,7 @@ class Run:
             documents=sum(len(work.documents) for work in batch),
             passages=n_passages,
             done_bytes=size,
+            bytes_ahead=ahead - before,
         )
         self.counts.update(work.outcome for work in batch)
         self._tell("reading")
@@ -239,7 +251,7 @@ class Run:
             )
 
     def _report(self) -> Report:
-        n_documents, n_passages, n_tokens = counts(self.connection)
+        n_documents, n_passages, n_tokens = self.writer.counts()
         return Report(
             folder=str(self.folder),
             folders=self.folders.several,
@@ -250,6 +262,7 @@ class Run:
             truncated_tokens=tokens_beyond(self.connection, self.max_tokens),
             skipped=skipped_groups(self.connection),
             seconds=0.0,
+            removed_documents=self.counts["removed_documents"],
             notes=(
                 *self.encoder.notes,
                 *(self.workers.notes if self.workers else ()),

@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +34,18 @@ from search.records.reports import Progress, Report
 from search.store.annotating import annotators_of
 from search.store.choices import kept_choice
 from search.store.database import counts_to_go_on_with, read_meta, reading, settle
-from search.store.files import DATABASE, WORK, delete_leftovers, delete_work, remove_index, writer_lock
+from search.store.files import (
+    DATABASE,
+    WORK,
+    delete_database,
+    delete_leftovers,
+    delete_work,
+    remove_index,
+    writer_lock,
+)
 from search.store.folders import Folders, as_text
-from search.store.layout import check_place, is_index, is_own
+from search.store.layout import check_place, is_index, is_own, streamed
+from search.store.milvus.writer import MilvusWriter
 from search.store.passages import way_on
 from search.store.segments import named_files
 from search.store.settings import PassageSettings, Source
@@ -44,6 +53,7 @@ from search.store.writer import writing
 
 if TYPE_CHECKING:
     from search.encoding.workers import Workers
+    from search.store.milvus.collections import Server
 
 
 def update(
@@ -57,6 +67,7 @@ def update(
     verify: bool = False,
     progress: Callable[[Progress], None] | None = None,
     workers: Workers | None = None,
+    server: Server | None = None,
 ) -> Report:
     """Make or bring up to date the index of a folder.
 
@@ -66,6 +77,7 @@ def update(
         verify: read every file, also those that look unchanged.
         rebuild: start from nothing; the old index answers until the new one is whole, then is replaced.
         workers: who encodes; None for this process alone.
+        server: where passages are streamed to; None keeps them on this machine.
 
     Raises:
         InputError: there is nothing to index.
@@ -80,23 +92,29 @@ def update(
         raise InputError(nothing_to_index(Folders(folder, source.folders), reasons, is_index(index)))
     existed = index.exists()
     lost = _annotated(index) if rebuild else ()
+    left = "" if server else streamed(index).get("address", "")
     make_private(index)
     try:
         with writer_lock(index):
             delete_work(index)
             _sweep(index)
             database = index / DATABASE
-            if rebuild:
+            in_place = rebuild and server is None
+            if server and streamed(index) != asdict(server):
+                delete_database(index)
+            if in_place:
                 (index / WORK).mkdir(PRIVATE_FOLDER, exist_ok=True)
                 database = index / WORK / DATABASE
             with writing(database) as writer:
+                if server:
+                    writer = MilvusWriter(writer.connection, index, server, encoder.dimension)
                 run = Run(
                     folder, index, database, writer, encoder, settings, source, progress, workers=workers
                 )
-                if rebuild:
+                if in_place:
                     run.writer.put_meta(**counts_to_go_on_with(index / DATABASE), **kept_choice(index))
                 report = run.all(files, skipped, verify=verify)
-            if rebuild:
+            if in_place:
                 settle(index / DATABASE)
                 database.replace(index / DATABASE)
                 sync_folder(index)
@@ -114,6 +132,12 @@ def update(
     remarks = [
         f"the annotations {one} went with the old index; make them again with: {way}" for one, way in lost
     ]
+    if server:
+        remarks.append(f"the passages are on {server.address}")
+    if left:
+        remarks.append(
+            f"the index is on this machine now; what is on {left} stays until: seewhy remove {left}"
+        )
     return replace(report, notes=(*report.notes, *remarks), seconds=time.monotonic() - started)
 
 

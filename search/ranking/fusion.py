@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.errors import WordMissing
+from search.errors import InputError, WordMissing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,7 +89,7 @@ class Fusion:
             return self._best(n, ids, None, lexical)
         assert self._embedding is not None
         more = _MORE if self._ranking.by_words else 0
-        nearest = self._snapshot.nearest(self._embedding, n + more, among)
+        nearest = self._snapshot.nearest(self._embedding, n + more, among, self.counted)
         if self._ranking.by_words:
             return self._lifted(nearest, n, among)
         return [Scored(id_, cosine, cosine, None) for id_, cosine in nearest]
@@ -112,6 +112,10 @@ class Fusion:
         A passage that is not in the index is left out. One without any word of the query stands behind all others
         where only words count.
         """
+        if self._snapshot.approximate:
+            raise InputError(
+                "an index on a server does not know the exact rank of a passage. Ask an index on this machine."
+            )
         wanted = frozenset(passages)
         ranked = self.top(max(1, self._snapshot.passage_count))
         positions = {

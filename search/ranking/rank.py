@@ -51,7 +51,6 @@ def ranked(
             best come back; of one document at most `wanted.per_document`. No model runs while the index is read.
     """
     with store.reading() as snapshot:
-        source, approximate = snapshot.source, snapshot.approximate and ranking.by_meaning
         fusion = Fusion(snapshot, query, ranking, among(snapshot))
         groups: list[list[Scored]] = []
         for pool in wanted.pools() if reranker else (wanted,):
@@ -63,6 +62,7 @@ def ranked(
                 depth *= 4
             # No more of a document is shown, and it may have thousands of passages to rerank.
             groups += [group[: wanted.per_document or None] for group in head]
+        source, approximate = snapshot.source, snapshot.approximate
         if reranker:
             best = in_order({item.passage: item for group in groups for item in group}.values())
             stored = _stored(snapshot, best)
@@ -93,7 +93,7 @@ def _hits(
     said: Verdict | None,
 ) -> tuple[list[Hit], dict[int, StoredPassage]]:
     """What is wanted of the selected passages, and these as they are stored."""
-    if wanted.group:
+    if wanted.group and not snapshot.approximate:  # of a server, the candidates alone
         groups = completed(snapshot, groups, partial(_worth, fusion, wanted))
     chosen = numbered(groups, wanted)
     stored = _stored(snapshot, [item for _, item in chosen])

@@ -16,7 +16,7 @@ from search.records.contents import DocumentText, Gap, PassageText
 if TYPE_CHECKING:
     from search.store.protocol import Store, StoredPassage
 
-_LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
+LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
 _WITHOUT_MARKS = ("code",)
 _FIELDS = [field.name for field in fields(PassageText) if field.name != "passage_id"]
 
@@ -75,7 +75,7 @@ def _gap(at: int, line: int, end: str, passage: StoredPassage) -> tuple[Gap, str
         end: what a line ends with.
     """
     length = passage.start - at
-    known = passage.kind not in _LINES_OF_THEIR_OWN
+    known = passage.kind not in LINES_OF_THEIR_OWN
     breaks = min(max(0, passage.line_start - line) if known else 2, length // len(end))
     filling = (end * breaks).ljust(length)
     blank = known and (passage.kind in _WITHOUT_MARKS or len(end) * breaks == length)

@@ -7,6 +7,7 @@ indexed.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,14 @@ def surroundings(store: Store, hit: Hit, lines: int) -> Surroundings:
     texts, note = _lines(hit, file.kind, file.sha256)
     first, last = hit.line_start, hit.line_end
     numbered = list(enumerate(texts, 1))
+    span_lines, begins = SpanLines(store), [0, *(end.end() for end in _LINE_END.finditer(hit.text))]
     start, found, _ = "".join(texts[first - 1 : first]).partition(_LINE_END.split(hit.text)[0])
     return Surroundings(
         tuple(numbered[max(0, first - 1 - lines) : first - 1]),
         tuple(numbered[last : last + lines]),
         note,
         start if found else "",
+        tuple(span_lines(hit, hit.start + at, hit.start + at + 1)[0] for at in begins if file.kind == "html"),
     )
 
 
@@ -59,6 +62,18 @@ def _lines(hit: Hit, kind: str, sha256: str) -> tuple[list[str], str]:
         return [], f"{hit.document} is gone, so its lines are not shown"
     except (OSError, ReadError) as error:
         return [], f"{hit.document} cannot be read now: {error}"
+
+
+def file_text(store: Store, document: int) -> str | None:
+    """See `Index.file_text`."""
+    with store.reading() as snapshot:
+        stored = snapshot.document(document)
+    if stored.file.kind in PLAIN_KINDS:
+        with suppress(OSError, ReadError):
+            contents = _contents(stored.name, stored.path)[1]
+            if contents.sha256 == stored.file.sha256:
+                return decode(stored.name, contents.raw).text
+    return None
 
 
 def _contents(name: str, path: str) -> tuple[SourceFile, Contents]:

@@ -1,6 +1,6 @@
 """The language of filters: which passages a search chooses from.
 
-    path:docs/** and lang=en and date>=2024-01-01
+    path:docs/** and not kind=code and mtime>=2024-01-01
     (tags in (python, "C++") or title:rotat*) and not has draft
 
     filter      = condition, joined by "and" and "or"; "and" binds closer

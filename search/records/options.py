@@ -101,11 +101,10 @@ class BuildOptions(EncoderOptions, SourceOptions, total=False):
 
 
 class StoreOptions(TypedDict, total=False):
-    """Where a server has a copy of an index."""
+    """The server that passages are streamed to."""
 
     store: str | None
     store_index: str | None
-    store_anew: bool
 
 
 class AnnotateOptions(TypedDict, total=False):

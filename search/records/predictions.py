@@ -104,7 +104,7 @@ class NextSentence:
         logits: "is next" (label 0) and "is not next" (label 1).
         reverse_probability, reverse_logits: that `first` follows `second`.
         model: its name.
-        follows: whether it does, as it was given; None if nothing was said.
+        label: the label that was given; None without one.
         loss: -ln of the probability of what was given, as training lowers it; None if nothing was said.
     """
 
@@ -115,7 +115,7 @@ class NextSentence:
     reverse_probability: float
     reverse_logits: tuple[float, float]
     model: str
-    follows: bool | None = None
+    label: Literal["is-next", "not-next"] | None = None
     loss: float | None = None
 
 

@@ -14,9 +14,9 @@ class Progress:
     """How far a long piece of work is; handed to a `progress` callback.
 
     Attributes:
-        stage: "reading", "encoding" or "saving"; "publishing" of passages on a server; "checking" for `Index.check`,
+        stage: "reading", "encoding" or "saving"; "checking" for `Index.check`,
             "integrating" for `explain`.
-        done, total: bytes of source files, passages that are published; `total` is known from the start.
+        done, total: bytes of source files; `total` is known from the start.
         documents, passages, tokens: counted since the start of this run.
     """
 
@@ -73,6 +73,7 @@ class Report:
         added, changed, renamed, removed, unchanged: files that give documents, by what happened to them;
             the others are counted as skipped. A renamed file keeps its
             embeddings, and its passages their ids unless its name is its title.
+        removed_documents: those of the removed files.
         documents, passages, tokens: in the index after the run.
         encoded: passages that went through the model; `reused` had been encoded before.
         truncated_tokens: tokens that did not fit the model; 0 unless something is wrong.
@@ -98,6 +99,7 @@ class Report:
     seconds: float
     notes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    removed_documents: int = 0
 
     @property
     def nothing_changed(self) -> bool:
@@ -139,21 +141,6 @@ class RandomPairs:
 
 
 @dataclass(frozen=True)
-class Copy:
-    """What an index in a folder has published.
-
-    Attributes:
-        address: of it.
-        kind: of the server's index of embeddings: "FLAT" is exact.
-        current: it is the index as it is now; else: as it was.
-    """
-
-    address: str
-    kind: str
-    current: bool
-
-
-@dataclass(frozen=True)
 class Status:
     """What an index is and holds.
 
@@ -167,7 +154,6 @@ class Status:
         copies: how many passages have a text that stands in many documents; `copied_texts`, how many such texts.
         random_pairs: what random pairs score; None where the index is too small for a sample, or has none.
         annotations: who annotated its passages, and how many of them.
-        published: the copy of it on a server; None where it has none, or is one.
     """
 
     name: str
@@ -193,7 +179,6 @@ class Status:
     random_pairs: RandomPairs | None = None
     annotations: tuple[Annotator, ...] = ()
     folders: tuple[str, ...] = ()
-    published: Copy | None = None
 
 
 Severity = Literal["ok", "stale", "damaged"]

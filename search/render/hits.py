@@ -70,6 +70,7 @@ def hits(
     ranked: Sequence[Hit],
     *,
     no_hits: str = "",
+    quiet: bool = False,
     grouped: bool = False,
     around: Sequence[Surroundings] | None = None,
     marks: Sequence[Sequence[Highlight]] | None = None,
@@ -79,6 +80,7 @@ def hits(
 
     Args:
         no_hits: why there are none.
+        quiet: leave out percentiles and verdict.
         grouped: hits of one document stand together, and its name above them.
         around: what stands around each hit.
         marks: what counts in the text of each.
@@ -95,6 +97,8 @@ def hits(
             canvas.gap()
         before = hit.document
         _draw(canvas, hit, around[place] if around else None, marks[place] if marks else (), links)
+    if quiet:
+        return
     in_order = [hit.rank for hit in ranked] == list(range(1, len(ranked) + 1))
     falling = all(a.score >= b.score for a, b in pairwise(ranked))
     if in_order and falling and (said := percentiles_of(ranked)):
@@ -166,12 +170,12 @@ def markdown(ranked: Sequence[Hit]) -> str:
     return "\n\n".join(entries)
 
 
-def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]]) -> str:
+def grep(ranked: Sequence[Hit], marks: Sequence[Sequence[Highlight]], around: Sequence[Surroundings]) -> str:
     """The lines that are shown of each hit, as `path:line:text`."""
     return "\n".join(
         f"{escaped_name(shown_path(hit.path))}:{number}:{text}"
-        for hit, marked in zip(ranked, marks, strict=True)
-        for number, text in shown_lines(hit, marked)
+        for hit, marked, beside in zip(ranked, marks, around, strict=True)
+        for number, text in shown_lines(hit, marked, beside)
     )
 
 

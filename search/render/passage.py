@@ -75,12 +75,14 @@ def _cut_before(text: Text) -> Text:
     return Text.assemble(" " * (margin - 2), ("… ", "dim"), text[margin:])
 
 
-def shown_lines(hit: Hit, marks: Sequence[Highlight]) -> list[tuple[int, str]]:
+def shown_lines(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> list[tuple[int, str]]:
     """The lines of a passage that are shown, whole, each with its number in the file."""
     lines, heading = _lines(hit, marks, colour=False)
     first, last = window(lines, heading)
     return [
-        (row.number or _line_of(hit), row.text.plain) for row in lines[first:last] if row.text.plain.strip()
+        (row.number or _line_of(hit, beside, at), row.text.plain)
+        for at, row in enumerate(lines[first:last], first)
+        if row.text.plain.strip()
     ]
 
 
@@ -96,13 +98,15 @@ def pointed(hit: Hit, marks: Sequence[Highlight], beside: Surroundings) -> tuple
     at = bisect_right(spans, (start, len(hit.text) + 1)) - 1
     number, text = lines[at].number, hit.text[slice(*spans[at])]
     if number is None:
-        return _line_of(hit), 1, _readable(text)
+        return _line_of(hit, beside, at), 1, _readable(text)
     before = beside.start if at == 0 else ""
     return number, len(before) + start - spans[at][0] + 1, before + text
 
 
-def _line_of(hit: Hit) -> int:
-    """The line of the file that a passage without numbered lines begins on; 1 where it has none."""
+def _line_of(hit: Hit, beside: Surroundings, at: int) -> int:
+    """The line of the file on which a line of HTML begins, or else the passage; 1 where the file has none."""
+    if beside.numbers:
+        return beside.numbers[at]
     return hit.line_start if hit.kind in (*PLAIN_KINDS, "html", "csv", "jsonl") else 1
 
 

@@ -95,8 +95,7 @@ def next_sentences(canvas: Canvas, pairs: Sequence[NextSentence]) -> None:
     canvas.dim("Probability is the softmax of the two logits beside it.")
     if losses := [pair.loss for pair in pairs if pair.loss is not None]:
         for first, second, pair in zip(names, names[1:], pairs, strict=False):
-            right = "is next" if pair.follows else "is not next"
-            canvas.line(f"{second} after {first}, label '{right}': loss {pair.loss:.4f}")
+            canvas.line(f"{second} after {first}, label '{pair.label}': loss {pair.loss:.4f}")
         mean = f" The mean is {sum(losses) / len(losses):.4f}." if len(losses) > 1 else ""
         canvas.dim(f"The loss is -ln of the probability of the label.{mean}")
     canvas.dim(_TRAINED)

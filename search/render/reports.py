@@ -11,7 +11,6 @@ from rich.text import Text
 from search.records.reports import (
     Changes,
     CheckReport,
-    Copy,
     Finding,
     Moved,
     Report,
@@ -41,7 +40,10 @@ _MOST_LINES = 50
 _STYLES = {"ok": "green", "stale": "yellow", "damaged": "bold red"}
 
 # What to do about files that were left out for a reason.
-_WAYS_OUT = {"needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'"}
+_WAYS_OUT = {
+    "needs seewhy[documents]": "read them with: pip install 'seewhy[documents]'",
+    "excluded": "later runs exclude them, too, unless you give: --include '' --exclude ''",
+}
 
 
 @as_text
@@ -78,7 +80,8 @@ def moved(canvas: Canvas, done: Moved) -> None:
 
 def folders_line(about: Report | Changes | Moved | Status) -> str:
     """What an index is of, for one line."""
-    return ", ".join(escape(shown_path(folder)) for folder in about.folders or (about.folder,))
+    folders = about.folders or (about.folder,)
+    return ", ".join(escape(name if (name := shown_path(path)) != "." else path) for path in folders)
 
 
 def _with_presence(folder: str) -> str:
@@ -93,35 +96,34 @@ def update_line(done: Report) -> str:
 @as_text
 def changes(canvas: Canvas, planned: Changes) -> None:
     """What a run of indexing would change, a file a line as in diff: + added, ~ changed, > renamed, - removed."""
-    counts = []
-    for mark, word, paths in (
-        ("+", "added", planned.added),
-        ("~", "changed", planned.changed),
-        (">", "renamed", [f"{old} > {new}" for old, new in planned.renamed]),
-        ("-", "removed", planned.removed),
+    would = []
+    for mark, verb, paths in (
+        ("+", "add", planned.added),
+        ("~", "change", planned.changed),
+        (">", "rename", [f"{old} > {new}" for old, new in planned.renamed]),
+        ("-", "remove", planned.removed),
     ):
         for path in paths:
             canvas.line(f"{mark} {escape(path)}", whole=True)
         if paths:
-            counts.append(f"{len(paths):,} {word}")
-    folder = folders_line(planned)
-    would = f"Would index {folder}: {', '.join(counts)}"
-    if planned.nothing_would_change:
-        would = (
-            f"Nothing has changed in {folder}"
-            if planned.unchanged
-            else f"There is nothing to index in {folder}"
-        )
-    canvas.line(
-        f"{would}. {planned.unchanged:,} unchanged, skipped: {skipped_line(planned.skipped)}.", whole=True
+            would.append(f"{verb} {counted(len(paths), 'file')}")
+    what = f"would {', '.join(would)}" if would else "no changes" if planned.unchanged else "nothing to index"
+    kept = (
+        f"{counted(planned.unchanged, 'file')}{' unchanged' if would else ''}, " if planned.unchanged else ""
     )
+    skipped = sum(group.count for group in planned.skipped)
+    canvas.line(f"{folders_line(planned)}: {what} ({kept}{skipped:,} skipped)", whole=True)
+    _draw_skipped(canvas, planned.skipped)
 
 
 def _file_counts(done: Report) -> str:
-    """How many files were added, changed and so on: "1 file added, 2 removed"."""
+    """How many files were added, changed and so on: "1 file added, 2 removed (5,000 documents)"."""
     counts = [(getattr(done, word), word) for word in ("added", "changed", "renamed", "removed")]
     (first, word), *others = [(count, word) for count, word in counts if count]
-    return ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
+    text = ", ".join([f"{counted(first, 'file')} {word}", *(f"{n:,} {w}" for n, w in others)])
+    return text + (
+        f" ({done.removed_documents:,} documents)" if done.removed_documents > done.removed else ""
+    )
 
 
 def _work(done: Report) -> str:
@@ -134,13 +136,6 @@ def _work(done: Report) -> str:
         else ""
     )
     return f" ({done.encoded:,} encoded{reused})"
-
-
-def _copy_line(copy: Copy) -> str:
-    """Where the copy of an index is, and whether it is the newest state."""
-    how = "" if copy.kind == "FLAT" else f", approximate ({escape(copy.kind)})"
-    now = "as it is now" if copy.current else "as it was before: publish it with: seewhy index FOLDER"
-    return f"{escape(copy.address)}{how}, {now}"
 
 
 @as_text
@@ -163,7 +158,6 @@ def status(canvas: Canvas, held: Status) -> None:
         ("updated", held.updated[:19].replace("T", " ") or "never finished"),
         ("skipped", skipped_line(held.skipped)),
         *(("annotations", escape(annotator.progress)) for annotator in held.annotations),
-        *([("published", _copy_line(held.published))] if held.published else []),
     )
     canvas.facts(facts)
     _draw_skipped(canvas, held.skipped)
@@ -189,9 +183,6 @@ def index_list(canvas: Canvas, indexes: Sequence[Status]) -> None:
     numbers = [(f"{item.documents:,}", f"{item.passages:,}", size(item.bytes)) for item in indexes]
     fitted = _fitted(names, canvas.width - _NUMBERS_OF_INDEX)
     canvas.table(table, (row + more for row, more in zip(fitted, numbers, strict=True)))
-    for item in indexes:
-        if item.published:
-            canvas.line(f"{escape(item.name)} is published on {_copy_line(item.published)}", whole=True)
 
 
 @as_text

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from search.errors import SearchError
 from search.index import Index
+from search.several import Indexes
 
 Found = TypeVar("Found")
 
@@ -21,7 +22,9 @@ class IndexBusy(SearchError):
     """There was no generation that lasted as long as a question."""
 
 
-def in_one_generation(index: Index, wanted: int | None, work: Callable[[], Found]) -> tuple[int, Found]:
+def in_one_generation(
+    index: Index | Indexes, wanted: int | None, work: Callable[[], Found]
+) -> tuple[int, Found]:
     """What is found in one generation of an index, and its number; asked anew where the index changes meanwhile.
 
     Raises:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from copy import copy
+from functools import partial
 from pathlib import Path
 
 from search.errors import IndexNotFound, SearchError, first_line
@@ -12,7 +14,7 @@ from search.index import Index
 from search.serving.encoding import Encoders
 from search.serving.faceting import Faceting
 from search.several import name_of
-from search.store.layout import all_indexes, known_as
+from search.store.layout import all_indexes, is_own
 
 _SECONDS_BETWEEN_TRIES = 30.0
 
@@ -21,61 +23,78 @@ class Served:
     """Indexes by name, each open once. Those made in the same way share an encoder. Safe between threads.
 
     Attributes:
-        indexes: name -> index; the first is asked where none is named.
+        indexes: name -> index; of the HTTP API the first is asked where none is named.
         faceting: by the same names, what finds facets.
         notes: what was left out, and why.
         ready: set when `warm` has loaded what the first queries need, or tried to.
         failed: name of an index -> why it could not be asked when that was tried last.
     """
 
-    def __init__(self, indexes: Sequence[Index], notes: Sequence[str] = ()) -> None:
-        if not indexes:
-            raise IndexNotFound("there is no index to serve. Make one with: seewhy index FOLDER")
-        self.indexes = {name_of(index): index for index in indexes}
-        self.faceting = {name: Faceting(index) for name, index in self.indexes.items()}
-        self.notes = tuple(notes)
+    def __init__(self, indexes: Sequence[Index] = (), *, offline: bool = False, engine: str = "auto") -> None:
+        self.indexes: dict[str, Index] = {}
+        self.faceting: dict[str, Faceting] = {}
+        self.notes: tuple[str, ...] = ()
         self.ready = threading.Event()
         self.failed: dict[str, Exception] = {}
-        find = Encoders()
+        self._lock, self._encoders, self._every = threading.Lock(), Encoders(), False
+        self._open = partial(Index.open, offline=offline, engine=engine)
         for index in indexes:
-            index.find_encoders_by(find)
+            self.indexes[name_of(index)] = self._prepared(index)
 
     @classmethod
     def open(cls, what: Sequence[str | Path] = (), *, offline: bool = False, engine: str = "auto") -> Served:
         """Open indexes: those that are named; else the one that `Index.open()` means, and all others of the user.
 
         Raises:
-            IndexNotFound: there is no such index, or none at all.
+            IndexNotFound: there is no index of a name.
         """
-        if what:
-            return cls([Index.open(one, offline=offline, engine=engine) for one in what])
-        opened: dict[str, Index] = {}
-        notes = []
-        for one in (None, *all_indexes()):
-            try:
-                index = Index.open(one, offline=offline, engine=engine)
-                opened.setdefault(known_as(index.name), index)
-            except SearchError as error:
-                if one is not None:
-                    notes.append(f"an index is left out: {error}")
-        return cls(list(opened.values()), notes)
+        served = cls(offline=offline, engine=engine)
+        for one in what or (None,):
+            with nullcontext() if what else suppress(SearchError):
+                index = served._open(one)
+                served.indexes[name_of(index)] = served._prepared(index)
+        served._every = not what
+        served.renew()
+        return served
 
-    def only(self, names: Sequence[str]) -> Served:
+    def renew(self) -> None:
+        """Serve the user's indexes as they are now, with new ones and without those removed; unless some were named."""
+        if not self._every:
+            return
+        with self._lock:
+            own, notes = {path.name: path for path in all_indexes()}, []
+            indexes = {
+                name: index for name, index in self.indexes.items() if name in own or not is_own(index.path)
+            }
+            for name in sorted(own.keys() - indexes.keys()):
+                try:
+                    indexes[name] = self._prepared(self._open(own[name]))
+                except SearchError as error:
+                    notes.append(f"an index is left out: {error}")
+            self.indexes, self.notes = indexes, tuple(notes)
+
+    def _prepared(self, index: Index) -> Index:
+        index.find_encoders_by(self._encoders)
+        self.faceting[name_of(index)] = Faceting(index)
+        return index
+
+    def only(self, names: Sequence[str], every: bool = False) -> Served:
         """The same with some of the indexes, in this order.
 
+        Args:
+            every: `renew` adds indexes of the user that are made later.
+
         Raises:
-            IndexNotFound: there is none of such a name here, or none is named.
+            IndexNotFound: there is no index of such a name here.
         """
-        if not names:
-            raise IndexNotFound("there is no index of your own. Make one with: seewhy index FOLDER")
         fewer = copy(self)
-        fewer.indexes = {name: self.index(name) for name in names}
+        fewer.indexes, fewer._every = {name: self.index(name) for name in names}, every
         return fewer
 
     @property
     def first(self) -> str:
-        """The name of the index that is asked where none is named."""
-        return next(iter(self.indexes))
+        """The name of the first index; "" where there is none."""
+        return next(iter(self.indexes), "")
 
     def index(self, name: str | None = None) -> Index:
         """An index by its name; the first for None or "".
@@ -83,10 +102,21 @@ class Served:
         Raises:
             IndexNotFound: there is none of that name here.
         """
+        if not self.indexes:
+            raise IndexNotFound("there is no index yet. Make one with: seewhy index FOLDER")
         found = self.indexes.get(name or self.first)
         if found is None:
             raise IndexNotFound(f"there is no index '{name}' here. Choose one of: {', '.join(self.indexes)}.")
         return found
+
+    def named(self, name: str | None) -> dict[str, Index]:
+        """The index of a name; all for None.
+
+        Raises:
+            IndexNotFound: there is none of that name here, or none at all.
+        """
+        index = self.index(name)
+        return {name: index} if name else dict(self.indexes)
 
     def warm(self, ends: threading.Event | None = None, say: Callable[[str], None] = lambda _: None) -> None:
         """Load what the first queries need; until `ends`, try again now and then what failed.

@@ -25,15 +25,13 @@ from search.files import PRIVATE_FILE, bytes_in, create, open_file, read_file
 
 DATABASE = "index.db"
 JOURNAL = f"{DATABASE}-journal"
-PUBLISHED = "published.db"  # what is on a server of it; see search.store.milvus.ledger
-PUBLISHED_JOURNAL = f"{PUBLISHED}-journal"
 LOCK, HOLDER = "writer.lock", "writer.json"
 VECTORS, WORK = "ann", "tmp"
 _LONGEST_NOTE = 1 << 16  # bytes, of who holds the lock
 _MOST_READ = 64 << 20  # bytes of all files of segments
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _OF_THE_SYSTEM = (*_DENIED, errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # errors that say nothing of a file
-OWN_NAMES = frozenset({DATABASE, JOURNAL, PUBLISHED, PUBLISHED_JOURNAL, LOCK, HOLDER, VECTORS, WORK})
+OWN_NAMES = frozenset({DATABASE, JOURNAL, LOCK, HOLDER, VECTORS, WORK})
 
 SEGMENT_FILE = re.compile(r"g(\d{1,18})-[0-9a-f]{16}\.(?:faiss|words)")
 
@@ -146,10 +144,15 @@ def remove_index(index: Path) -> None:
     with writer_lock(index):
         delete_leftovers(index, ())
         _remove_if_empty(index / VECTORS)
-        for name in (DATABASE, JOURNAL, PUBLISHED, PUBLISHED_JOURNAL):
-            _delete(index / name)
+        delete_database(index)
     _delete(index / LOCK)  # on Windows a file that is open cannot be deleted
     _remove_if_empty(index)
+
+
+def delete_database(index: Path) -> None:
+    """Delete `index.db`, so that the next writer begins with nothing. Hold the lock."""
+    for name in (DATABASE, JOURNAL):
+        _delete(index / name)
 
 
 def _segment_files(index: Path) -> list[Path]:

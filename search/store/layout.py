@@ -11,10 +11,12 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from search.errors import IndexNotFound, InputError, SearchError, quoted
-from search.store.database import read_meta
+from search.store.database import has_tables, one_meta, read_meta, reading
 from search.store.files import DATABASE as DATABASE
 from search.store.files import OWN_NAMES
 from search.store.folders import Folders
@@ -39,6 +41,17 @@ def home() -> Path:
 
 def is_index(path: Path) -> bool:
     return (path / DATABASE).is_file()
+
+
+def streamed(index: Path) -> dict[str, Any]:
+    """The server that the passages of an index are on (`search.store.milvus.collections.Server`).
+
+    {} for one on this machine, and where that cannot be read.
+    """
+    with suppress(SearchError), reading(index / DATABASE) as connection:
+        if has_tables(connection):
+            return dict(one_meta(connection, "server", {}))
+    return {}
 
 
 def is_own(index: Path) -> bool:
@@ -101,8 +114,8 @@ def is_address(what: object) -> bool:
 def only_read(address: str) -> InputError:
     """That what was asked for cannot be done to an index on a server."""
     return InputError(
-        f"the index {address} is a copy on a server. Name the index in a folder that it was published from; after a "
-        "change publish it again with: seewhy index FOLDER"
+        f"{address} is on a server, for which there is no such command here. Index the folder on this machine, too, "
+        "under a name: seewhy index FOLDER --index NAME"
     )
 
 
@@ -142,6 +155,18 @@ def existing_place(named: str) -> Path:
 
 
 def find_index(what: str | Path | None = None) -> Path:
+    """As `find_place`, an index whose passages are on this machine.
+
+    Raises:
+        InputError: they are on a server.
+    """
+    place = find_place(what)
+    if server := streamed(place):
+        raise only_read(server["address"])
+    return place
+
+
+def find_place(what: str | Path | None = None) -> Path:
     """The index that is meant by an index path, a name, or an indexed folder.
 
     None means, in this order: `$SEEWHY_INDEX`, the index whose folder contains the current folder,
@@ -168,7 +193,7 @@ def known_as(what: str | Path | None = None) -> str:
     """
     named = what or variable()
     if not is_address(named):
-        return str(find_index(what).resolve())
+        return str(find_place(what).resolve())
     from search.store.milvus.address import Address
 
     return str(Address.parse(str(named)))
@@ -180,7 +205,7 @@ def variable() -> str:
 
 
 def _found(what: str | Path) -> Path:
-    """What `find_index` finds for what is named."""
+    """What `find_place` finds for what is named."""
     if is_address(what):
         raise only_read(str(what))
     if is_index(place := Path(what).expanduser()):

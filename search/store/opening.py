@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from search.errors import InputError
 from search.store.database import read_meta
-from search.store.files import remove_index
-from search.store.layout import DATABASE, find_index, is_address, is_own, variable
+from search.store.layout import DATABASE, find_place, is_address, is_own, streamed, variable
 from search.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def opened(what: str | Path | None = None) -> Store:
-    """The store of an index, for reading; what names it is as for `find_index`, or `milvus://HOST:PORT/NAME`.
+    """The store of an index, for reading; what names it is as for `find_place`, or `milvus://HOST:PORT/NAME`.
 
     Raises:
         IndexNotFound: there is no such index, or it was begun and never filled.
@@ -28,20 +28,23 @@ def opened(what: str | Path | None = None) -> Store:
         from search.store.milvus.store import MilvusStore
 
         return MilvusStore(Address.parse(str(named)))
-    place = find_index(what)
+    place = find_place(what)
     read_meta(place / DATABASE)
-    return SQLiteStore(place)
+    if (server := streamed(place)) and not is_own(place):
+        raise InputError(
+            f"the index in '{place}' is on {server['address']}, and may come from somebody else. Name the address."
+        )
+    return store_at(place)
 
 
-def remove_store(store: Store) -> None:
-    """Delete an index; of one on a server the copy there."""
-    if isinstance(store, SQLiteStore):
-        remove_index(store.path)
-        return
+def store_at(place: Path) -> Store:
+    """The store of the index in a folder, which streams its passages to a server or keeps them."""
+    if not (server := streamed(place)):
+        return SQLiteStore(place)
     from search.store.milvus.address import Address
-    from search.store.milvus.publishing import unpublish
+    from search.store.milvus.store import MilvusStore
 
-    unpublish(Address.parse(store.name))
+    return MilvusStore(Address.parse(server["address"]), place)
 
 
 def is_trusted(store: Store) -> bool:

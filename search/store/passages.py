@@ -23,14 +23,14 @@ from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, quoted
 from search.files import bytes_in
 from search.records.documents import Annotation, Annotator, Mention
-from search.records.reports import Copy, SkippedGroup, Status
+from search.records.reports import SkippedGroup, Status
 from search.store.calibration import read_baseline
 from search.store.checksums import hidden_of, name_of
 from search.store.copies import copied_texts
-from search.store.database import generation_of, meta_of, one_meta
-from search.store.files import PUBLISHED, is_being_written
+from search.store.database import meta_of, one_meta
+from search.store.files import is_being_written
 from search.store.folders import Folders, stays_inside
-from search.store.layout import DATABASE, is_own
+from search.store.layout import DATABASE
 from search.store.protocol import Place, StoredFile, StoredPassage
 from search.store.segments import after, read_segments
 
@@ -96,18 +96,7 @@ def status_of(connection: sqlite3.Connection, index: Path, weight: float) -> Sta
         copied_texts=texts,
         random_pairs=baseline.spread(weight) if baseline else None,
         annotations=annotated,
-        published=_published(connection, index),
     )
-
-
-def _published(connection: sqlite3.Connection, index: Path) -> Copy | None:
-    """The copy on a server, as far as this index knows; nobody else's index is asked where it was published."""
-    if not (is_own(index) and (index / PUBLISHED).is_file()):
-        return None
-    from search.store.milvus.ledger import place_of as published_on
-
-    place = published_on(index)
-    return Copy(place.address, place.kind, place.local == generation_of(connection)) if place else None
 
 
 def counts(connection: sqlite3.Connection) -> tuple[int, int, int]:

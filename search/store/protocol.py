@@ -179,6 +179,9 @@ class Store(Protocol):
             IndexNotFound, IndexOutdated, IndexDamaged: it cannot be read.
         """
 
+    def remove(self) -> None:
+        """Delete the index, also on its server."""
+
     @property
     def problems(self) -> Sequence[str]:
         """What is wrong though the index answers, and what the thread's last filter could not know.
@@ -230,7 +233,7 @@ class Snapshot(Protocol):
     # Meaning
 
     def nearest(
-        self, query: NDArray[np.float32], k: int, among: Ids | None = None
+        self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Sequence[Term] = ()
     ) -> list[tuple[int, float]]:
         """The k passages with the highest cosine, best first, as (passage id, cosine).
 
@@ -238,6 +241,7 @@ class Snapshot(Protocol):
             query: (d,) unit length.
             k: at least 1; fewer come back only if there are fewer passages.
             among: ids of the passages to choose from; None for all.
+            terms: of the query; a server that misses passages also looks among those that have them.
         """
 
     def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
@@ -255,9 +259,11 @@ class Snapshot(Protocol):
 
     def embedding_of(self, context: str, text: str) -> NDArray[np.float32] | None:
         """(d,) of a passage with exactly this context and text; None where there is none."""
+        return None
 
     def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """(tokens, d) rows of length 1, of those of the passages that have them."""
+        return {}
 
     # Words
 
@@ -331,15 +337,18 @@ class Snapshot(Protocol):
 
     def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
         """Documents with all words of `part` in their name or title, by name."""
+        return []
 
     def document_metadata(self) -> Iterator[dict[str, Any]]:
         """What each document says of itself."""
 
     def facets(self, where: Where | None) -> tuple[Facet, ...]:
         """The most frequent values of fields of all documents, or of those with a passage that passes a filter."""
+        return ()
 
     def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
         """Those of the passages whose text, or nearly that, stands in many documents."""
+        return {}
 
     def file_of(self, passage: int) -> StoredFile | None:
         """The file that a passage is of; None where there is no such passage."""
@@ -348,15 +357,19 @@ class Snapshot(Protocol):
 
     def annotators(self) -> Sequence[Annotator]:
         """Who gave annotations to passages, by name."""
+        return ()
 
     def annotations(self, passages: Sequence[int]) -> Mapping[int, Sequence[Annotation]]:
         """What annotators say of those of the passages that they have said something of."""
+        return {}
 
     def annotations_by(self, annotator: str) -> Iterator[Annotation]:
         """All that one annotator says, by increasing ids of passages."""
+        return iter(())
 
     def random_pairs(self) -> Baseline | None:
         """What random pairs of a query and a passage score; None where nobody measured it."""
+        return None
 
 
 class Matches(Protocol):

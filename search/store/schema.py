@@ -46,3 +46,14 @@ TABLES = (
     "CREATE INDEX embeddings_content ON embeddings (content)",
     "CREATE INDEX embeddings_text_key ON embeddings (text_key)",
 )
+
+STREAMED = {
+    # The ids of a document's passages, and how many words and tokens they have.
+    "sent": """document INTEGER PRIMARY KEY NOT NULL, "first" INTEGER NOT NULL, "last" INTEGER NOT NULL,
+        words INTEGER NOT NULL, tokens INTEGER NOT NULL""",
+    # Passages that are to be deleted on the server; `counted`: their stems were taken from the counts.
+    "gone": """"first" INTEGER PRIMARY KEY NOT NULL, "last" INTEGER NOT NULL, counted INTEGER NOT NULL""",
+    # In how many passages each stem is; `changed`: the server has another number.
+    "stems": "stem TEXT PRIMARY KEY NOT NULL, passages INTEGER NOT NULL, changed INTEGER NOT NULL",
+}
+"""The tables that an index has besides, if its passages are on a server."""

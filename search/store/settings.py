@@ -81,9 +81,9 @@ class Source:
         return cls(**read)
 
     def changed(self, **options: Unpack[SourceOptions]) -> Source:
-        """With what was asked for now; None leaves a choice as it is."""
+        """With what was asked for now; None leaves a choice as it is, an empty pattern lifts earlier ones."""
         given: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, "")}
-        given |= {name: tuple(given[name]) for name in ("include", "exclude") if name in given}
+        given |= {name: tuple(filter(None, given[name])) for name in ("include", "exclude") if name in given}
         return replace(self, **given)
 
 

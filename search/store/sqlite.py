@@ -26,7 +26,7 @@ from search.store.codes import RoughQuery
 from search.store.copies import copies_of
 from search.store.database import Reader, generation_of, one_meta, read_meta
 from search.store.documents import stored_document
-from search.store.files import is_being_written
+from search.store.files import is_being_written, remove_index
 from search.store.folders import Folders
 from search.store.held import Held, State
 from search.store.layout import DATABASE
@@ -119,6 +119,10 @@ class SQLiteStore:
         """What is to be known of the answer to this thread's query; each ends with the command that helps."""
         self._remarks.of_filter = remarks
 
+    def remove(self) -> None:
+        """Delete the index."""
+        remove_index(self.path)
+
     @contextmanager
     def reading(self) -> Iterator[SQLiteSnapshot]:
         with self._reader.reading() as connection:
@@ -165,7 +169,7 @@ class SQLiteSnapshot:
         return self._store.held.state(self.connection)
 
     def nearest(
-        self, query: NDArray[np.float32], k: int, among: Ids | None = None
+        self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Sequence[Term] = ()
     ) -> list[tuple[int, float]]:
         """By the codes of segments, and the embeddings of the tail; or by embeddings alone where that is as quick.
 

@@ -33,6 +33,7 @@ from search.store.database import (
     require_format,
     translated,
 )
+from search.store.passages import counts
 from search.store.schema import TABLES
 
 if TYPE_CHECKING:
@@ -87,7 +88,13 @@ def document_sha256(document: Document) -> str:
 
 
 class Writer:
-    """Changes to an index, each method one transaction."""
+    """Changes to an index, each method one transaction.
+
+    Attributes:
+        streams: passages are sent to a server and not kept on this machine.
+    """
+
+    streams = False
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -159,31 +166,41 @@ class Writer:
             vectors: content key -> the embedding as little-endian float32, for every passage in the batch.
         """
         with self.transaction() as connection:
-            passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
-            (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
-            rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}
-            added: list[tuple[int, str, str]] = []  # to the words
-            for work in batch:
-                if work.renamed_from is not None:
-                    self._rename_file(work.renamed_from, work.file.path)
-                file = self._put_file(work)
-                for document, cut in work.documents:
-                    document_id += 1
-                    passages += len(cut) - self._delete_documents(file, [document.record])
-                    rows["documents"].append(_document_row(document_id, file, document))
-                    for passage in cut:
-                        last += 1
-                        rows["passages"].append(_passage_row(last, document_id, passage))
-                        rows["embeddings"].append(_embedding_row(last, passage, vectors))
-                        added.append((last, passage.context, passage.shown))
-                if work.last:
-                    stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
-                    gone = [row[0] for row in stored if row[0] not in work.records]
-                    passages -= self._delete_documents(file, gone)
-            for table, of_table in rows.items():
-                self.insert(table, of_table)
-            put_meta(connection, {"passages": passages, "last_passage": last})
-            words.add(connection, added)
+            self.store_documents(connection, batch, vectors)
+
+    def store_documents(
+        self, connection: sqlite3.Connection, batch: Sequence[Work], vectors: dict[bytes, bytes]
+    ) -> None:
+        """As `store`, within a transaction."""
+        passages, last = one_meta(connection, "passages"), one_meta(connection, "last_passage")
+        (document_id,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
+        rows: dict[str, list[dict[str, Any]]] = {"documents": [], "passages": [], "embeddings": []}
+        added: list[tuple[int, str, str]] = []  # to the words
+        for work in batch:
+            if work.renamed_from is not None:
+                self._rename_file(work.renamed_from, work.file.path)
+            file = self._put_file(work)
+            for document, cut in work.documents:
+                document_id += 1
+                passages += len(cut) - self._delete_documents(file, [document.record])
+                rows["documents"].append(_document_row(document_id, file, document))
+                for passage in cut:
+                    last += 1
+                    rows["passages"].append(_passage_row(last, document_id, passage))
+                    rows["embeddings"].append(_embedding_row(last, passage, vectors))
+                    added.append((last, passage.context, passage.shown))
+            if work.last:
+                stored = connection.execute("SELECT record FROM documents WHERE file = ?", (file,))
+                gone = [row[0] for row in stored if row[0] not in work.records]
+                passages -= self._delete_documents(file, gone)
+        for table, of_table in rows.items():
+            self.insert(table, of_table)
+        put_meta(connection, {"passages": passages, "last_passage": last})
+        words.add(connection, added)
+
+    def counts(self) -> tuple[int, int, int]:
+        """Documents, passages and tokens in the index."""
+        return counts(self.connection)
 
     def touch(self, files: Iterable[SourceFile]) -> None:
         """The files' time stamps changed, their contents did not. Only filters by a time that was known tell it."""
@@ -193,8 +210,9 @@ class Writer:
         with self.transaction(same_answers=not moved) as connection:
             connection.executemany("UPDATE files SET size = ?, mtime_ns = ?, inode = ? WHERE path = ?", rows)
 
-    def remove(self, paths: Iterable[str]) -> None:
-        """Forget files and all that was made of them."""
+    def remove(self, paths: Iterable[str]) -> int:
+        """Forget files and all that was made of them, and say how many documents that was."""
+        documents = 0
         with self.transaction() as connection:
             passages = one_meta(connection, "passages")
             for path in map(os.fsencode, paths):
@@ -203,10 +221,12 @@ class Writer:
                     records = connection.execute(
                         "SELECT record FROM documents WHERE file = ?", row
                     ).fetchall()
+                    documents += len(records)
                     passages -= self._delete_documents(row[0], [record for (record,) in records])
                     self.delete("files", "id = ?", row[0])
                 self.delete("skipped", "path = ? AND stage = 'read'", path)
             put_meta(connection, {"passages": passages})
+        return documents
 
     def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
         """The end of a run: what the walk left out, and what is now known of the index."""

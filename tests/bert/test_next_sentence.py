@@ -64,7 +64,7 @@ def test_the_loss_of_a_label_is_that_of_transformers(model: str) -> None:
         types = torch.tensor([[0] * (len(one) + 2) + [1] * (len(two) + 1)])
         with torch.inference_mode():
             known = loaded(ids, token_type_ids=types, labels=torch.tensor([label])).loss
-        assert pair.follows is (label == 0)
+        assert pair.label == ("is-next", "not-next")[label]
         assert pair.loss == pytest.approx(float(known), abs=1e-5)
     assert next_sentence(TEXTS[0], TEXTS[1], model=model, follows=True).loss == pytest.approx(found[0].loss)
     assert next_sentence(TEXTS[0], TEXTS[1], model=model).loss is None

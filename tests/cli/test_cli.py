@@ -78,6 +78,15 @@ def test_modes(run: Run, indexed: Path) -> None:
         assert "residual" in run(*command, "-m", "lexical")[1] or command[0] == "why-not"
 
 
+def test_a_path_is_explained_by_its_best_passage(run: Run, indexed: Path) -> None:
+    hits = json.loads(run("query", "find the key", "--json")[1])
+    best = next(hit for hit in hits if hit["path"].endswith("table.csv"))
+    by_path, by_id = (
+        run("explain", "find the key", which) for which in ("table.csv", f"p{best['passage_id']}")
+    )
+    assert by_path == by_id and by_path[0] == 0
+
+
 def test_a_query_needs_no_quotes(run: Run, indexed: Path) -> None:
     assert run("query", "find", "the", "key", "-k", "2")[1] == run("query", "find the key", "-k", "2")[1]
 
@@ -159,13 +168,14 @@ def test_colour(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["query"], 2, "Missing argument 'TEXT'"),
         (["explain", "key", "99"], 1, "there is no rank 99"),
         (["explain", "key", "p999"], 1, "the index has no passage 999"),
-        (["explain", "key", "first"], 1, "'first' is no hit"),
-        (["explain", "key", "0"], 1, "'0' is no hit"),
+        (["explain", "key", "first"], 1, "'first' is not in the index: not there"),
+        (["explain", "key", "0"], 1, "there is no rank 0; the best hit is 1"),
         (["query", "key", "--pooling", "cls"], 1, "the index has 'mean', you asked for 'cls'"),
         (["index", "NOTES", "--pooling", "avg"], 1, "pooling 'avg' is not known"),
         (["quary", "key"], 2, "No such command 'quary'. Did you mean 'query'?"),
         (["query", "key", "--limit", "3"], 2, "no option --limit; here it is -k, the number of hits"),
         (["query", "---", "-k", "3"], 2, "goes behind '--': seewhy query -k 3 -- ---"),
+        (["label", "apply", "the door"], 2, "with --text: seewhy label apply --head DIR --text 'the door'"),
         (["similar", "-5 degrees"], 2, "goes behind '--': seewhy similar -- '-5 degrees'"),
         (["query", "--wheer", "x"], 2, "No such option: --wheer (Possible options: --help, --where)"),
         (["explain", "find", "the", "key", "1"], 2, 'goes in quotes: seewhy explain "all words of the text" HIT'),
@@ -302,7 +312,9 @@ def test_a_plain_checkpoint_is_remarked_on_once_on_stderr(run: Run, notes: Path,
     assert "mean pooling is used" not in out
 
 
-def test_a_dry_run_lists_what_would_change_and_changes_nothing(run: Run, indexed: Path) -> None:
+def test_a_dry_run_lists_what_would_change_and_changes_nothing(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (indexed / "keys.md").rename(indexed / "locks.md")
     (indexed / "table.csv").unlink()
     (indexed / "new\x1b[31m.txt").write_text("a word", encoding="utf-8")
@@ -310,7 +322,7 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(run: Run, indexed
     assert (code, err) == (0, "")
     *lines, last = out.splitlines()
     assert lines == ["+ new\\x1b[31m.txt", "> keys.md > locks.md", "- table.csv"]
-    assert "1 added, 1 renamed, 1 removed. 1 unchanged" in last
+    assert last == f"{indexed}: would add 1 file, rename 1 file, remove 1 file (1 file unchanged, 0 skipped)"
     code, out, _ = run("index", indexed, "--dry-run", "--json")
     assert json.loads(out)["renamed"] == [["keys.md", "locks.md"]]
     code, out, err = run("index", indexed, "--dry-run", "--watch")
@@ -318,7 +330,20 @@ def test_a_dry_run_lists_what_would_change_and_changes_nothing(run: Run, indexed
     assert "neither --rebuild nor --watch" in err
     code, out, _ = run("index", indexed)
     assert "1 file added, 1 renamed, 1 removed" in out
-    assert "Nothing has changed" in run("index", indexed, "--dry-run")[1]
+    (indexed / "empty.txt").touch()
+    monkeypatch.chdir(indexed)
+    out = run("index", ".", "--dry-run")[1]
+    assert out == f"{indexed}: no changes (3 files, 1 skipped)\n  empty: empty.txt\n"
+
+
+def test_an_exclusion_is_said_to_persist_and_can_be_lifted(run: Run, indexed: Path) -> None:
+    for options in (("--exclude", "table.csv"), ()):
+        out = run("index", indexed, *options)[1]
+        assert ("1 file removed (2 documents)." in out) is bool(options)
+        assert "  excluded: table.csv\n    later runs exclude them, too, unless you give: " in out
+    out = run("index", indexed, "--include", "", "--exclude", "")[1]
+    assert "1 file added." in out and "excluded" not in out
+    assert "Nothing changed" in run("index", indexed)[1]
 
 
 def test_watching_prints_a_line_for_every_update(

@@ -122,9 +122,23 @@ def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.M
     assert run("query", KEY, "-f", "grep", "-C", 1)[0] == 2
 
 
+def test_each_line_of_html_has_its_own_number(
+    run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(indexed)
+    page = (
+        "<h1>Pots</h1>\n\n<p>A pot\nof iron.</p>\n<!-- a\nb --><ul>\n<li>A pan.</li>\n<li>A lid.</li></ul>\n"
+    )
+    (indexed / "pots.html").write_text(page)
+    run("index", ".")
+    lines = run("query", "lid", "-f", "grep", "-k", 1)[1].splitlines()
+    assert lines == ["pots.html:3:A pot of iron.", "pots.html:7:A pan.", "pots.html:8:A lid."]
+    assert run("query", "lid", "-f", "vimgrep", "-k", 1)[1] == "pots.html:8:1:A lid.\n"
+
+
 def test_a_format_without_lines_is_opened_at_the_first() -> None:
     pdf = HIT.__class__(**vars(HIT) | {"kind": "pdf", "page": 3, "path": "/notes/a.pdf"})
-    assert draw.grep([pdf], [()]) == "/notes/a.pdf:1:Turn the lock."
+    assert draw.grep([pdf], [()], [draw.Surroundings()]) == "/notes/a.pdf:1:Turn the lock."
     assert draw.vimgrep([pdf], [()], [draw.Surroundings()]) == "/notes/a.pdf:1:1:Turn the lock."
 
 

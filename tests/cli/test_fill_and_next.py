@@ -96,10 +96,12 @@ def test_losses(run: Run, filler: str, follower: str) -> None:
     assert said["loss"] == pytest.approx(found.loss)
     pairs = next_sentences(TEXTS, model=follower, follows=[True, False])
     out = run("next", *TEXTS, "--model", follower, "--label", "is-next", "--label", "not-next")[1]
-    assert f"B after A, label 'is next': loss {pairs[0].loss:.4f}" in out
-    assert f"C after B, label 'is not next': loss {pairs[1].loss:.4f}" in out
+    assert f"B after A, label 'is-next': loss {pairs[0].loss:.4f}" in out
+    assert f"C after B, label 'not-next': loss {pairs[1].loss:.4f}" in out
     said = json.loads(run("next", *TEXTS, "--model", follower, "--label", "not-next", "--json")[1])
-    assert [pair["follows"] for pair in said["pairs"]] == [False, False]
+    assert [pair["label"] for pair in said["pairs"]] == ["not-next", "not-next"]
+    without = json.loads(run("next", *TEXTS, "--model", follower, "--json")[1])
+    assert [(pair["label"], pair["loss"]) for pair in without["pairs"]] == [(None, None)] * 2
 
 
 @pytest.mark.parametrize(

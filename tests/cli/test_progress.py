@@ -19,21 +19,28 @@ def test_what_begins_again_is_timed_anew(
         for now, done in ((10, 1), (20, 5), (30, 1), (36, 3)):  # noqa: B007 (the clock reads it)
             show(Progress("asking", done, 10, passages=done))
     assert capsys.readouterr().err.splitlines() == [
-        " 50%  5 passages  about 12 s left",
+        " 50%  5 passages  about 13 s left",
         " 30%  3 passages  about 21 s left",
     ]
     with output.progress_bar(quiet=True) as show:
         assert show is None
 
 
-def test_what_is_published_is_counted(
+def test_the_time_left_is_that_of_all_batches(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("search.cli.output._SECONDS_BETWEEN_LINES", 0)
+    now = 0.0
+    monkeypatch.setattr("search.cli.output._SECONDS_BETWEEN_LINES", 1)
+    monkeypatch.setattr("search.cli.output.time.monotonic", lambda: now)
     with output.progress_bar(quiet=False) as show:
         assert show is not None
-        show(Progress("publishing", 300, 725, passages=300))
-    assert capsys.readouterr().err == " 41%  300 of 725 passages published\n"
+        for batch in range(10):  # of 10 s each, whose first texts are quicker
+            for seconds, part, stage in ((0, 0, "reading"), (1, 4, "encoding"), (9, 9, "encoding")):
+                now = 10 * batch + seconds
+                show(Progress(stage, 10 * batch + part, 100))
+                line = capsys.readouterr().err
+                if batch > 2 and "about" in line:
+                    assert abs(int(line.split("about ")[1].split()[0]) - (100 - now)) < 10
 
 
 def test_the_bar_goes_by_the_speed_of_minutes(monkeypatch: pytest.MonkeyPatch) -> None:

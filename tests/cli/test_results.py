@@ -193,6 +193,8 @@ def test_the_verdict_and_its_exit_code(
         monkeypatch.setattr(f"search.ranking.verdict.{name}", value)
     exit_code, out, _ = run("query", KEY, "--fail-if-nothing")
     assert (exit_code, out.splitlines()[-2].startswith(says)) == (code, True)
+    quiet = run("query", KEY, "-q")[1]
+    assert out.startswith(quiet.rstrip()) and says not in quiet
     assert hits(run, "query", KEY)[0]["verdict"].keys() == {"says", "probability", "score", "found"}
     assert run("query", KEY)[0] == 0
     assert run("query", KEY, "--min-score", 5, "--fail-if-nothing")[0] == 1
@@ -224,6 +226,15 @@ def test_files_that_changed_or_are_gone_are_said_to(
     assert "*gone*" in run("query", KEY, "-f", "md")[1]
     gone = next(hit["passage_id"] for hit in found if hit["changed"] == "gone")
     assert f"(p{gone}, gone)" in run("explain", KEY, f"p{gone}")[1]
+
+
+def test_a_folder_that_was_moved_is_said_to_be(run: Run, indexed: Path) -> None:
+    indexed.rename(indexed.with_name("moved"))
+    code, out, err = run("query", KEY, "--update", "-i", "notes")
+    assert code == 0 and "gone" in out
+    assert f"the index was not brought up to date: the folder '{indexed}' is gone." in err
+    assert f"The folder '{indexed}' is gone. If it was moved: seewhy move notes FOLDER" in err
+    assert "--update" not in err
 
 
 def test_the_words_that_count_are_told_and_shown(run: Run, indexed: Path) -> None:

@@ -40,6 +40,7 @@ def folder(tmp_path: Path) -> Path:
     (folder / "picture.png").write_bytes(b"\x89PNG")
     (folder / "bytes.txt").write_bytes(bytes(range(256)) * 4)
     (folder / "empty.md").write_text("", encoding="utf-8")
+    (folder / "header.rst").write_text("PEP: 210\nTitle: The key\n\n.. rejected::\n", encoding="utf-8")
     (folder / "excluded.md").write_text("The key.", encoding="utf-8")
     (folder / "id_rsa").write_text("The key.", encoding="utf-8")
     with (folder / "large.txt").open("wb") as stream:
@@ -88,6 +89,7 @@ def lowest(ranked: list[dict[str, Any]]) -> dict[str, Any]:
         ("picture.png", "binary", "It holds no text"),
         ("bytes.txt", "binary", "It holds no text"),
         ("empty.md", "empty", "nothing in it to find"),
+        ("header.rst", "no text", "there is nothing below its header"),
         ("excluded.md", "excluded", "--include and --exclude"),
         ("large.txt", "too large", "the limit is 67,108,864"),
         ("table.csv#2", "empty", "nothing in it to find"),

@@ -50,6 +50,7 @@ def test_bytes_and_hash(tmp_path: Path) -> None:
         ("a.html", b"<p></p>", "no text"),
         ("a.md", b"---\ntitle: Nothing else\n---\n\n", "no text"),
         ("a.rst", b"PEP: 1\nTitle: Nothing else\n", "no text"),
+        ("a.rst", b"PEP: 1\nTitle: Nothing else\n\n.. rejected::\n", "no text"),
         ("a.csv", b"\xef\xbb\xbf\n", "empty"),
     ],
 )

@@ -10,7 +10,6 @@ import pytest
 
 from search import Index, IndexLocked, InputError
 from search.store.files import writer_lock
-from search.store.milvus.ledger import Place, keep_place
 from tests.conftest import Run
 
 
@@ -94,11 +93,6 @@ def test_an_index_is_removed(indexed: Path, run: Run, own_home: Path) -> None:
     assert f"Deleted the index in '{own_home / 'indexes' / 'notes'}'" in err
     assert everything(own_home) == {"indexes"}
     assert everything(indexed) == before
-
-
-def test_of_an_index_that_is_published_the_copy_stays(indexed: Path, run: Run, own_home: Path) -> None:
-    keep_place(own_home / "indexes" / "notes", Place("milvus://localhost:1/notes", "FLAT"))
-    assert "Its copy in milvus://localhost:1/notes stays." in run("remove", "notes", "--yes")[2]
 
 
 @pytest.mark.parametrize(("typed", "there"), [("y\n", False), ("n\n", True)])

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +330,19 @@ def test_progress_goes_from_nothing_to_all(notes: Path, tiny_model: Path) -> Non
     assert seen[-1].stage == "saving"
     assert seen[-1].done == seen[-1].total == sum(p.stat().st_size for p in notes.rglob("*") if p.is_file())
     assert seen[-1].passages == 5
+
+
+def test_progress_counts_parts_of_a_file(
+    notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.indexing.batches.PASSAGES_IN_A_BATCH", 10)
+    rows = [f"the key of the door number {n}" for n in range(100)]
+    (notes / "rows.csv").write_text("\n".join(["text", *rows]))
+    seen: list[Any] = []
+    build(notes, tiny_model, progress=seen.append)
+    done = [state.done for state in seen]
+    assert done == sorted(done) and done[-1] == seen[-1].total
+    assert max(b - a for a, b in pairwise(done)) < 0.3 * done[-1]
 
 
 def test_segments_are_made_of_what_is_new_and_made_anew_where_much_is_gone(

@@ -54,6 +54,7 @@ def test_hits_with_a_hub_at_80_columns() -> None:
         "    for your question\n\n"
         "Hit 1 scores above all of 2,000 random pairs, hit 2 above 98 %."
     )
+    assert hits.hits([hit(1, 100.0)], quiet=True) == " 1  0.500  /a.txt:1  p801\n   1  text"
 
 
 def test_a_hub_above_all_random_pairs_is_there_for_the_question() -> None:

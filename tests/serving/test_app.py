@@ -2,12 +2,11 @@
 
 import json
 
-import pytest
 from starlette.testclient import TestClient
 
-from search.errors import IndexNotFound
 from search.render import json as rendered
 from search.serving.served import Served
+from tests.conftest import Run
 
 
 def test_hits_are_those_of_the_library(client: TestClient, served: Served) -> None:
@@ -38,6 +37,7 @@ def test_the_page_shows_hits(client: TestClient) -> None:
     assert "keys.md" in page.text
 
 
-def test_no_index_is_said() -> None:
-    with pytest.raises(IndexNotFound, match="seewhy index FOLDER"):
-        Served([])
+def test_no_index_is_said(run: Run) -> None:
+    code, _, err = run("serve")
+    assert code == 1
+    assert "seewhy index FOLDER" in err

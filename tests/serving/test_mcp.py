@@ -27,13 +27,13 @@ from starlette.testclient import TestClient
 
 from search.cli.mcp import _offered, _places
 from search.cli.options import EngineOptions
-from search.errors import IndexNotFound, SearchError
+from search.errors import SearchError
 from search.index import Index
 from search.serving.app import _asked_for, application
 from search.serving.desk import Desk
 from search.serving.mcp import asked
 from search.serving.mcp.places import PassageId
-from search.serving.mcp.server import TOOLS, server
+from search.serving.mcp.server import TOOLS, instructions_of, server
 from search.serving.nearby import SESSIONS, sockets
 from search.serving.served import Served
 from search.serving.settings import Settings
@@ -57,6 +57,10 @@ def spoken(target: Any, conversation: Callable[[Client], Any], mode: str = "auto
 @pytest.fixture
 def call(served: Served) -> Call:
     """Calls a tool, and gives its answer; or the text of its error as a `str`."""
+    return caller(served)
+
+
+def caller(served: Served) -> Call:
     made = server(served, run_sync)
 
     def called(tool: str, **arguments: Any) -> Any:
@@ -103,8 +107,6 @@ def test_the_rest_of_a_list_is_the_rest_of_the_list(call: Call) -> None:
     rest = call("search", query=QUERY, k=2, next=first["next"])
     assert first["results"] + rest["results"] == whole
     assert "no value of next" in call("search", query=QUERY, next="7")
-    assert "of another query" in call("search", query="another", next=first["next"])
-    assert "of another query" in call("search", query=QUERY, where="kind=markdown", next=first["next"])
     before = "7" + first["next"].removeprefix(str(first["generation"]))
     assert "the index has changed" in call("search", query=QUERY, next=before)
 
@@ -163,6 +165,39 @@ def test_lines_that_are_too_long_are_gone_on_with(notes: Path, run: Run, call: C
     assert text == written
 
 
+SOURCE = {
+    "method.py": "#!/usr/bin/env python\n\nclass Key:\n" + "\n".join(
+        f"    def turn_{n}(self):\n        return {n}  # turn the key\n" for n in range(60)
+    ),
+    "tabs.c": "int key()\n{\n" + "\tturn();\n  \n\tturn(key);\n\f\n" * 80 + "}\n\n",
+    "pep.rst": "PEP: 1\nTitle: Turn the key\n\n\nKeys\n====\n\n" + "* Turn::\n\n      the key  \n\n" * 80,
+    "front.md": "---\ntitle: Turn\n---\n\n# Key\n\n" + "- Turn\n    - the key\n\n```\n  x\n```\n" * 80 + "---\n",
+    "windows.txt": "\ufeffTurn\r\n\r\n   the key" * 80,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOURCE)
+def test_all_lines_of_a_text_file_are_the_file(name: str, notes: Path, run: Run, call: Call) -> None:
+    (notes / name).write_bytes(SOURCE[name].encode())
+    run("index", notes)
+    id_ = call("search", query=QUERY, where=f"name:{name}")["results"][0]["id"]
+    text, lines = "", "1-10000"
+    while lines:
+        fetched = call("fetch", id=id_, lines=lines, max_tokens=500)
+        text += fetched["text"]
+        lines = fetched.get("cut", "").rpartition("lines=")[2].rstrip(".")
+    assert text == SOURCE[name].removeprefix("\ufeff")
+
+
+def test_a_source_file_that_is_gone_keeps_its_indentation(notes: Path, run: Run, call: Call) -> None:
+    (notes / "method.py").write_text(SOURCE["method.py"])
+    run("index", notes)
+    (notes / "method.py").unlink()
+    id_ = call("search", query=QUERY, where="name:method.py")["results"][0]["id"]
+    text = call("fetch", id=id_, lines="1-10000", max_tokens=8_000)["text"]
+    assert text == SOURCE["method.py"].rstrip()
+
+
 def test_a_passage_that_is_gone_says_how_to_go_on(call: Call, id_: str, notes: Path, run: Run) -> None:
     for file in notes.glob("*.md"):
         file.write_text("# Another\n\nThere is nothing left of what was here before.", encoding="utf-8")
@@ -197,6 +232,74 @@ def test_why_not_names_the_cause_and_leads_out_of_no_folder(call: Call, id_: str
         assert "by its path within" in call("why_not", query=QUERY, document=path)
 
 
+def test_a_document_that_is_but_a_header_is_skipped(call: Call, index: Index, notes: Path, run: Run) -> None:
+    (before,) = call("status")["indexes"]
+    (notes / "header.rst").write_text("PEP: 210\nTitle: The key\n\n.. rejected::\n")
+    assert "1 no text" in run("index", notes)[1]
+    (after,) = call("status")["indexes"]
+    assert (after["documents"], after["skipped"]) == (before["documents"], before["skipped"] + 1)
+    assert index.documents_named("header.rst") == []
+    assert index.why_not(QUERY, notes / "header.rst").reason == "no text"
+    assert "nothing below its header" in call("why_not", query=QUERY, document="header.rst")["said"]
+
+
+@pytest.fixture
+def folders(tmp_path: Path, run: Run, tiny_model: Path) -> Callable[[str], None]:
+    """Makes an index of a folder of one file."""
+
+    def make(name: str) -> None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.md").write_text(f"Turn the key of the door, {name}.")
+        assert run("index", tmp_path / name, "--model", tiny_model)[0] == 0
+
+    return make
+
+
+def test_all_indexes_are_asked_also_those_made_later(
+    folders: Callable[[str], None], tmp_path: Path, run: Run
+) -> None:
+    served = _offered([], EngineOptions())
+    call = caller(served)
+    for tool in (
+        ({"query": QUERY}, "search"),
+        ({}, "status"),
+        ({"query": QUERY, "document": "a.md"}, "why_not"),
+    ):
+        assert "Make one with: seewhy index FOLDER" in call(tool[1], **tool[0])
+    assert "There is no index yet" in instructions_of(served)
+    for names in ("a", "ab", "abc"):
+        folders(names[-1])
+        found = call("search", query=QUERY)
+        assert {hit["index"] for hit in found["results"]} == set(names)
+        assert (found["total"], found["index"]) == (len(names), ", ".join(names))
+        assert {one["name"] for one in call("status")["indexes"]} == set(names)
+        assert f"- {names[-1]}: 1 document" in instructions_of(served)
+    first = call("search", query=QUERY, k=2)
+    rest = call("search", query=QUERY, k=2, next=first["next"])
+    assert first["results"] + rest["results"] == found["results"]
+    for hit in found["results"]:
+        assert hit["id"].startswith(f"{hit['index']}@")
+        assert call("fetch", id=hit["id"])["metadata"]["index"] == hit["index"]
+        why_not = call("why_not", query=QUERY, document=f"{hit['index']}.md")
+        assert (why_not["index"], why_not["id"], why_not["rank"]) == (hit["index"], hit["id"], 1)
+    assert call("search", query=QUERY, index="b")["index"] == "b"
+    assert call("why_not", query=QUERY, document="c.md", index="b")["cause"] == "not indexed"
+    assert run("remove", "c", "--yes")[0] == 0
+    assert call("search", query=QUERY)["index"] == "a, b"
+    assert set(_offered(["a"], EngineOptions()).indexes) == {"a"}
+
+
+def test_an_index_with_other_scores_is_left_out_with_a_note(
+    folders: Callable[[str], None], tmp_path: Path, run: Run, other_model: Path
+) -> None:
+    folders("a")
+    folders("b")
+    run("index", tmp_path / "b", "--model", other_model, "--rebuild")
+    found = caller(_offered([], EngineOptions()))("search", query=QUERY)
+    assert found["index"] == "a"
+    assert "'b' has other scores and was not asked" in found["notes"][0]
+
+
 def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
     assert call("search", query="a", k=0) == "k must be 1 or more."
     assert "there is no colour" in call("search", query="a", colour=1)
@@ -208,7 +311,7 @@ def test_errors_are_plain_and_say_the_way_out(call: Call, index: Index) -> None:
     ]
 
 
-def test_a_document_is_a_resource(served: Served, index: Index) -> None:
+def test_a_document_is_a_resource(served: Served, index: Index, notes: Path) -> None:
     name, document = index.path.name, index.query(QUERY, 1)[0].document
     made = server(served, run_sync)
 
@@ -225,7 +328,7 @@ def test_a_document_is_a_resource(served: Served, index: Index) -> None:
 
     uri, text = spoken(made, speak)
     assert uri == f"seewhy://{name}/{document}"
-    assert text == index.document(index.query(QUERY, 1)[0].document_id).text
+    assert text == (notes / document).read_text()
 
 
 def test_an_explanation_has_a_page_for_a_program_that_shows_one(served: Served, call: Call, id_: str) -> None:
@@ -353,8 +456,8 @@ async def _searched(client: Client) -> Any:
 
 CALL = '{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": %s}'
 UNREADABLE = {
-    CALL % r'{"name": "search", "arguments": {"query": "\ud800x"}}': None,
-    CALL % r'{"name": "search", "arguments": {"\udfff": 1}}': None,
+    CALL % r'{"name": "search", "arguments": {"query": "\ud800x"}}': -32600,
+    CALL % r'{"name": "search", "arguments": {"\udfff": 1}}': -32600,
     CALL % "[1]": -32600,
     "[]": -32600,
     "nonsense": -32700,
@@ -377,15 +480,10 @@ def test_a_line_that_is_no_message_is_answered() -> None:
     async def read() -> list[Any]:
         return [json.loads(line) async for line in Lines(coming(), send)]
 
-    query, argument = (message["params"]["arguments"] for message in anyio.run(read))
-    assert (query, argument) == ({"query": "\ufffdx"}, {"\ufffd": 1})
+    assert anyio.run(read) == []
     refused = [json.loads(text) for text in sent]
-    assert [(one["id"], one["error"]["code"]) for one in refused] == [
-        (9, -32600),
-        (None, -32600),
-        (None, -32700),
-        (None, -32700),
-    ]
+    assert [one["error"]["code"] for one in refused] == list(UNREADABLE.values())
+    assert [one["id"] for one in refused] == [9, 9, 9, None, None, None]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such sockets")
@@ -394,7 +492,9 @@ def test_over_stdio_a_running_server_answers(
 ) -> None:
     asked: list[str] = []
     only = Served.only
-    monkeypatch.setattr(Served, "only", lambda self, names: asked.extend(names) or only(self, names))
+    monkeypatch.setattr(
+        Served, "only", lambda self, names, every: asked.extend(names) or only(self, names, every)
+    )
     for mode in ("auto", "legacy"):
         assert over_stdio(_searched, mode) == call("search", query=QUERY)
     assert asked == [running.first] * 2
@@ -438,8 +538,7 @@ def test_what_is_no_index_of_ones_own_is_offered_only_by_name(
     brought.parent.mkdir()
     index.path.rename(brought)
     monkeypatch.setenv("SEEWHY_INDEX", str(brought))
-    with pytest.raises(IndexNotFound, match="no index of your own"):
-        _offered([], EngineOptions())
+    assert _offered([], EngineOptions()).indexes == {}
     assert _places([]) == []
     assert list(_offered([str(brought)], EngineOptions()).indexes) == [str(brought)]
 
@@ -462,11 +561,6 @@ def test_a_server_that_is_busy_says_so_to_agents() -> None:
     full = Desk(at_once=0, waiting=0)
     with pytest.raises(SearchError, match="Ask again in a moment"):
         anyio.run(_asked_for, full, lambda: None)
-
-
-def test_indexes_beyond_many_are_not_listed(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.serving.mcp.tools._LISTED", 0)
-    assert call("status") == {"indexes": [], "notes": ["1 more are not listed. Name one."]}
 
 
 def test_without_fastapi_standard_output_is_the_protocols_alone() -> None:

@@ -28,6 +28,7 @@ class Hit(BaseModel):
     """One passage."""
 
     id: Annotated[str, Field(description="For fetch and explain.")]
+    index: str
     title: str
     url: str
     place: Place
@@ -56,9 +57,9 @@ class Found(BaseModel):
     verdict: Verdict | None = None
     results: list[Hit]
     next: Annotated[str | None, Field(description="Ask with it for the hits behind these.")] = None
-    total: Annotated[int, Field(description="Passages of the index.")]
-    index: str
-    generation: Annotated[int, Field(description="Another number after every change of the index.")]
+    total: Annotated[int, Field(description="Passages of the indexes.")]
+    index: Annotated[str, Field(description="The indexes that were asked.")]
+    generation: Annotated[int, Field(description="Another number after every change of the indexes.")]
     changed: Annotated[bool, Field(description="A file of these hits is not as it was indexed.")]
     notes: list[str] | None = None
 
@@ -111,6 +112,7 @@ class Explained(BaseModel):
 class Why(BaseModel):
     """Where a document stands for a query, and why it is not among the hits."""
 
+    index: str
     document: str
     cause: Literal["found", "lower", "limit", "copy", "changed", "gone", "not indexed", "filtered"]
     said: str
@@ -143,7 +145,7 @@ class Index(BaseModel):
 
 
 class Indexes(BaseModel):
-    """The indexes that can be asked, first the one that is asked where none is named."""
+    """The indexes that can be asked."""
 
     indexes: list[Index]
     notes: list[str] | None = None

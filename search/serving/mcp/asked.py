@@ -12,9 +12,7 @@ FEWEST_TOKENS = 300
 LINES = r"^([0-9]{1,9})-([0-9]{1,9})$"
 
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST)]
-IndexName = Annotated[
-    Text | None, Field(description="Name of the index; the first of `status` where none is named.")
-]
+IndexName = Annotated[Text | None, Field(description="Name of an index; all where none is named.")]
 Id = Annotated[str, Field(max_length=4_500, description="The id of a hit of search.")]
 Query = Annotated[Text, Field(description="What to look for, in your own words.")]
 Mode = Annotated[
@@ -45,7 +43,7 @@ class Search(Arguments):
     k: Annotated[int, Field(ge=1, le=20, description="How many hits.")] = 5
     where: Annotated[
         Text | None,
-        Field(description="A filter, such as: path:docs/** and not kind=code and date>=2024-01-01"),
+        Field(description="A filter, such as: path:docs/** and not kind=code and mtime>=2024-01-01"),
     ] = None
     since: Annotated[Text | None, Field(description="Only files that changed since: 2024-05-01, or 7d.")] = (
         None

@@ -39,8 +39,3 @@ def listed(most: int, count: int, make: Callable[[int, int], Answer]) -> Answer:
         if tokens(answer) <= most:
             break
     return answer
-
-
-def characters(most: int, around: BaseModel) -> int:
-    """How many characters a text may have within an answer that has all else already."""
-    return max(0, most * _CHARACTERS - len(written(around)))

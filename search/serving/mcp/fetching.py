@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from search.errors import InputError
+from search.index import Index
+from search.ranking.reading import LINES_OF_THEIR_OWN
 from search.records.contents import DocumentText, PassageText
 from search.serving.generations import in_one_generation
 from search.serving.mcp import answers, asked
 from search.serving.mcp.budget import tokens
 from search.serving.mcp.tools import passage_of, place
 from search.serving.served import Served
-
-_LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Read:
         Raises:
             InputError: there are none.
         """
-        if self.document.kind in _LINES_OF_THEIR_OWN:
+        if self.document.kind in LINES_OF_THEIR_OWN:
             there = [
                 one for one in self.document.passages if one.line_start <= last and one.line_end >= first
             ]
@@ -72,7 +72,7 @@ class _Read:
 
     def named(self, start: int, end: int) -> tuple[int, int]:
         """The lines of a span as the file has them, counted from 1."""
-        if self.document.kind in _LINES_OF_THEIR_OWN:
+        if self.document.kind in LINES_OF_THEIR_OWN:
             there = [one for one in self.document.passages if one.start < end and start < one.end]
             there = there or [self.passage]
             return there[0].line_start, there[-1].line_end
@@ -85,59 +85,50 @@ def fetch(served: Served, given: asked.Fetch) -> answers.Fetched:
 
     def find() -> _Read:
         passage = index.passage(id_.passage)
-        return _Read(index.document(passage.document_id), passage)
+        return _Read(document_of(index, passage.document_id), passage)
 
     generation, read = in_one_generation(index, None, find)
     notes = list(index.notes)
     if generation != id_.generation:
         notes.append("The index has changed since this id was given; this is what the passage is now.")
 
-    def made(start: int, end: int, cut: str = "") -> answers.Fetched:
+    def made(start: int, end: int, cut: str) -> answers.Fetched:
         return _fetched(read, given.id, id_.index, (start, end), cut, notes)
 
-    if given.lines:
-        return _some_lines(read, given, made)
-    return _around(read, given, made)
+    spans, rest = _lines(read, given.lines) if given.lines else _around(read, given.around)
 
+    def some(n: int) -> answers.Fetched:
+        return made(*spans[n], _TOO_LONG.format(rest(n)) if n < len(spans) - 1 else "")
 
-Made = Callable[..., answers.Fetched]
-
-
-def _around(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
-    wanted = min(given.around, read.lines)
-
-    def around(lines: int) -> answers.Fetched:
-        cut = _TOO_LONG.format(f"only {lines} lines around are here") if lines < wanted else ""
-        return made(*read.around(lines), cut)
-
-    found = _longest(wanted, around, given.max_tokens)
-    return found or _cut(made, *read.around(0), given.max_tokens)
-
-
-def _some_lines(read: _Read, given: asked.Fetch, made: Made) -> answers.Fetched:
-    said = re.fullmatch(asked.LINES, given.lines or "")
-    if said is None:
-        raise InputError("lines are two numbers, the first and the last, as in 120-180.")
-    first, last = int(said[1]), int(said[2])
-    start, end = read.of_lines(first, last)
-    ends = read.starts[read.at(start) + 1 : bisect_right(read.starts, end)] or [end]
-
-    def until(line: int) -> answers.Fetched:
-        following = read.named(start, ends[line])[1] + 1
-        cut = _TOO_LONG.format(f"go on with lines={following}-{last}") if line < len(ends) - 1 else ""
-        return made(start, ends[line], cut)
-
-    return _longest(len(ends) - 1, until, given.max_tokens) or _cut(made, start, end, given.max_tokens)
+    if answer := _longest(len(spans) - 1, some, given.max_tokens):
+        return answer
+    (start, end), cut = spans[0], _TOO_LONG.format("ask with a larger max_tokens")
+    answer = _longest(end - start, lambda length: made(start, start + length, cut), given.max_tokens)
+    return answer or made(start, start, cut)
 
 
 _TOO_LONG = "All of it is longer than max_tokens; {}."
+Spans = tuple[Sequence[tuple[int, int]], Callable[[int], str]]
+"""Spans, each longer than the one before; and what to say of the n-th, if it is not the last."""
 
 
-def _cut(made: Made, start: int, end: int, most: int) -> answers.Fetched:
-    """What is cut within a line, as even that is too long."""
-    said = _TOO_LONG.format("ask with a larger max_tokens")
-    found = _longest(end - start, lambda length: made(start, start + length, said), most)
-    return found or made(start, start, said)
+def _around(read: _Read, lines: int) -> Spans:
+    """A passage with 0 to `lines` lines before and behind it."""
+    spans = [read.around(n) for n in range(min(lines, read.lines) + 1)]
+    return spans, "only {} lines around are here".format
+
+
+def _lines(read: _Read, lines: str) -> Spans:
+    """The first line of some, the first two, and so on."""
+    numbers = re.fullmatch(asked.LINES, lines)
+    if numbers is None:
+        raise InputError("lines are two numbers, the first and the last, as in 120-180.")
+    first, last = int(numbers[1]), int(numbers[2])
+    start, end = read.of_lines(first, last)
+    ends = read.starts[read.at(start) + 1 : bisect_right(read.starts, end)] or [end]
+    return [
+        (start, stop) for stop in ends
+    ], lambda n: f"go on with lines={read.named(start, ends[n])[1] + 1}-{last}"
 
 
 def _longest(high: int, make: Callable[[int], answers.Fetched], most: int) -> answers.Fetched | None:
@@ -148,11 +139,17 @@ def _longest(high: int, make: Callable[[int], answers.Fetched], most: int) -> an
     return make(found) if found >= 0 else None
 
 
+def document_of(index: Index, id_: int) -> DocumentText:
+    """A document with the text of its file, as long as that is what was indexed; else as the index holds it."""
+    document, text = index.document(id_), index.file_text(id_)
+    return document if text is None else replace(document, text=text, gaps=())
+
+
 def readable(document: DocumentText, start: int, end: int) -> str:
-    """A part of a document without the blanks that stand for what no passage holds."""
+    """A part of a document without the blanks that stand for what no passage holds; indentation stays."""
     pieces, at = [], start
     for gap in document.gaps:
-        if at < gap.end and gap.start < end:
+        if not gap.blank and at < gap.end and gap.start < end:
             pieces += [document.text[at : gap.start], document.text[max(at, gap.start) : gap.end].rstrip(" ")]
             at = gap.end
     return "".join((*pieces, document.text[at:end]))

@@ -127,8 +127,9 @@ class Agents:
         """
         if (asked["version"], asked["zone"]) != (__version__, local_time()):
             raise LookupError
+        self._served.renew()
         names = {str(index.path.resolve()): name for name, index in self._served.indexes.items()}
-        return self._served.only([names[place] for place in asked["indexes"]])
+        return self._served.only([names[place] for place in asked["indexes"]], asked["every"])
 
 
 async def _coming(reader: asyncio.StreamReader) -> AsyncIterator[str]:

@@ -32,11 +32,11 @@ class Lines:
             if not line.strip():
                 continue
             try:
-                message = readable(line)
-            except (ValueError, RecursionError):
+                types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
                 await self.write(refusal(line))
             else:
-                yield message
+                yield line
 
     async def write(self, text: str) -> None:
         async with self._turn:
@@ -44,22 +44,6 @@ class Lines:
 
     async def flush(self) -> None:
         """Nothing: what is written has been sent."""
-
-
-def readable(line: str) -> str:
-    """A message as the SDK can read it: U+FFFD stands for each half of a character.
-
-    Raises:
-        ValueError, RecursionError: it is none.
-    """
-    try:
-        types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
-        from search.corpus.text import whole_characters  # with all readers of files, which few lines need
-
-        line = whole_characters(json.dumps(json.loads(line), ensure_ascii=False))
-        types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    return line
 
 
 def refusal(line: str) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2s
 from urllib.parse import quote, unquote
 
 from search.errors import InputError, quoted
@@ -13,7 +11,7 @@ from search.errors import InputError, quoted
 SCHEME = "seewhy"
 
 _ID = re.compile(r"(?P<index>.+)@(?P<generation>[0-9]{1,16})/p(?P<passage>[0-9]{1,16})", re.DOTALL)
-_NEXT = re.compile(r"([0-9]{1,16})-([0-9]{1,5})-([0-9a-f]{8})")
+_NEXT = re.compile(r"([0-9]{1,16})-([0-9]{1,5})")
 
 
 @dataclass(frozen=True)
@@ -39,35 +37,23 @@ class PassageId:
         return cls(found["index"], int(found["generation"]), int(found["passage"]))
 
 
-def as_next(generation: int, offset: int, query: Sequence[str | None]) -> str:
-    """What asks for the hits behind the first `offset`.
-
-    Args:
-        query: all that the order of the hits comes from.
-    """
-    return f"{generation}-{offset}-{_short(query)}"
+def as_next(generation: int, offset: int) -> str:
+    """What asks for the hits behind the first `offset`."""
+    return f"{generation}-{offset}"
 
 
-def of_next(said: str, query: Sequence[str | None]) -> tuple[int, int]:
+def of_next(said: str) -> tuple[int, int]:
     """The generation and the offset.
 
     Raises:
-        InputError: it is nothing that `search` gave, or gave to another query.
+        InputError: it is nothing that `search` gave.
     """
     found = _NEXT.fullmatch(said)
     if found is None:
         raise InputError(
             f"{quoted(said[:80])} is no value of next. Take it from an answer to the same query, or leave it out."
         )
-    if found[3] != _short(query):
-        raise InputError(
-            "this next is of another query. Repeat index, query, where, since and mode as they were, or leave it out."
-        )
     return int(found[1]), int(found[2])
-
-
-def _short(query: Sequence[str | None]) -> str:
-    return blake2s(repr(tuple(query)).encode("utf-8"), digest_size=4).hexdigest()
 
 
 def uri_of(index: str, document: str) -> str:

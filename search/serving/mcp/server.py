@@ -18,7 +18,7 @@ import search
 from search.errors import InputError, SearchError, is_of_memory
 from search.serving.mcp import answers, asked, tools
 from search.serving.mcp.budget import written
-from search.serving.mcp.fetching import fetch, readable
+from search.serving.mcp.fetching import document_of, fetch, readable
 from search.serving.mcp.places import SCHEME, PassageId, of_uri, uri_of
 from search.serving.sentences import about_parameters
 from search.serving.served import Served
@@ -29,7 +29,6 @@ Run = Callable[[Work[Any]], Awaitable[Any]]
 
 _PAGE = "ui://seewhy/explanation"
 _LONGEST_DOCUMENT = 80_000  # characters; clients refuse answers that are much longer
-_MOST_DESCRIBED = 20  # indexes in the instructions
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +122,6 @@ def server(served: Served, run: Run) -> Server[Any]:
         on_list_resources=handlers.list_resources,
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
-        on_list_prompts=handlers.list_prompts,
     )
     made.extensions[EXTENSION_ID] = {}
     return made
@@ -131,21 +129,20 @@ def server(served: Served, run: Run) -> Server[Any]:
 
 def instructions_of(served: Served) -> str:
     """What a client is told of the indexes before it asks."""
-    listed = tools.status(served, asked.Status()).indexes
+    served.renew()
+    listed = tools.status(served, asked.Status()).indexes if served.indexes else []
     lines = [
         f"- {one.name}: {one.problem}"
         if one.problem
         else f"- {one.name}: {one.documents:,} documents of {one.folder}, brought up to date {one.updated}"
-        for one in listed[:_MOST_DESCRIBED]
+        for one in listed
     ]
-    if len(listed) > _MOST_DESCRIBED:
-        lines.append(f"- and {len(listed) - _MOST_DESCRIBED} more; see status")
     return "\n".join(
         (
             "Search in folders of text by meaning and words. search finds passages, fetch reads them; answer from what "
             "fetch gives, with its `place`. explain and why_not say why a passage was found, or a document was not. "
-            "Indexes, first the one that is asked where none is named:",
-            *lines,
+            "Indexes, which are all asked where none is named:",
+            *(lines or ["There is no index yet. Make one with: seewhy index FOLDER"]),
         )
     )
 
@@ -166,14 +163,16 @@ class _Handlers:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool '{given.name}'.")
         try:
             arguments = tool.asked.model_validate(given.arguments or {})
-            if tool.shown and client_supports_apps(context):
-                answer, page = await self._run(partial(tool.shown, self._served, arguments))
-            else:
-                answer, page = await self._run(partial(tool.work, self._served, arguments)), None
+            shown = tool.shown if client_supports_apps(context) else None
+            answer = await self._run(partial(self._answer, shown or tool.work, arguments))
         except Exception as error:
             said = types.TextContent(type="text", text=_said(error))
             return types.CallToolResult(content=[said], is_error=True)
-        return _answered(answer, page)
+        return _answered(*answer) if shown else _answered(answer, None)
+
+    def _answer(self, work: Callable[[Served, Any], Answer], given: Any) -> Answer:
+        self._served.renew()
+        return work(self._served, given)
 
     async def list_resources(self, context: Any, given: Any) -> types.ListResourcesResult:
         page = types.Resource(
@@ -207,14 +206,11 @@ class _Handlers:
             )
             return types.ReadResourceResult(contents=[whole])
         try:
-            text = await self._run(partial(_document, self._served, uri))
+            text = await self._run(partial(self._answer, _document, uri))
         except SearchError as error:
             raise MCPError(types.INVALID_PARAMS, str(error), {"uri": uri}) from None
         content = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[content])
-
-    async def list_prompts(self, context: Any, given: Any) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[])
 
 
 def _described(tool: Tool) -> types.Tool:
@@ -285,7 +281,7 @@ def _document(served: Served, uri: str) -> str:
     index = served.index(name)
     for one in index.documents_named(path, 10_000):
         if one.name == path:
-            document = index.document(one.id)
+            document = document_of(index, one.id)
             text = readable(document, 0, len(document.text))
             if len(text) <= _LONGEST_DOCUMENT:
                 return text

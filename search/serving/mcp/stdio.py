@@ -48,13 +48,19 @@ def own_input() -> BinaryIO:
     return os.fdopen(wire, "rb")
 
 
-def forwarded(places: Sequence[Path], output: BinaryIO) -> bool:
+def forwarded(places: Sequence[Path], output: BinaryIO, *, every: bool) -> bool:
     """Whether a running server took the whole conversation.
 
     Args:
         places: the indexes that it has to offer, the first first.
+        every: also those of the user that are made later.
     """
-    asked = {"version": __version__, "zone": local_time(), "indexes": [str(one.resolve()) for one in places]}
+    asked = {
+        "version": __version__,
+        "zone": local_time(),
+        "indexes": [str(one.resolve()) for one in places],
+        "every": every,
+    }
     for server in sockets(SESSIONS):
         with suppress(OSError):
             connection = connected(server, _SECONDS_TO_BE_TAKEN)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from search import index as library
-from search.errors import IdMissing, InputError, SearchError
+from search.errors import IdMissing, InputError, SearchError, first_line
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.explanations import Explanation, Highlight, Share
@@ -18,44 +19,69 @@ from search.serving.mcp import answers, asked
 from search.serving.mcp.budget import listed
 from search.serving.mcp.places import PassageId, as_next, of_next
 from search.serving.served import Served
+from search.several import Indexes, name_of
 
 _STRONGEST = 3
 _SHARES = 20
-_LISTED = 50  # indexes
 
 
 def search(served: Served, given: asked.Search) -> answers.Found:
     """The best passages for a query."""
-    index, name = served.index(given.index), given.index or served.first
-    query = (name, given.query, given.where, given.since, given.mode)
-    wanted, offset = of_next(given.next, query) if given.next else (None, 0)
+    index = _comparable(served, given)
+    wanted, offset = of_next(given.next) if given.next else (None, 0)
 
-    def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]], int]:
+    def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]], list[str]]:
         hits = index.query(
             given.query, given.k, where=given.where, since=given.since, mode=given.mode, offset=offset
         )
-        return hits, index.highlights(given.query, hits) if hits else (), index.status().passages
+        ids = [str(PassageId(hit.index, index.of(hit).generation, hit.passage_id)) for hit in hits]
+        return hits, index.highlights(given.query, hits) if hits else (), ids
 
-    generation, (hits, marks, total) = in_one_generation(index, wanted, find)
+    generation, (hits, marks, ids) = in_one_generation(index, wanted, find)
     notes = [*index.notes, *(_no_hits(given) if not hits else ())]
+    total = sum(one.status().passages for one in index.all)
 
     def make(count: int, characters: int) -> answers.Found:
         there_is_more = count < len(hits) or len(hits) == given.k
         return answers.Found(
             verdict=_verdict(hits),
             results=[
-                _hit(hit, of_hit, str(PassageId(name, generation, hit.passage_id)), characters)
-                for hit, of_hit in zip(hits[:count], marks, strict=False)
+                _hit(hit, of_hit, id_, characters)
+                for hit, of_hit, id_ in zip(hits[:count], marks, ids, strict=False)
             ],
-            next=as_next(generation, offset + count, query) if hits and there_is_more else None,
+            next=as_next(generation, offset + count) if hits and there_is_more else None,
             total=total,
-            index=name,
+            index=", ".join(map(name_of, index.all)),
             generation=generation,
             changed=any(hit.changed for hit in hits[:count]),
             notes=notes or None,
         )
 
     return listed(given.max_tokens, len(hits), make)
+
+
+def _comparable(served: Served, given: asked.Search) -> Indexes:
+    """The index that is named; else the first that can be asked, and all whose scores compare with its."""
+    named = served.named(given.index)
+    if len(named) == 1:
+        return Indexes(list(named.values()))
+    first, alike, notes = None, [], []
+    for name, index in named.items():
+        try:
+            ranking, made = index.ranking(given.query, mode=given.mode), index.fingerprint
+        except SearchError as error:
+            notes.append(f"the index '{name}' is left out: {first_line(error)}")
+            continue
+        first = first or (ranking, made)
+        if ranking == first[0] and not made.differences(replace(first[1], passages=made.passages)):
+            alike.append(index)
+        else:
+            notes.append(
+                f"the index '{name}' has other scores and was not asked. To ask it, name it as `index`."
+            )
+    if not alike:
+        raise InputError(" ".join(notes))
+    return Indexes(alike, notes, whatever_there_is=True)
 
 
 def _no_hits(given: asked.Search) -> list[str]:
@@ -74,6 +100,7 @@ def _verdict(hits: Sequence[records.Hit]) -> answers.Verdict | None:
 def _hit(hit: records.Hit, marks: Sequence[Highlight], id_: str, characters: int) -> answers.Hit:
     return answers.Hit(
         id=id_,
+        index=hit.index,
         title=hit.title or PurePosixPath(hit.document).name,
         url=hit.uri,
         place=place(hit.document, hit.line_start, hit.line_end),
@@ -188,19 +215,10 @@ def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
     """Where a document stands, and why it is not among the hits."""
     from search.render.contrast import WAYS_OUT, answer
 
-    try:
-        index, id_ = passage_of(served, given.document)
-        name = id_.index
-        what: Path | int = id_.passage
-    except InputError:
-        index, name = served.index(given.index), given.index or served.first
-        what = _within(index, given.document)
-    how: dict[str, Any] = {"where": given.where, "mode": given.mode}
-    generation, standing = in_one_generation(
-        index, None, lambda: index.why_not(given.query, what, given.k, **how)
-    )
+    name, generation, standing = _standing(served, given)
     hit, last, contrast = standing.hit, standing.last, standing.contrast
     return answers.Why(
+        index=name,
         document=standing.document,
         cause=standing.cause,
         said=" ".join(filter(None, (answer(standing), WAYS_OUT.get(standing.reason)))),
@@ -214,6 +232,28 @@ def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
         differences=_differences(standing) or None,
         generation=generation,
     )
+
+
+def _standing(served: Served, given: asked.WhyNot) -> tuple[str, int, WhyNot]:
+    """Where a document stands in its index, with name and generation; of several, in the one that knows most of it."""
+    how: dict[str, Any] = {"where": given.where, "mode": given.mode}
+
+    def standing(name: str, index: library.Index, what: Path | int) -> tuple[str, int, WhyNot]:
+        return name, *in_one_generation(index, None, lambda: index.why_not(given.query, what, given.k, **how))
+
+    try:
+        index, id_ = passage_of(served, given.document)
+    except InputError:
+        standings, problem = [], None
+        for name, index in served.named(given.index).items():
+            try:
+                standings.append(standing(name, index, _within(index, given.document)))
+            except SearchError as error:
+                problem = problem or error
+        if problem and not standings:
+            raise problem from None
+        return min(standings, key=lambda one: (one[2].cause == "not indexed", one[2].reason == "not there"))
+    return standing(id_.index, index, id_.passage)
 
 
 def _within(index: library.Index, document: str) -> Path:
@@ -244,19 +284,12 @@ def _differences(standing: WhyNot) -> list[answers.Addend]:
 
 def status(served: Served, given: asked.Status) -> answers.Indexes:
     """What indexes are and hold."""
-    if given.index:
-        served.index(given.index)
-    names = [given.index] if given.index else list(served.indexes)
-    left_out = [f"{len(names) - _LISTED} more are not listed. Name one."] if len(names) > _LISTED else []
-    return answers.Indexes(
-        indexes=[_status(served, name) for name in names[:_LISTED]],
-        notes=[*served.notes, *left_out] or None,
-    )
+    indexes = [_status(name, index) for name, index in served.named(given.index).items()]
+    return answers.Indexes(indexes=indexes, notes=list(served.notes) or None)
 
 
-def _status(served: Served, name: str) -> answers.Index:
+def _status(name: str, index: library.Index) -> answers.Index:
     try:
-        index = served.index(name)
         held = index.status()
         return answers.Index(
             name=name,

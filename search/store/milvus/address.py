@@ -10,11 +10,9 @@ from search.errors import InputError
 from search.store.layout import SCHEMES
 
 TOKEN, DATABASE = "SEEWHY_MILVUS_TOKEN", "SEEWHY_MILVUS_DATABASE"  # variables of the environment
-_NAME = re.compile(
-    r"[A-Za-z_][A-Za-z0-9_]{0,99}"
-)  # with what is put before and behind it a collection's name
-_HOST = re.compile(r"[\w.:-]+")
-_PORT = 19530
+_ADDRESS = re.compile(
+    r"(milvus|milvus\+tls)://(\[[\w.:]+\]|[\w.-]+)(?::(\d{1,5}))?/([A-Za-z_]\w{0,99})/?", re.ASCII
+)
 
 
 @dataclass(frozen=True)
@@ -39,34 +37,18 @@ class Address:
         Raises:
             InputError: it is no address, or has a password in it.
         """
-        from urllib.parse import urlsplit  # which a query of an index in a folder does not need
-
-        try:
-            parts = urlsplit(text)
-            host, port = parts.hostname or "", _PORT if parts.port is None else parts.port
-        except ValueError:
-            parts, host, port = urlsplit(""), "", _PORT
-        name = parts.path.strip("/")
         if "@" in text:
             raise InputError(
-                "an address shall hold no password, as it is shown and kept. Set the variable "
-                f"{TOKEN} to user:password instead."
+                f"an address holds no password, as it is shown and kept. Set the variable {TOKEN} to user:password."
             )
-        if (
-            parts.scheme.lower() not in SCHEMES
-            or not _HOST.fullmatch(host)
-            or not port
-            or parts.query
-            or parts.fragment
-        ):
-            raise InputError(f"'{text}' is no address of an index. Write it as milvus://HOST:{_PORT}/NAME")
-        if not _NAME.fullmatch(name):
+        match = _ADDRESS.fullmatch(text)
+        if match is None:
             raise InputError(
-                f"'{name}' in '{text}' cannot be the name of an index on Milvus: use letters, digits and '_', and "
-                f"begin with a letter. For example milvus://{host}:{port}/notes"
+                f"'{text}' is no address of an index. Write it as milvus://HOST:19530/NAME, with letters, digits and "
+                "'_' in NAME."
             )
-        shown = f"[{host}]" if ":" in host else host
-        uri = f"{SCHEMES[parts.scheme.lower()]}://{shown}:{port}"
+        scheme, host, port, name = match.groups()
+        uri = f"{SCHEMES[scheme]}://{host}:{port or 19530}"
         return cls(uri, name, os.environ.get(TOKEN, ""), os.environ.get(DATABASE, ""))
 
     def __str__(self) -> str:

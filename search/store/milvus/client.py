@@ -2,54 +2,38 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import random
+import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from search.errors import IndexDamaged, OptionalDependency, SearchError, StoreUnavailable, first_line
+from search.errors import IndexDamaged, OptionalDependency, SearchError, StoreUnavailable
 from search.store.milvus.address import TOKEN, Address
-from search.store.milvus.layout import MOST_AT_ONCE, MOST_HITS, WAY_OUT
-from search.store.milvus.ranges import both, in_parts
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
-Answer = TypeVar("Answer")
+MOST_ROWS = 16_384  # of one answer: https://milvus.io/docs/limitations.md
+_ROWS_AT_ONCE = 500  # of one request to write; one takes at most 64 MB
 
 _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.1, 2.0  # seconds
 _SECONDS = 60.0  # of one request
-_RECONNECTING = {  # milliseconds: a server that is back is asked at once
-    "grpc.initial_reconnect_backoff_ms": 100,
-    "grpc.min_reconnect_backoff_ms": 100,
-    "grpc.max_reconnect_backoff_ms": 500,
-}
-_GONE = (
-    "UNAVAILABLE",
-    "Fail connecting",
-    "server unavailable",
-    "DEADLINE_EXCEEDED",
-    "Connection refused",
-    "closed channel",
+# Milliseconds: a server that is back is asked at once.
+_RECONNECTING = {f"grpc.{name}_reconnect_backoff_ms": 200 for name in ("initial", "min", "max")}
+_GONE = re.compile(
+    "UNAVAILABLE|Fail connecting|server unavailable|DEADLINE_EXCEEDED|Connection refused|closed channel"
 )
-_BUSY = (
-    "rate limit",
-    "RateLimit",
-    "not ready",
-    "recovering",
-    "no available",
-    "RESOURCE_EXHAUSTED",
-    "timetick",
-    "'loading'",
+_BUSY = re.compile(
+    "rate limit|RateLimit|not ready|recovering|no available|RESOURCE_EXHAUSTED|timetick|'loading'"
 )
-_UNLOADED = ("not loaded", "'released'")  # as after a restart of the server
-_LOST = ("does not exist", "can't find collection", "collection not found")
-_DENIED = ("auth check failure", "UNAUTHENTICATED", "PERMISSION", "permission deny", "unauthenticated")
+_UNLOADED = re.compile("not loaded|'released'")  # as after a restart of the server
+_LOST = re.compile("does not exist|can't find collection|collection not found")
+_DENIED = re.compile("auth check failure|PERMISSION|permission deny|(?i:unauthenticated)")
 
 
 class Client:
@@ -61,172 +45,91 @@ class Client:
         self._client: MilvusClient | None = None
 
     def search(
-        self, collection: str, field: str, vector: Any, limit: int, **options: Any
+        self, collection: str, field: str, vector: Any, limit: int, where: str, fields: Sequence[str]
     ) -> list[dict[str, Any]]:
-        """At most `limit` rows with the highest inner product, best first: each {"id", "distance", "entity"}.
+        """At most `limit` rows of passages, best first.
 
         Args:
-            vector: (d,) or {dimension: value}.
-            limit: at most MOST_HITS.
-            filter, output_fields: as pymilvus takes them.
+            vector: (d,) for a field of vectors; a text for one that BM25 ranks.
+            where: an expression; "" for all.
         """
-        parameters = {"metric_type": "IP", "params": options.pop("params", {})}
-        found = self._tried(
-            lambda client: client.search(
-                collection, data=[vector], anns_field=field, limit=limit, search_params=parameters,
-                consistency_level="Strong", timeout=_SECONDS, **options,
-            ),
-            collection,
+        rows = self.call(
+            "search", collection, data=[vector], anns_field=field, limit=limit, filter=where,
+            output_fields=list(fields), consistency_level="Strong",
+            search_params={"metric_type": "BM25" if isinstance(vector, str) else "IP"},
         )  # fmt: skip
-        return list(found[0])
+        return [{**row["entity"], "passage": row["passage"]} for row in rows[0]]
 
-    def query(
-        self, collection: str, where: str, fields: Sequence[str], limit: int = MOST_HITS
-    ) -> list[dict[str, Any]]:
-        """At most `limit` rows that pass an expression, in no order."""
-        found = self._tried(
-            lambda client: client.query(
-                collection, filter=where, output_fields=list(fields), limit=limit, consistency_level="Strong",
-                timeout=_SECONDS,
-            ),
-            collection,
+    def query(self, collection: str, where: str, fields: Sequence[str]) -> list[dict[str, Any]]:
+        """At most MOST_ROWS rows that pass an expression, in no order."""
+        rows = self.call(
+            "query", collection, filter=where, output_fields=list(fields), limit=MOST_ROWS,
+            consistency_level="Strong",
         )  # fmt: skip
-        return [dict(row) for row in found]
+        return [dict(row) for row in rows]
 
-    def each(
-        self, collection: str, where: str, fields: Sequence[str], key: str, most: int = MOST_HITS
-    ) -> Iterator[dict[str, Any]]:
-        """All rows that pass an expression, by an increasing field of whole numbers that rows share seldom.
+    def put(self, collection: str, rows: Sequence[dict[str, Any]]) -> None:
+        """Write rows by their keys; to do so twice is the same as once."""
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            self.call("upsert", collection, list(rows[start : start + _ROWS_AT_ONCE]))
 
-        Args:
-            key: that field, one of `fields`.
-            most: rows of one request: fewer where they are long.
-        """
+    def target(self, alias: str) -> str | None:
+        """The collection that an alias points to; None where there is no such alias."""
+        with suppress(IndexDamaged):
+            return str(self.call("describe_alias", alias)["collection_name"])
+        return None
 
-        def ask(part: str) -> list[dict[str, Any]]:
-            return self.query(collection, both(where, part), fields, most)
+    def call(self, method: str, *args: Any, **options: Any) -> Any:
+        """What a method of `pymilvus.MilvusClient` returns; called again, after longer and longer pauses, where the
+        server was away or busy.
 
-        for rows in in_parts(ask, key, lambda rows: len(rows) >= most):
-            yield from sorted(rows, key=lambda row: int(row[key]))
-
-    def count(self, collection: str, where: str) -> int:
-        """How many rows pass an expression."""
-        found = self._tried(
-            lambda client: client.query(
-                collection,
-                filter=where,
-                output_fields=["count(*)"],
-                consistency_level="Strong",
-                timeout=_SECONDS,
-            ),
-            collection,
-        )
-        return int(found[0]["count(*)"])
-
-    def put(self, collection: str, rows: Sequence[Mapping[str, Any]], *, partial: bool = False) -> None:
-        """Write rows by their keys; again is the same.
-
-        Args:
-            partial: only the fields that are given, of rows that are there.
-        """
-        for start in range(0, len(rows), MOST_AT_ONCE):
-            chunk = [dict(row) for row in rows[start : start + MOST_AT_ONCE]]
-            options = {"partial_update": partial, "timeout": _SECONDS}
-            self._tried(functools.partial(_upsert, collection=collection, rows=chunk, options=options))
-
-    def delete(self, collection: str, where: str) -> None:
-        """Delete the rows that pass an expression."""
-        self._tried(lambda client: client.delete(collection, filter=where, timeout=_SECONDS))
-
-    def has(self, collection: str) -> bool:
-        return bool(self._tried(lambda client: client.has_collection(collection, timeout=_SECONDS)))
-
-    def collections(self) -> list[str]:
-        return list(self._tried(lambda client: client.list_collections(timeout=_SECONDS)))
-
-    def drop(self, collection: str) -> None:
-        """Drop a collection, whether or not it is there."""
-        self._tried(lambda client: client.drop_collection(collection, timeout=_SECONDS))
-
-    def create(self, collection: str, fields: Callable[[Any], None], indexes: Callable[[Any], None]) -> None:
-        """Make a collection, if it is not there, and have it answer.
-
-        Args:
-            fields, indexes: are given pymilvus' CollectionSchema and IndexParams, to be filled.
-        """
-
-        def make(client: MilvusClient) -> None:
-            if client.has_collection(collection):
-                return
-            schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
-            fields(schema)
-            params = client.prepare_index_params()
-            indexes(params)
-            client.create_collection(
-                collection, schema=schema, index_params=params, consistency_level="Strong", timeout=_SECONDS
-            )
-
-        self._tried(make)
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        with self._lock, suppress(Exception):
-            if self._client is not None:
-                self._client.close()
-            self._client = None
-
-    def _connected(self) -> MilvusClient:
-        with self._lock:
-            if self._client is None:
-                self._client = _pymilvus().MilvusClient(
-                    uri=self.address.uri,
-                    token=self.address.token,
-                    db_name=self.address.database,
-                    timeout=10,
-                    grpc_options=_RECONNECTING,
-                )
-            return self._client
-
-    def _tried(self, ask: Callable[[MilvusClient], Answer], collection: str = "") -> Answer:
-        """What a request gives; it is made again, after longer and longer pauses, where the server was away or busy.
-
-        All requests may be made twice: rows are written by their keys.
-
-        Args:
-            collection: that it asks, which has to be loaded.
+        Every call may be made twice: rows are written by their keys.
         """
         refused = (_pymilvus().MilvusException, OSError, ValueError)
         pause = _FIRST_PAUSE
         for left in reversed(range(_TRIES)):
             try:
-                return ask(self._connected())
+                return getattr(self._connected(), method)(*args, timeout=_SECONDS, **options)
             except refused as error:
-                said = str(error)
-                gone = any(word in said for word in _GONE)
-                if gone:
-                    self.close()  # the next try connects anew
-                if collection and any(word in said for word in _UNLOADED):
-                    self._tried(lambda client: client.load_collection(collection, timeout=_SECONDS))
-                    return self._tried(ask)
-                if not left or not (gone or any(word in said for word in _BUSY)):
-                    raise self._in_words(error, gone) from error
+                message = str(error)
+                if gone := bool(_GONE.search(message)):
+                    self._disconnect()
+                if method in ("search", "query") and _UNLOADED.search(message):
+                    self.call("load_collection", args[0])
+                elif not left or not (gone or _BUSY.search(message)):
+                    raise self._in_words(message, gone) from error
             time.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, _LONGEST_PAUSE)
-        raise AssertionError
+        raise self._in_words("it loads a collection again and again", False)
 
-    def _in_words(self, error: Exception, gone: bool) -> SearchError:
-        server, said = self.address.uri, str(error)
+    def _connected(self) -> MilvusClient:
+        with self._lock:
+            if self._client is None:
+                self._client = _pymilvus().MilvusClient(
+                    uri=self.address.uri, token=self.address.token, db_name=self.address.database, timeout=10,
+                    grpc_options=_RECONNECTING,
+                )  # fmt: skip
+            return self._client
+
+    def _disconnect(self) -> None:
+        """Let the next call connect again."""
+        with self._lock, suppress(Exception):
+            if self._client is not None:
+                self._client.close()
+            self._client = None
+
+    def _in_words(self, message: str, gone: bool) -> SearchError:
+        server = f"the Milvus server at {self.address.uri}"
         if gone:
-            return StoreUnavailable(
-                f"the Milvus server at {server} does not answer. Start it, or name another."
+            return StoreUnavailable(f"{server} does not answer. Start it, or name another.")
+        if _DENIED.search(message):
+            return SearchError(f"{server} lets nobody in with this token. Set the variable {TOKEN}.")
+        if _LOST.search(message):
+            return IndexDamaged(
+                f"{self.address} is not on the server any more. Stream it there again with: seewhy index FOLDER "
+                f"--store {self.address} --rebuild"
             )
-        if any(word in said for word in _DENIED):
-            return SearchError(
-                f"the Milvus server at {server} lets nobody in with this token. Set the variable {TOKEN}."
-            )
-        if any(word in said for word in _LOST):
-            return IndexDamaged(f"a part of {self.address} is not on the server any more. {WAY_OUT}")
-        return SearchError(f"the Milvus server at {server} says: {first_line(error)}")
+        return SearchError(f"{server} says: {message.strip().partition(chr(10))[0]}")
 
 
 def _pymilvus() -> ModuleType:
@@ -236,9 +139,3 @@ def _pymilvus() -> ModuleType:
         raise OptionalDependency("pymilvus", "milvus", "an index on Milvus") from error
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)  # errors are said once, in words
     return pymilvus
-
-
-def _upsert(
-    client: MilvusClient, collection: str, rows: list[dict[str, Any]], options: dict[str, Any]
-) -> None:
-    client.upsert(collection, rows, **options)

@@ -1,138 +1,119 @@
-"""The collections of an index on Milvus are made, and those that are of no use any more dropped."""
+"""The collections of an index on Milvus, and which one answers.
+
+    NAME_STAMP         a row for each passage; the alias NAME points to the one that answers
+        passage        INT64, its id
+        document       INT64, the number of its document
+        embedding      FLOAT_VECTOR
+        stems          VARCHAR: its stems in order, as `rows.key_of` spells them
+        sparse         what the server makes of `stems`, for its full-text search
+        fields         JSON: what filters compare; see filters.py
+        row            VARCHAR: all else, as JSON
+    NAME_STAMP_terms   a row for each stem
+        key            VARCHAR
+        count          INT64: in how many passages it is
+        facts          VARCHAR: in the row with the key ABOUT, JSON that says what the index is
+        nothing        FLOAT_VECTOR, as every collection has to have a vector
+
+A rebuild fills collections of a new stamp. When they are whole the alias is switched, and the others are dropped.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import partial
+import re
+import secrets
+from dataclasses import dataclass
 from typing import Any, Final
 
 from search.errors import InputError
+from search.store.milvus.address import Address
 from search.store.milvus.client import Client
-from search.store.milvus.layout import (
-    BORN,
-    CHECKSUM,
-    CONTENT,
-    COPY,
-    COUNT,
-    DENSE,
-    DENSE_CHECKSUM,
-    DIED,
-    DOCUMENT,
-    FIELDS,
-    FILE,
-    GENERATION,
-    KEY,
-    LENGTH,
-    LONGEST,
-    LONGEST_TERM,
-    NOTHING,
-    NUMBER,
-    PART,
-    PARTS,
-    PASSAGE,
-    ROW,
-    SPARSE,
-    SPARSE_CHECKSUM,
-    TERM,
-    collection,
-    generations,
-    stamp_of,
-)
 
-EXACT: Final = "FLAT"
+ABOUT: Final = "#"
+LONGEST: Final = 65_535  # bytes of a text
 
-# Kinds of indexes of embeddings, and what they are made with.
-_DENSE: Final[dict[str, dict[str, int]]] = {
-    EXACT: {},
-    "HNSW": {"M": 16, "efConstruction": 200},
-    "IVF_FLAT": {"nlist": 128},
-    "DISKANN": {},
-}
-_LONGEST_KEY, _LONGEST_HASH = 64, 64
+KINDS: Final[dict[str, dict[str, int]]] = {
+    "FLAT": {}, "HNSW": {"M": 16, "efConstruction": 200}, "IVF_FLAT": {"nlist": 128}, "DISKANN": {},
+}  # fmt: skip
+"""Kinds of indexes of embeddings, and what they are made with."""
 
 
-def dense_of(kind: str) -> dict[str, Any]:
-    """What a generation says of its index of embeddings: its kind, and what it is made with.
+@dataclass(frozen=True)
+class Server:
+    """Where an index streams its passages.
 
-    Raises:
-        InputError: there is no such kind.
+    Attributes:
+        address: as it is typed.
+        kind: of the index of embeddings.
+        collection: of the passages.
+        answers: the alias was pointed to it.
     """
-    if kind not in _DENSE:
-        raise InputError(f"'{kind}' is no kind of index of embeddings. Take one of {', '.join(_DENSE)}.")
-    return {"kind": kind, **_DENSE[kind]}
+
+    address: str
+    kind: str
+    collection: str
+    answers: bool = False
+
+    @classmethod
+    def new(cls, address: Address, kind: str) -> Server:
+        """With collections of a new stamp."""
+        if kind not in KINDS:
+            raise InputError(f"there is no kind of index '{kind}'. Choose one of: {', '.join(KINDS)}.")
+        return cls(str(address), kind, f"{address.name}_{secrets.token_hex(4)}")
 
 
-def make_generations(client: Client) -> None:
-    """The collection of generations, if it is not there."""
-    client.create(generations(client.address.name), _of_generations, _nothing)
+def terms_of(collection: str) -> str:
+    """The collection of terms beside one of passages."""
+    return f"{collection}_terms"
 
 
-def make_collections(client: Client, stamp: int, dense: dict[str, Any], dimension: int) -> None:
-    """Those of passages, documents and terms, as far as they are not there."""
+def create(client: Client, server: Server, dimension: int) -> None:
+    """Create the collections as far as they are missing."""
+    from pymilvus import DataType, Function, FunctionType, MilvusClient
+
+    def make(name: str, fields: dict[str, tuple[DataType, dict[str, Any]]], *indexes: dict[str, Any]) -> None:
+        if client.call("has_collection", name):
+            return
+        schema, params = MilvusClient.create_schema(), MilvusClient.prepare_index_params()
+        for field, (kind, options) in fields.items():
+            schema.add_field(field, kind, is_primary=field in ("passage", "key"), **options)
+        if "stems" in fields:
+            schema.add_function(Function("bm25", FunctionType.BM25, ["stems"], ["sparse"]))
+        for index in indexes:
+            params.add_index(**index)
+        client.call("create_collection", name, schema=schema, index_params=params, consistency_level="Strong")
+
+    text, number, vector = {"max_length": LONGEST}, (DataType.INT64, dict[str, Any]()), DataType.FLOAT_VECTOR
+    words = {"enable_analyzer": True, "enable_match": True, "analyzer_params": {"tokenizer": "standard"}}
+    passages = {
+        "passage": number, "document": number, "embedding": (vector, {"dim": dimension}),
+        "stems": (DataType.VARCHAR, text | words), "sparse": (DataType.SPARSE_FLOAT_VECTOR, {}),
+        "fields": (DataType.JSON, {}), "row": (DataType.VARCHAR, text),
+    }  # fmt: skip
+    make(
+        server.collection, passages,
+        {"field_name": "embedding", "index_type": server.kind, "metric_type": "IP", "params": KINDS[server.kind]},
+        {"field_name": "sparse", "index_type": "SPARSE_INVERTED_INDEX", "metric_type": "BM25"},
+        {"field_name": "document", "index_type": "INVERTED"},
+    )  # fmt: skip
+    terms = {
+        "key": (DataType.VARCHAR, {"max_length": 256}), "count": number, "facts": (DataType.VARCHAR, text),
+        "nothing": (vector, {"dim": 2}),
+    }  # fmt: skip
+    nothing = {"field_name": "nothing", "index_type": "FLAT", "metric_type": "IP"}
+    make(terms_of(server.collection), terms, nothing)
+
+
+def answer(client: Client, collection: str) -> None:
+    """Let a collection answer, and drop those of all other stamps."""
     name = client.address.name
-    passages = partial(_of_passages, dimension=dimension)
-    client.create(collection(name, stamp, "passages"), passages, partial(_of_embeddings, dense=dense))
-    client.create(collection(name, stamp, "documents"), _of_documents, _nothing)
-    client.create(collection(name, stamp, "terms"), _of_terms, _nothing)
+    client.call("alter_alias" if client.target(name) else "create_alias", collection, name)
+    drop_others(client, collection)
 
 
-def drop_others(client: Client, stamps: Collection[int]) -> None:
-    """Drop the collections of passages, documents and terms of all other stamps."""
-    for found in client.collections():
-        stamp = stamp_of(client.address.name, found)
-        if stamp is not None and stamp not in stamps:
-            client.drop(found)
-
-
-def _of_generations(schema: Any) -> None:
-    _fields(schema, numbers=(GENERATION, PART, PARTS), texts={CONTENT: LONGEST})
-    _vectors(schema)
-
-
-def _of_passages(schema: Any, dimension: int) -> None:
-    from pymilvus import DataType
-
-    numbers = (BORN, DIED, PASSAGE, DOCUMENT, COPY, LENGTH, SPARSE_CHECKSUM, DENSE_CHECKSUM)
-    _fields(schema, numbers=numbers, texts={CONTENT: _LONGEST_HASH, ROW: LONGEST})
-    schema.add_field(FIELDS, DataType.JSON)
-    schema.add_field(DENSE, DataType.FLOAT_VECTOR, dim=dimension)
-    schema.add_field(SPARSE, DataType.SPARSE_FLOAT_VECTOR)
-
-
-def _of_documents(schema: Any) -> None:
-    _fields(schema, numbers=(BORN, DIED, DOCUMENT), texts={FILE: _LONGEST_HASH, ROW: LONGEST})
-    _vectors(schema)
-
-
-def _of_terms(schema: Any) -> None:
-    _fields(schema, numbers=(BORN, DIED, NUMBER, COUNT), texts={TERM: LONGEST_TERM})
-    _vectors(schema)
-
-
-def _fields(schema: Any, *, numbers: tuple[str, ...], texts: dict[str, int]) -> None:
-    """The key and the checksum that all rows have, whole numbers, and texts of at most so many bytes."""
-    from pymilvus import DataType
-
-    schema.add_field(KEY, DataType.VARCHAR, max_length=_LONGEST_KEY, is_primary=True)
-    for name in (*numbers, CHECKSUM):
-        schema.add_field(name, DataType.INT64)
-    for name, longest in texts.items():
-        schema.add_field(name, DataType.VARCHAR, max_length=longest)
-
-
-def _vectors(schema: Any) -> None:
-    from pymilvus import DataType
-
-    schema.add_field(NOTHING, DataType.FLOAT_VECTOR, dim=2)
-
-
-def _nothing(indexes: Any) -> None:
-    indexes.add_index(NOTHING, index_type=EXACT, metric_type="IP")
-
-
-def _of_embeddings(indexes: Any, dense: dict[str, Any]) -> None:
-    params = {name: value for name, value in dense.items() if name != "kind"}
-    indexes.add_index(DENSE, index_type=dense["kind"], metric_type="IP", params=params)
-    indexes.add_index(
-        SPARSE, index_type="SPARSE_INVERTED_INDEX", metric_type="IP", params={"drop_ratio_build": 0.0}
-    )
+def drop_others(client: Client, keep: str) -> None:
+    """Drop the collections of all stamps but one, "" for none."""
+    its = re.compile(rf"({re.escape(client.address.name)}_[0-9a-f]{{8}})(_terms)?")
+    for name in client.call("list_collections"):
+        match = its.fullmatch(name)
+        if match and match[1] != keep:
+            client.call("drop_collection", name)

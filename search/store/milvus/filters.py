@@ -1,328 +1,243 @@
-"""Filters as expressions that a Milvus server understands: what passes here passes in the folder's index, and no more.
+"""Filters as expressions of a Milvus server, and what is stored of a passage for them.
 
-A condition is about FIELDS of a row (fields.py). What cannot be said of these is refused by name.
+Of the field F of a passage its JSON column `fields` holds, in plain letters and numbers alone, so that nothing that was
+typed becomes part of an expression:
+
+    "is"            marks: hashes of a field and what one of its values is equal to
+    "n0_F", "n1_F"  the least and the greatest of its numbers
+    "d0_F", "d1_F"  the first end and the last beginning of its dates, in milliseconds
+    "p_path", "g_name"  the path and the name of its file for patterns, spelled in letters and digits
+
+What passes here passes in a folder's index. A field that no document has passes nothing, and is no error.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
-from datetime import datetime, timedelta, timezone
-from typing import Any
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from search.corpus.patterns import Patterns
-from search.corpus.patterns import parse as parsed_glob
-from search.errors import InputError
-from search.records.documents import Annotator
 from search.store.conditions import (
-    ORDERS,
     Comparison,
     Condition,
-    Field,
     Joined,
     Not,
     Value,
     Where,
-    comparisons,
+    as_date,
+    as_number,
+    as_text,
     folded,
     wrong,
 )
-from search.store.filters import annotators_asked, incomparable, unknown, values_under, without_annotations
-from search.store.milvus.chosen import Chosen
-from search.store.milvus.facts import annotators
-from search.store.milvus.fields import (
-    LETTERS,
-    first_letters,
-    key_of,
-    letters,
-    mark,
-    microseconds,
-    ordered,
-    since_1970,
-    words,
-)
-from search.store.milvus.generation import Generation, View
-from search.store.milvus.layout import FIELDS, PASSAGE
+from search.store.filters import is_scalar, is_something
 
-_NOTHING = f"{PASSAGE} < 0"
-_MARKS = f'{FIELDS}["is"]'
-_MOST_FOLDERS = 2_000  # that an expression lists
+if TYPE_CHECKING:
+    from search.errors import InputError
+    from search.records.documents import Document, Passage
+
+_MILLISECOND = timedelta(milliseconds=1)
+_SPELLED = str.maketrans("0123456789abcdef", "ABCDEFGHIJKLMNOP")
+_SEPARATOR = "Q"  # of the parts of a path, which are spelled without it
 
 
-def passing(view: View, where: Where) -> tuple[Chosen, tuple[str, ...]]:
-    """The passages that pass a filter, and what is to be known of the answer.
+def fields_of(document: Document, passage: Passage, size: int) -> dict[str, Any]:
+    """`fields` of a passage."""
+    values: dict[str, list[Any]] = {
+        "path": [document.path],
+        "name": [document.path.rpartition("/")[2]],
+        "kind": [document.kind],
+        "title": [document.title],
+        "heading": [passage.heading],
+        "page": [passage.page],
+        "size": [size if size >= 0 else None],
+    }
+    for name, value in _values_in(document.metadata):
+        values.setdefault(_key(name), []).append(value)
+    made: dict[str, Any] = {"is": []}
+    for field, found in values.items():
+        _add(made, field, found)
+    parts = unicodedata.normalize("NFC", document.path).split("/")
+    made["g_name"] = _letters(parts[-1])
+    made["p_path"] = _SEPARATOR + "".join(_letters(part) + _SEPARATOR for part in parts)
+    return made
+
+
+def _values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value in metadata with the keys that lead to it, joined by dots; each element of a list by itself."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _values_in(item, name)
+        return
+    if name:
+        yield name, value
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _values_in(inner, f"{name}.{key}" if name else str(key))
+
+
+def _add(made: dict[str, Any], field: str, values: list[Any]) -> None:
+    """Put in what is compared of a field."""
+    marks = {_mark(field, "has")} if any(map(is_something, values)) else set[str]()
+    ends: dict[str, list[tuple[Any, Any]]] = {}
+    for value in filter(is_scalar, values):
+        text, number, date = folded(as_text(value)), as_number(value), as_date(value)
+        marks.add(_mark(field, "t", text))
+        if number is not None:
+            marks.add(_mark(field, "n", float(number)))
+            ends.setdefault("n", []).append((float(number), float(number)))
+        if date is not None:
+            marks |= {_mark(field, "d", prefix) for prefix in _prefixes(*date)}
+            ends.setdefault("d", []).append((date[0] // _MILLISECOND, date[1] // _MILLISECOND))
+    for kind, pairs in ends.items():
+        made[f"{kind}0_{field}"] = min(last for _, last in pairs)
+        made[f"{kind}1_{field}"] = max(first for first, _ in pairs)
+    made["is"] += sorted(marks)
+
+
+def expression(where: Where) -> str:
+    """A filter as an expression.
 
     Raises:
-        InputError: it names a field that nothing has, orders one by what none of its values is, or says what cannot be
-            asked of a server.
+        InputError: naming what cannot be asked of a server.
     """
-    generation = view.generation
-    known = annotators(generation.annotators)
-    asked = annotators_asked(known, where)
-    if generation.documents:
-        for leaf in comparisons(where.condition):
-            if leaf.field.column == "metadata":
-                _require_sense(generation, where, leaf, asked.get(folded(leaf.field.name)))
-    query = _Query(where, generation)
-    expression = query.of(where.condition)
-    query.require_all_there(view)
-    return Chosen(view, expression), tuple(without_annotations(known, where))
 
-
-def _require_sense(
-    generation: Generation, where: Where, leaf: Comparison, annotator: Annotator | None
-) -> None:
-    """Raise InputError for a condition that nothing can pass because of its field's name or kind."""
-    found = list(_known(generation, leaf.field))
-    if not found and annotator is None:
-        raise unknown(where, leaf.field, generation.fields["names"], annotators(generation.annotators))
-    if found and leaf.operator in ORDERS:
-        wanted = set("".join(_kinds(leaf.values[0])))
-        if not any(wanted.intersection(one["kinds"]) for one in found):
-            raise incomparable(
-                where, leaf, annotator, [value for one in found for value in one["examples"]][:3]
-            )
-
-
-def _known(generation: Generation, field: Field) -> Iterator[dict[str, Any]]:
-    """The fields of metadata and annotations that a name means: its dots lead into objects, or belong to keys."""
-    name = folded(field.name)
-    for one in generation.fields.get("known", ()):
-        if folded(".".join(one["keys"])) != name:
-            continue
-        value: Any = True
-        for key in reversed(one["keys"]):
-            value = {key: value}
-        if any(found is True for found in values_under(value, field.parts)):
-            yield one
-
-
-def _kinds(value: Value) -> list[str]:
-    """Which kinds of stored values a typed one compares with; see fields.py."""
-    if value.number is not None:
-        return ["n"] if value.date is None else ["n", "d"]
-    return ["t"] if value.date is None else ["d", "y"]
-
-
-class _Query:
-    """A filter as an expression, and the marks of values that are too long for it."""
-
-    def __init__(self, where: Where, generation: Generation) -> None:
-        self._where, self._generation = where, generation
-        self._lacking: list[tuple[Comparison, str, list[str]]] = []
-
-    def of(self, condition: Condition) -> str:
+    def of(condition: Condition) -> str:
         if isinstance(condition, Joined):
-            return "(" + f" {condition.word} ".join(map(self.of, condition.parts)) + ")"
+            return "(" + f" {condition.word} ".join(map(of, condition.parts)) + ")"
         if isinstance(condition, Not):
-            return f"(not {self.of(condition.part)})"
-        return self._leaf(condition)
+            return f"(not {of(condition.part)})"
+        return _comparison(where, condition)
 
-    def require_all_there(self, view: View) -> None:
-        """
-        Raises:
-            InputError: a value is not on the server that the filter has to look at.
-        """
+    return of(where.condition)
 
-        def some(marks: Iterable[str]) -> bool:
-            return view.client.count(view.collection("passages"), view.there(_any_of(marks))) > 0
 
-        if self._lacking and some({one for _, _, marks in self._lacking for one in marks}):
-            for leaf, why, marks in self._lacking:
-                if some(marks):
-                    raise self._refused(leaf, why)
+def path_is(name: str) -> str:
+    """The expression for the passages of a file."""
+    return _any_of([_mark("path", "t", folded(name))])
 
-    def _leaf(self, leaf: Comparison) -> str:
-        column, operator = leaf.field.column, leaf.operator
-        fields = [column]
-        if column == "metadata":
-            fields = [key_of(tuple(one["keys"])) for one in _known(self._generation, leaf.field)]
-            if not fields:
-                return _NOTHING
-            left_out = [mark(field, "left out") for field in fields]
-            self._lacking.append((leaf, "a document has more in it than there is room for", left_out))
-        if operator == "has":
-            return _any_of([mark(field, "has") for field in fields])
-        if column == "mtime":
-            return self._changed(leaf)
-        if operator == ":" and column == "path":
-            return self._path(leaf)
-        if operator == ":" and column == "name":
-            return self._named(leaf, leaf.values[0].text)
-        if operator == ":":
-            return self._fits(leaf, fields)
-        if operator == "=":
-            return _any_of([one for field in fields for value in leaf.values for one in _equal(field, value)])
-        return _or(self._ordered(leaf, field) for field in fields)
 
-    def _ordered(self, leaf: Comparison, field: str) -> str:
-        """That one of the values of a field is more or less."""
-        (value,) = leaf.values
-        if field in ("page", "size"):
-            return _than("n", field, leaf.operator, ordered(float(value.number or 0)))
-        parts = []
-        for kind in _kinds(value):
-            if kind == "n":
-                ends = 2 * (ordered(value.number or 0),)
-            elif kind == "t":
-                if len(value.folded) >= LETTERS:
-                    raise self._refused(leaf, f"it orders texts by their first {LETTERS - 1} letters alone")
-                ends = 2 * (first_letters(value.folded),)
-            else:
-                first, last = value.date or (timedelta(), timedelta())
-                ends = ordered(microseconds(first)), ordered(microseconds(last))
-            parts.append(_than(kind, field, leaf.operator, ends[leaf.operator in (">", "<=")]))
-        return _or(parts)
-
-    def _changed(self, leaf: Comparison) -> str:
-        (*_, value) = leaf.values
-        if leaf.operator == "=":
-            return _or(self._between(leaf, value) for value in leaf.values)
-        first, last = self._ends(leaf, value)
-        return _stored("u_mtime", leaf.operator, last if leaf.operator in (">", "<=") else first)
-
-    def _between(self, leaf: Comparison, value: Value) -> str:
-        first, last = self._ends(leaf, value)
-        return f"({_stored('u_mtime', '>=', first)} and {_stored('u_mtime', '<=', last)})"
-
-    def _ends(self, leaf: Comparison, value: Value) -> tuple[str, str]:
-        """When a typed time begins and ends: it is local, and what is stored is not."""
-        assert value.date is not None
-        first, last = (self._instant(leaf, datetime.min + moment) for moment in value.date)
-        return ordered(first), ordered(last)
-
-    def _instant(self, leaf: Comparison, local: datetime) -> int:
-        try:
-            found = {since_1970(local.replace(fold=fold).astimezone(timezone.utc)) for fold in (0, 1)}
-        except (OverflowError, ValueError, OSError):  # of the first or the last year of all
-            found = {since_1970(local.replace(tzinfo=timezone.utc))}
-        if len(found) > 1:
-            raise self._refused(leaf, f"the clock was changed at {local:%Y-%m-%d %H:%M}; name another time")
-        return found.pop()
-
-    def _fits(self, leaf: Comparison, fields: Collection[str]) -> str:
-        """That whole words of a value fit a pattern; see `search.store.conditions.pattern`."""
-        pieces = [""]
-        for part in re.findall(r"\\.|.", leaf.values[0].folded, re.DOTALL):
-            if part == "?":
-                raise self._refused(leaf, "a pattern can have '*', but no '?'")
-            if part == "*":
-                pieces.append("")
-            else:
-                pieces[-1] += part[-1]
-        if not any(pieces):
-            return _any_of([mark(field, "scalar") for field in fields])
-        last = len(pieces) - 1
-        like = "%".join(words(one, begins=at == 0, ends=at == last) for at, one in enumerate(pieces))
-        long = [mark(field, "long") for field in fields]
-        self._lacking.append((leaf, "a value is too long for patterns", long))
-        if sum(map(bool, pieces)) > 1:
-            several = [mark(field, "several") for field in fields]
-            self._lacking.append(
-                (leaf, "a '*' within a pattern could lead from one value to another", several)
-            )
-        return _or(_like(f"p_{field}", f"%{like}%") for field in fields)
-
-    def _path(self, leaf: Comparison) -> str:
-        """That a path, or a folder above it, is matched: folders are looked at here, and names on the server."""
-        glob = unicodedata.normalize("NFC", leaf.values[0].text)
-        folders, patterns = self._generation.fields.get("folders", ()), Patterns([glob])
-        covered = self._within(
-            leaf, {folder for folder in folders if folder and patterns.cover(f"{folder}/")}
-        )
-        pattern = parsed_glob(glob)
-        if pattern is None or pattern.folders_only:
-            return covered
-        if pattern.by_name:
-            return _or([covered, self._named(leaf, glob)])
-        head, _, last = glob.rpartition("/")
-        if "[" in head or glob != glob.rstrip(" "):
-            raise self._refused(leaf, "a pattern of paths can have '*' and '**' alone")
-        any_name = not last.strip("*")
-        around = pattern if any_name else parsed_glob(f"{head}/x")
-        if around is None:
-            return covered
-        files = {one for one in folders if around.regex.fullmatch(f"{one}/x".removeprefix("/"))}
-        named = "" if any_name else f" and {self._named(leaf, last)}"
-        return _or([covered, f"({self._within(leaf, files)}{named})"])
-
-    def _within(self, leaf: Comparison, chosen: Collection[str]) -> str:
-        """That a file lies in one of some folders itself; where all beneath one are meant, it alone is named."""
-        torn = {
-            above
-            for one in self._generation.fields.get("folders", ())
-            if one not in chosen
-            for above in _up(one)
-        }
-        whole = set(chosen) - torn
-        marks = [mark("path", "under", one) for one in whole if not one or next(_up(one, 1)) not in whole]
-        marks += [mark("path", "in", one) for one in chosen if one in torn]
-        if len(marks) > _MOST_FOLDERS:
-            raise self._refused(leaf, f"it means {len(marks):,} folders, too many for a server")
-        return _any_of(marks)
-
-    def _named(self, leaf: Comparison, glob: str) -> str:
-        """That the name of a file fits a pattern without slashes."""
-        glob, like = unicodedata.normalize("NFC", glob), ""
-        if glob != glob.rstrip(" ") or glob.startswith(("!", "#")):
-            raise self._refused(leaf, "put a name with such characters in: name = ...")
-        for part in re.findall(r"\\.|\*+|.", glob, re.DOTALL):
-            if part in ("?", "[", "\\"):
-                raise self._refused(leaf, "a pattern of names can have '*' alone")
-            like += "%" if part[0] == "*" else letters(part[-1])
-        return _like("g_name", like)
-
-    def _refused(self, leaf: Comparison, why: str) -> InputError:
-        field = leaf.field
-        return wrong(
-            self._where.text,
-            field.at,
-            f"'{field.name}{' ' if leaf.operator == 'has' else ''}{leaf.operator}' cannot be asked of an index on "
-            f"Milvus here: {why}. Say it otherwise, or ask the index in the folder",
-        )
+def _comparison(where: Where, leaf: Comparison) -> str:
+    column, operator, value = leaf.field.column, leaf.operator, (*leaf.values, None)[0]
+    field = _key(leaf.field.name) if column == "metadata" else column
+    if column == "mtime":
+        raise _refused(where, leaf, "it does not know when files changed")
+    if operator == "has" or value is None:
+        return _any_of([_mark(field, "has")])
+    if operator == ":":
+        if column not in ("path", "name"):
+            raise _refused(where, leaf, "patterns are for path and name alone")
+        return (_path if column == "path" else _named)(where, leaf, value)
+    if operator == "=":
+        return _any_of(mark for value in leaf.values for mark in _equal(field, value))
+    if value.number is None and value.date is None:
+        raise _refused(where, leaf, "it orders numbers and dates alone")
+    return _or(_ordered(field, operator, value))
 
 
 def _equal(field: str, value: Value) -> Iterator[str]:
-    """The marks of which a stored value that is equal has one."""
-    if field in ("page", "size"):
-        yield mark(field, "n", ordered(float(value.number or 0)))
-        return
-    for kind in _kinds(value):
-        if kind == "n":
-            yield mark(field, "n", ordered(value.number or 0))
-        elif kind == "t":
-            yield mark(field, "=", value.folded)
-        else:
-            yield mark(field, kind, *map(microseconds, value.date or ()))
+    yield _mark(field, "t", value.folded)
+    if value.number is not None:
+        yield _mark(field, "n", float(value.number))
+    if value.date is not None:
+        yield _mark(field, "d", list(_prefixes(*value.date))[-1])
 
 
-def _than(kind: str, field: str, operator: str, end: str) -> str:
-    """The first end of all values has to be before a moment, or their last beginning behind it."""
-    return _stored(f"{kind}{int(operator[0] == '>')}_{field}", operator, end)
+def _ordered(field: str, operator: str, value: Value) -> Iterator[str]:
+    """That the first end of all values is before a moment, or their last beginning behind it."""
+    side = int(operator[0] == ">")
+    if value.number is not None:
+        yield _stored(f"n{side}_{field}", operator, repr(float(value.number)))
+    if value.date is not None:
+        end = value.date[operator in (">", "<=")] // _MILLISECOND
+        yield _stored(f"d{side}_{field}", operator, str(end))
 
 
-def _stored(key: str, operator: str, text: str) -> str:
-    return f'(exists {FIELDS}["{key}"] and {FIELDS}["{key}"] {operator} "{text}")'
+def _named(where: Where, leaf: Comparison, value: Value) -> str:
+    """That the name of a file fits a pattern without slashes."""
+    literal, front, back = _stars(where, leaf, unicodedata.normalize("NFC", value.text))
+    return _like("g_name", "%" * front + _letters(literal) + "%" * back)
+
+
+def _path(where: Where, leaf: Comparison, value: Value) -> str:
+    """That a path, or a folder above it, is matched, as .gitignore has it."""
+    glob = unicodedata.normalize("NFC", value.text)
+    parts, folder = glob.strip("/").split("/"), glob.endswith("/")
+    anywhere = "/" not in glob.rstrip("/") or parts[0] == "**"
+    if len(parts) > 1 and parts[-1] in ("*", "**"):
+        parts, folder = parts[:-1], True
+    *folders, last = parts[1:] if len(parts) > 1 and parts[0] == "**" else parts
+    through = folders[-1:] == ["**"]
+    folders = folders[:-1] if through else folders
+    literal, front, back = _stars(where, leaf, last)
+    if (front != through and not (front and anywhere and not folders)) or re.search(
+        r"[*?\[\\]", "".join(folders)
+    ):
+        raise _refused(where, leaf, "write such a pattern as NAME, *.EXT, FOLDER/** or FOLDER/**/*.EXT")
+    within = _SEPARATOR + "".join(_letters(part) + _SEPARATOR for part in folders)
+    behind = f"%{_SEPARATOR}" if folder else "%"
+    spelled = "%" * front + _letters(literal) + "%" * back + _SEPARATOR
+    return _like("p_path", "%" * anywhere + within + spelled + behind)
+
+
+def _stars(where: Where, leaf: Comparison, glob: str) -> tuple[str, bool, bool]:
+    """What is between the stars of a pattern, and whether there is one before and behind it."""
+    front, back = glob.startswith("*"), glob.endswith("*") and not glob.endswith("\\*")
+    inner = glob.strip("*") if back else glob.lstrip("*")
+    literal = re.sub(r"\\(.)", r"\1", inner, flags=re.DOTALL)
+    if re.search(r"(?<!\\)[*?\[]", inner):
+        raise _refused(where, leaf, "a pattern can have '*' at its beginning and end alone")
+    return literal, front, back
+
+
+def _stored(key: str, operator: str, literal: str) -> str:
+    return f'(exists fields["{key}"] and fields["{key}"] {operator} {literal})'
 
 
 def _like(key: str, pattern: str) -> str:
-    return _stored(key, "like", re.sub("%+", "%", pattern))
+    return _stored(key, "like", '"' + re.sub("%+", "%", pattern) + '"')
 
 
 def _any_of(marks: Iterable[str]) -> str:
-    listed = ", ".join(f'"{one}"' for one in sorted(marks))
-    return f"json_contains_any({_MARKS}, [{listed}])" if listed else _NOTHING
+    listed = ", ".join(f'"{mark}"' for mark in sorted(set(marks)))
+    return f'json_contains_any(fields["is"], [{listed}])'
 
 
 def _or(parts: Iterable[str]) -> str:
     return "(" + " or ".join(dict.fromkeys(parts)) + ")"
 
 
-def _up(folder: str, start: int = 0) -> Iterator[str]:
-    """A folder and those above it; from the first, or from the one above it."""
-    if not start:
-        yield folder
-    while folder:
-        folder = folder.rpartition("/")[0]
-        yield folder
+def _refused(where: Where, leaf: Comparison, why: str) -> InputError:
+    typed = leaf.field.name + leaf.operator + "".join(value.text for value in leaf.values[:1])
+    return wrong(
+        where.text, leaf.field.at, f"'{typed}' cannot be asked of an index on a Milvus server: {why}."
+    )
+
+
+def _key(name: str) -> str:
+    """What a field of metadata is called in `fields`."""
+    return "m" + hashlib.blake2b(folded(name).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _mark(field: str, *what: Any) -> str:
+    return hashlib.blake2b(json.dumps([field, *what]).encode(), digest_size=8).hexdigest()
+
+
+def _prefixes(first: timedelta, last: timedelta) -> Iterator[str]:
+    """The year, month, day, minute, second and microsecond that a date lies in, as far as it says them."""
+    text = (datetime.min + first).isoformat(timespec="microseconds") + "Z"
+    for end in (4, 7, 10, 16, 19, 26):
+        prefix = text[:end]
+        span = as_date(prefix)
+        if span is None or span[1] < last:
+            return
+        yield prefix
+
+
+def _letters(text: str) -> str:
+    """A text in plain letters and digits, so that one is within another as the texts are."""
+    return re.sub(r"[^a-z0-9]", lambda match: f"X{ord(match[0]):x}".translate(_SPELLED) + "Z", text)

@@ -1,252 +1,216 @@
-"""What readers ask an index on Milvus; see `search.store.protocol`."""
+"""What readers ask an index on Milvus; see `search.store.protocol`.
+
+A snapshot is what the server sent of one query: the candidates, whole, and in how many passages each term is. What
+ranks and explains an index in a folder ranks and explains these. There are no transactions: of a run that is under way
+a snapshot may hold some passages, and counts as of the last run.
+"""
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import quote
 
 import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
-from search.errors import ChangedMeanwhile, IdMissing
-from search.store.checksums import content_key
-from search.store.copies import FEWEST_DOCUMENTS
+from search.errors import ChangedMeanwhile, IdMissing, IndexDamaged, IndexNotFound, InputError
+from search.records.reports import SkippedGroup, Status
+from search.store.bm25 import norms, saturations, scale, telling, weight
 from search.store.documents import document_of
+from search.store.files import remove_index
 from search.store.folders import Folders
 from search.store.layout import home
-from search.store.milvus import catalogue, facts, filters, nearest
-from search.store.milvus.chosen import Chosen
 from search.store.milvus.client import Client
-from search.store.milvus.generation import Generation, View, load, missing, published
-from search.store.milvus.layout import CONTENT, COPY, DOCUMENT, MOST_HITS, PASSAGE, ROW
-from search.store.milvus.places import place_of
-from search.store.milvus.ranges import both
-from search.store.milvus.rows import OF_EMBEDDING, OF_PASSAGE, embedding_in, said_of, stored_passage
-from search.store.milvus.words import Matches, Words
-from search.store.protocol import Copied, Place, StoredDocument, StoredFile, StoredPassage
+from search.store.milvus.collections import ABOUT, drop_others, terms_of
+from search.store.milvus.filters import expression, path_is
+from search.store.milvus.rows import OF_PASSAGE, Row, key_of
+from search.store.passages import placed
+from search.store.protocol import Snapshot
 from search.store.settings import Source
 from search.store.terms import Stemmer, Term
+from search.store.vectors import exact_cosines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.records.contents import Facet
-    from search.records.documents import Annotation, Annotator, NamedDocument
-    from search.records.reports import Status
-    from search.store.calibration import Baseline
     from search.store.conditions import Where
     from search.store.milvus.address import Address
-    from search.store.protocol import Ids
+    from search.store.protocol import Ids, Place, StoredDocument, StoredFile, StoredPassage
 
-_IDS_AT_ONCE = 1000  # in one expression
-_ROWS_AT_ONCE = 250  # of passages: one may be as long as a text
+_CANDIDATES = 300  # of each route, if that does
+_MOST = 1_000  # else
+_SCALING = 10  # passages of which the best tells the scale of words, if more than three terms count
 
 
 class MilvusStore:
-    """An index on a Milvus server that is open for reading; see `search.store.protocol.Store`.
+    """An index on a Milvus server that is open for reading; see `search.store.protocol.Store`."""
 
-    The server is asked for the newest state whenever one is read; what a state says of itself, its ids and the counts
-    of copies are kept until there is another.
-    """
+    problems = (
+        "this list is approximate: a server chose the passages that were looked at. See with: seewhy status",
+    )
 
-    def __init__(self, address: Address) -> None:
-        self.address = address
-        self.client = Client(address)
-        self._lock = threading.Lock()
-        self._kept: _Kept | None = None
-        self._remarks = threading.local()
+    def __init__(self, address: Address, place: Path | None = None) -> None:
+        """
+        Args:
+            place: what this machine keeps of an index that it streams.
+        """
+        self.address, self.place = address, place
+        self.client, self.stemmer = Client(address), Stemmer()
+        self.collection: str | None = None
+        self.made: dict[str, str] | None = None  # with which fingerprint
 
     @property
     def path(self) -> Path:
         server = quote(self.address.uri.partition("://")[2], safe="")
-        return home() / "servers" / server / self.address.name
+        return self.place or home() / "servers" / server / self.address.name
 
     @property
     def name(self) -> str:
-        return str(self.address)
+        return str(self.place or self.address)
 
     @property
     def fingerprint(self) -> Fingerprint:
-        return self._newest().generation.made
+        with self.reading() as snapshot:
+            return snapshot.fingerprint
 
     @property
     def folders(self) -> Folders:
-        generation = self._newest().generation
-        return Folders.from_meta({"root": generation.root, "source": generation.source})
+        with self.reading() as snapshot:
+            return Folders(snapshot.root, snapshot.source.folders)
 
     @property
     def state(self) -> Hashable:
-        return self._newest().of
+        return self.collection or self.newest()
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        remarks = getattr(self._remarks, "of_filter", ())
-        with self._lock:
-            kept = self._kept
-        return (*(kept.problems if kept else ()), *remarks)
+    def newest(self) -> str:
+        """The collection that answers.
 
-    @cached_property
-    def stemmer(self) -> Stemmer:
-        return Stemmer()
-
-    def remark(self, remarks: Sequence[str]) -> None:
-        """What is to be known of the answer to this thread's query; each ends with the command that helps."""
-        self._remarks.of_filter = remarks
+        Raises:
+            IndexNotFound: there is none.
+        """
+        self.collection = self.client.target(self.address.name)
+        if self.collection is None:
+            raise IndexNotFound(
+                f"there is no index {self.address}, or its first run is not done. Go on with: seewhy index FOLDER "
+                f"--store {self.address}"
+            )
+        return self.collection
 
     @contextmanager
     def reading(self) -> Iterator[MilvusSnapshot]:
-        """One state of the index, the newest there is.
+        yield MilvusSnapshot(self, self.collection or self.newest())
 
-        Raises:
-            IndexNotFound, IndexOutdated, IndexDamaged: it cannot be read.
-            ChangedMeanwhile: two newer ones were published while it was read, so that it was deleted.
-        """
-        kept = self._newest()
-        try:
-            yield MilvusSnapshot(self, kept)
-        except Exception:  # rows that are gone are missed in many ways
-            if kept.of not in published(self.client).items():
-                raise self._changed() from None
-            raise
-        if kept.of not in published(self.client).items():
-            raise self._changed()
-
-    def _changed(self) -> ChangedMeanwhile:
-        return ChangedMeanwhile(f"{self.name} was published anew twice while it was read. Ask again.")
-
-    def _newest(self) -> _Kept:
-        while there := published(self.client):
-            number, checksum = max(there.items())
-            with self._lock:
-                if self._kept is not None and self._kept.of == (number, checksum):
-                    return self._kept
-            if found := load(self.client, number):
-                with self._lock:
-                    self._kept = _Kept(View(self.client, found), self.stemmer, (number, checksum))
-                    return self._kept
-        raise missing(self.client)
+    def remove(self) -> None:
+        if self.client.target(self.address.name):
+            self.client.call("drop_alias", self.address.name)
+        drop_others(self.client, "")
+        if self.place:
+            remove_index(self.place)
 
 
-class _Kept:
-    """What is kept of a state while it is the newest. Safe between threads, which may find the same twice."""
+class Filter(str):
+    """The expression of the passages to choose from, as `Snapshot.passing` gives them."""
 
-    def __init__(self, view: View, stemmer: Stemmer, of: tuple[int, int]) -> None:
-        self.view, self.of = view, of
-        self.words = Words(view, stemmer)
-        self.copied: dict[int, int] = {}  # key of a text -> in how many documents it is
+
+class MilvusSnapshot(Snapshot):
+    """What the server sent of one query; see `search.store.protocol.Snapshot`."""
+
+    approximate = True
+    choice: Mapping[str, Any] = {}
+
+    def __init__(self, store: MilvusStore, collection: str) -> None:
+        self._store, self._client, self._collection = store, store.client, collection
+        self._rows: dict[int, Row] = {}
+        self._counts: dict[str, int] = {}
+        self._facts: dict[str, Any] = {}
+        self._searches: dict[tuple[str, str], tuple[int, list[int]]] = {}
 
     @property
-    def generation(self) -> Generation:
-        return self.view.generation
+    def facts(self) -> dict[str, Any]:
+        """What the index is."""
+        if not self._facts:
+            self._fetch_counts([])
+        return self._facts
 
     @property
-    def problems(self) -> tuple[str, ...]:
-        """That some of what is near can be missed, if that is so."""
-        if self.generation.exact:
-            return ()
-        dense = self.generation.dense
-        recall = dense.get("recall@10")
-        measured = (
-            ""
-            if recall is None
-            else f": it found {100 * recall:.1f} % of the ten nearest when that was measured"
-        )
-        return (
-            f"the server looks for what is near by an approximate index ({dense['kind']}){measured}. Search exactly "
-            "with: seewhy index FOLDER --store-index FLAT",
-        )
-
-    @cached_property
-    def ids(self) -> Ids:
-        view = self.view
-        rows = view.client.each(view.collection("passages"), view.there(), [PASSAGE], PASSAGE)
-        found = np.array([row[PASSAGE] for row in rows], dtype=np.int64)
-        found.flags.writeable = False  # shared by all who ask
-        return found
-
-
-class MilvusSnapshot:
-    """One generation; see `search.store.protocol.Snapshot`."""
-
-    def __init__(self, store: MilvusStore, kept: _Kept) -> None:
-        self._store, self._kept, self._view = store, kept, kept.view
-        self._generation = kept.generation
+    def _status(self) -> dict[str, Any]:
+        return dict(self.facts["status"])
 
     @property
     def passage_count(self) -> int:
-        return self._generation.passages
+        return int(self._status["passages"])
 
     @property
     def generation(self) -> int:
-        return self._generation.number
+        return int(self.facts["generation"])
 
     @property
     def fingerprint(self) -> Fingerprint:
-        return self._generation.made
-
-    @property
-    def approximate(self) -> bool:
-        return not self._generation.exact
+        return Fingerprint.from_dict(self._status["fingerprint"])
 
     @property
     def root(self) -> Path:
-        return Path(self._generation.root)
+        return Path(self._status["folder"])
 
     @property
     def source(self) -> Source:
-        return Source.from_dict(self._generation.source)
-
-    @property
-    def choice(self) -> Mapping[str, Any]:
-        return self._generation.choice
+        return Source.from_dict(self.facts["source"])
 
     def status(self, weight: float) -> Status:
-        return facts.status_of(self._view, weight)
+        groups = tuple(SkippedGroup(**group) for group in self._status["skipped"])
+        return Status(**self._status | {"skipped": groups, "folders": tuple(self._status["folders"])})
+
+    # Meaning
 
     def nearest(
-        self, query: NDArray[np.float32], k: int, among: Ids | None = None
+        self, query: NDArray[np.float32], k: int, among: Ids | None = None, terms: Sequence[Term] = ()
     ) -> list[tuple[int, float]]:
-        """By the server's index; or by all embeddings, where these are few or most are wanted."""
-        if among is None:
-            return nearest.nearest(self._view, query, k, "", self.passage_count)
-        if isinstance(among, Chosen):
-            return nearest.nearest(self._view, query, k, among.expression, len(among))
-        cosines = self.cosines(query, among)
-        first = np.lexsort((among, -cosines))[:k]
-        return list(zip(among[first].tolist(), cosines[first].tolist(), strict=True))
+        """Of the candidates: those that the server finds near, and those that it finds by terms."""
+        ids = self.candidates(query, k, among)
+        if terms:
+            ids = list(dict.fromkeys([*ids, *self.candidates(terms, k, among)]))
+        pairs = zip(ids, self.cosines(query, np.array(ids, dtype=np.int64)).tolist(), strict=True)
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def cosines(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
-        return nearest.cosines(self._view, query, passages)
+        return exact_cosines(self.embeddings(passages.tolist()), query).astype(np.float64)
 
     def highest(self, query: NDArray[np.float32], passages: Ids) -> NDArray[np.float64]:
-        return nearest.highest(self._view, query, passages)
+        return np.full(len(passages), np.inf)
 
     def embeddings(self, passages: Sequence[int]) -> NDArray[np.float32]:
-        ids, places = np.unique(np.array(passages, dtype=np.int64), return_inverse=True)
-        none = np.empty((0, int(self.fingerprint.dimension)), dtype=np.float32)
-        rows = [vectors for _, vectors in nearest.blocks_of(self._view, ids)]
-        return np.concatenate([none, *rows])[places]
+        vectors = [row.embedding for row in self.each(passages)]
+        dimension = self._status["dimension"]
+        return np.array(vectors, dtype=np.float32).reshape(len(vectors), dimension)
 
-    def embedding_blocks(self, among: Ids | None = None) -> Iterator[tuple[Ids, NDArray[np.float32]]]:
-        if among is None:
-            return nearest.blocks(self._view, "", self.passage_count)
-        if isinstance(among, Chosen):
-            return nearest.blocks(self._view, among.expression, len(among))
-        return nearest.blocks_of(self._view, among)
+    def candidates(self, wanted: Any, n: int, among: Ids | None) -> list[int]:
+        """The ids of what the server finds near an embedding, or by terms; no search is sent twice.
 
-    def embedding_of(self, context: str, text: str) -> NDArray[np.float32] | None:
-        same = self._view.there(f'{CONTENT} == "{content_key(context, text).hex()}"')
-        rows = self._view.client.query(self._view.collection("passages"), same, OF_EMBEDDING, 1)
-        return embedding_in(rows[0], int(self.fingerprint.dimension)) if rows else None
+        Args:
+            wanted: (d,); or terms.
+            n: how many; 0 for those that tell the scale of words.
+        """
+        if among is not None and not isinstance(among, Filter):
+            return sorted(self.rows(among.tolist()))
+        where, text = among or "", ""
+        limit = _MOST if n > _CANDIDATES else _CANDIDATES if n else _SCALING
+        if not isinstance(wanted, np.ndarray):
+            text = " ".join(key_of(stem) for term in wanted for stem in term.stems)
+            if not text:
+                return []
+        searched, ids = self._searches.get((text, where), (0, []))
+        if searched < limit:
+            field, vector = ("sparse", text) if text else ("embedding", wanted.tolist())
+            ids = self._keep(self._client.search(self._collection, field, vector, limit, where, OF_PASSAGE))
+            self._searches[text, where] = limit, ids
+        return ids
 
-    def token_vectors(self, passages: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """None: a server is given none, so whoever needs them makes them of the texts."""
-        return {}
+    # Words
 
     def terms(self, query: str, *, phrases: bool = False) -> list[Term]:
         return self._store.stemmer.terms(query, phrases=phrases)
@@ -255,131 +219,172 @@ class MilvusSnapshot:
         return self._store.stemmer.words(text, among)
 
     def counts(self, terms: Sequence[Term]) -> list[int]:
-        return self._kept.words.counts(terms) if terms else []
+        """Of a phrase, that of its rarest word."""
+        keys = [[key_of(stem) for stem in term.stems] for term in terms]
+        self._fetch_counts([key for its in keys for key in its])
+        return [min(self._counts[key] for key in its) for its in keys]
 
     def telling(self, terms: Sequence[Term]) -> list[Term]:
-        return self._kept.words.telling(terms) if terms else []
+        return telling(terms, self.counts(terms), self.passage_count) if terms else []
 
     def matches(self, terms: Sequence[Term], without: Collection[Term] = ()) -> Matches:
-        return self._kept.words.matches(terms, without)
+        return Matches(self, terms, without)
 
-    def ids(self) -> Ids:
-        return self._kept.ids
+    def _fetch_counts(self, keys: Sequence[str]) -> None:
+        """Ask for what the index is and in how many passages stems are, as far as that is unknown."""
+        unknown = [key for key in dict.fromkeys([ABOUT, *keys]) if key not in self._counts]
+        if not unknown:
+            return
+        fields = f"key in {json.dumps(unknown)}", ("key", "count", "facts")
+        try:
+            rows = self._client.query(terms_of(self._collection), *fields)
+        except IndexDamaged:  # rebuilt since; nothing else was read yet
+            if self._rows or self._collection == self._store.newest():
+                raise
+            self._collection = str(self._store.collection)
+            rows = self._client.query(terms_of(self._collection), *fields)
+        self._counts |= dict.fromkeys(unknown, 0) | {row["key"]: row["count"] for row in rows}
+        for facts in (json.loads(row["facts"]) for row in rows if row["key"] == ABOUT):
+            self._facts, before, self._store.made = facts, self._store.made, facts["status"]["fingerprint"]
+            if before not in (None, self._store.made):
+                raise ChangedMeanwhile(f"{self._store.address} was rebuilt with other settings. Ask again.")
+
+    # Passages and documents
 
     def passing(self, where: Where | None) -> Ids | None:
-        chosen, remarks = (None, ()) if where is None else filters.passing(self._view, where)
-        self._store.remark(remarks)
-        return cast("Ids | None", chosen)
+        return None if where is None else cast("Ids", Filter(expression(where)))
 
     def within(self, passages: Ids, among: Ids | None) -> Ids:
-        if isinstance(among, Chosen):
-            rows = self._of_passages(passages.tolist(), [PASSAGE], among.expression)
-            return np.sort(np.array([row[PASSAGE] for row in rows], dtype=np.int64))
+        if isinstance(among, Filter):
+            where = f"passage in {passages.tolist()} and {among}"
+            rows = self._client.query(self._collection, where, ("passage",))
+            return np.array(sorted(row["passage"] for row in rows), dtype=np.int64)
         return np.unique(passages) if among is None else np.intersect1d(passages, among)
 
     def without(self, among: Ids | None, excluded: Sequence[int]) -> Ids:
-        if among is not None and not isinstance(among, Chosen):
-            return among[~np.isin(among, np.array(excluded, dtype=np.int64))]
-        others = f"{PASSAGE} not in {sorted(map(int, excluded))}" if excluded else ""
-        there = "" if among is None else among.expression
-        return cast("Ids", Chosen(self._view, both(there, others)))
+        but = f"(not (passage in {list(excluded)}))"
+        joined = f"{but} and {among}" if isinstance(among, Filter) else but
+        return cast("Ids", Filter(joined))
+
+    def rows(self, passages: Sequence[int]) -> dict[int, Row]:
+        """Those of the passages that are there; fetched as far as they were not."""
+        if missing := [id_ for id_ in dict.fromkeys(passages) if id_ not in self._rows]:
+            self._keep_all(f"passage in {missing}")
+        return {id_: self._rows[id_] for id_ in passages if id_ in self._rows}
+
+    def _keep(self, fetched: list[dict[str, Any]]) -> list[int]:
+        """Keep rows that were fetched; returns their ids."""
+        root, known = str(self.root), self._rows
+        known |= {row["passage"]: Row.of(row, root) for row in fetched if row["passage"] not in known}
+        return [row["passage"] for row in fetched]
+
+    def _keep_all(self, where: str) -> list[int]:
+        """Fetch the passages that pass an expression."""
+        return sorted(self._keep(self._client.query(self._collection, where, OF_PASSAGE)))
 
     def stored(self, passages: Sequence[int]) -> dict[int, StoredPassage]:
-        rows = self._of_passages(passages, OF_PASSAGE)
-        return {int(row[PASSAGE]): stored_passage(row, self._generation.root) for row in rows}
+        return {id_: row.passage for id_, row in self.rows(passages).items()}
 
     def passage(self, id_: int) -> StoredPassage:
-        stored = self.stored([id_])
-        if id_ not in stored:
-            raise IdMissing(
-                f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
-            )
-        return stored[id_]
+        return self.each([id_])[0].passage
+
+    def each(self, passages: Sequence[int]) -> list[Row]:
+        """Passages in their order.
+
+        Raises:
+            IdMissing: one is not there.
+        """
+        rows = self.rows(passages)
+        for id_ in passages:
+            if id_ not in rows:
+                raise IdMissing(
+                    f"the index has no passage {id_}. Passages get new ids when their document changes; query again."
+                )
+        return [rows[id_] for id_ in passages]
 
     def documents(self, passages: Sequence[int]) -> dict[int, int]:
-        rows = self._of_passages(passages, [PASSAGE, DOCUMENT])
-        return {int(row[PASSAGE]): int(row[DOCUMENT]) for row in rows}
+        return {id_: passage.document_id for id_, passage in self.stored(passages).items()}
 
     def document(self, id_: int) -> StoredDocument:
-        asked = f"{DOCUMENT} in {[int(id_)] if _can_be(id_) else []}"
-        rows = self._each(asked, OF_PASSAGE, _ROWS_AT_ONCE)
-        return document_of(id_, [stored_passage(row, self._generation.root) for row in rows])
+        return document_of(id_, self.stored(self._keep_all(f"document == {id_}")).values())
 
     def siblings(self, passages: Sequence[int]) -> dict[int, int]:
-        documents = sorted(set(self.documents(passages).values()))
-        found = {
-            int(row[PASSAGE]): int(row[DOCUMENT])
-            for chunk in _chunks(documents)
-            for row in self._each(f"{DOCUMENT} in {chunk}", [PASSAGE, DOCUMENT])
-        }
-        return dict(sorted(found.items()))
+        numbers = sorted(set(self.documents(passages).values()))
+        rows = self._client.query(self._collection, f"document in {numbers}", ("passage", "document"))
+        return dict(sorted((row["passage"], row["document"]) for row in rows))
 
-    def documents_named(self, part: str, most: int, offset: int = 0) -> list[NamedDocument]:
-        return catalogue.documents_named(self._view, part, most, offset)
+    def place(self, what: str | Path) -> Place:
+        def rows(place: Place) -> list[tuple[int, int, int]]:
+            passages = self.stored(self._keep_all(path_is(place.name or ""))).values()
+            return sorted(
+                (one.id, one.line_start, one.line_end)
+                for one in passages
+                if place.record is None or one.document == place.document
+            )
 
-    def document_metadata(self) -> Iterator[dict[str, Any]]:
-        return catalogue.document_metadata(self._view)
-
-    def facets(self, where: Where | None) -> tuple[Facet, ...]:
-        return catalogue.facets(self._view, where)
-
-    def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
-        rows = self._of_passages(passages, [PASSAGE, COPY])
-        texts = {int(row[PASSAGE]): int(row[COPY]) for row in rows if row[COPY]}
-        known = self._kept.copied
-        for chunk in _chunks(sorted(set(texts.values()) - known.keys())):
-            documents: dict[int, set[int]] = {text: set() for text in chunk}
-            for row in self._each(f"{COPY} in {chunk}", [PASSAGE, COPY, DOCUMENT]):
-                documents[int(row[COPY])].add(int(row[DOCUMENT]))
-            known.update((text, len(having)) for text, having in documents.items())
-        return {
-            passage: Copied(text, known[text])
-            for passage, text in texts.items()
-            if known[text] >= FEWEST_DOCUMENTS
-        }
+        return placed(self.root, what, rows, lambda name: ())
 
     def file_of(self, passage: int) -> StoredFile | None:
         stored = self.stored([passage])
-        return stored[passage].file if stored else None
+        return stored[passage].file if passage in stored else None
 
-    def place(self, what: str | Path) -> Place:
-        return place_of(self._view, what)
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise InputError(
+            f"{self._store.address} is on a server and cannot list all it holds. Ask an index on this machine."
+        )
 
-    def annotators(self) -> list[Annotator]:
-        return facts.annotators(self._generation.annotators)
-
-    def annotations(self, passages: Sequence[int]) -> dict[int, list[Annotation]]:
-        if not self._generation.annotators:
-            return {}
-        said = {int(row[PASSAGE]): said_of(row) for row in self._of_passages(passages, OF_PASSAGE)}
-        return {id_: list(by_name.values()) for id_, by_name in sorted(said.items()) if by_name}
-
-    def annotations_by(self, annotator: str) -> Iterator[Annotation]:
-        for row in self._each("", OF_PASSAGE, _ROWS_AT_ONCE):
-            if found := said_of(row).get(annotator):
-                yield found
-
-    def random_pairs(self) -> Baseline | None:
-        return facts.random_pairs(self._generation)
-
-    def _each(self, where: str, fields: Sequence[str], most: int = MOST_HITS) -> Iterator[dict[str, Any]]:
-        """The rows of all passages that pass an expression, by increasing ids."""
-        view = self._view
-        return view.client.each(view.collection("passages"), view.there(where), fields, PASSAGE, most)
-
-    def _of_passages(
-        self, passages: Sequence[int], fields: Sequence[str], where: str = ""
-    ) -> Iterator[dict[str, Any]]:
-        """The rows of those of some passages that are there, and pass an expression."""
-        most = _ROWS_AT_ONCE if ROW in fields else _IDS_AT_ONCE
-        for chunk in _chunks(sorted(filter(_can_be, set(map(int, passages)))), most):
-            yield from self._each(both(f"{PASSAGE} in {chunk}", where), fields)
+    ids = embedding_blocks = document_metadata = _refuse  # type: ignore[assignment]
 
 
-def _can_be(id_: int) -> bool:
-    """Whether a row can have that number."""
-    return -(2**63) <= id_ < 2**63
+class Matches:
+    """The candidates that have any of some terms; see `search.store.protocol.Matches`."""
 
+    def __init__(self, snapshot: MilvusSnapshot, terms: Sequence[Term], without: Collection[Term]) -> None:
+        self._snapshot, self._every = snapshot, list(terms)
+        self._terms = [term for term in terms if term not in without]
+        self._weights = {
+            term: weight(count, snapshot.passage_count)
+            for term, count in zip(terms, snapshot.counts(terms), strict=True)
+        }
 
-def _chunks(numbers: Sequence[int], most: int = _IDS_AT_ONCE) -> Iterator[list[int]]:
-    return (list(numbers[start : start + most]) for start in range(0, len(numbers), most))
+    @cached_property
+    def scale(self) -> float:
+        """Up to three terms cannot reach more than their bound; else the first passages by words are looked at."""
+        if not self._every:
+            return 1.0
+        best = 0.0
+        if len(self._every) > 3:
+            first = self._snapshot.candidates(self._every, 0, None)[:_SCALING]
+            best = float(self._sums(first, self._every).sum(axis=1).max(initial=0.0))
+        return scale(best, self._snapshot.counts(self._every), self._snapshot.passage_count)
+
+    def best(self, n: int, among: Ids | None = None) -> tuple[Ids, NDArray[np.float64]]:
+        ids, parts = self.at_least(0.0, among, n)
+        first = np.lexsort((ids, -parts))[:n]
+        return ids[first], parts[first]
+
+    def at_least(self, part: float, among: Ids | None = None, n: int = 1) -> tuple[Ids, NDArray[np.float64]]:
+        ids = np.array(sorted(self._snapshot.candidates(self._terms, n, among)), dtype=np.int64)
+        parts = self.parts(ids)
+        enough = (parts >= part) & (parts > 0)
+        return ids[enough], parts[enough]
+
+    def parts(self, passages: Ids) -> NDArray[np.float64]:
+        sums: NDArray[np.float64] = self.addends(passages).sum(axis=1) / self.scale
+        return sums
+
+    def addends(self, passages: Ids) -> NDArray[np.float64]:
+        return self._sums(passages.tolist(), self._terms)
+
+    def _sums(self, passages: Sequence[int], terms: Sequence[Term]) -> NDArray[np.float64]:
+        """(n, terms) what each term adds to a passage."""
+        rows, facts = self._snapshot.each(passages), self._snapshot.facts
+        texts = ["".join(f"|{stem}|" for stem in row.stems) for row in rows]
+        mean = facts["words"] / max(1, self._snapshot.passage_count)
+        lengths = norms(np.array([float(len(row.stems)) for row in rows]), mean)
+        found = np.zeros((len(passages), len(terms)))
+        for column, term in enumerate(terms):
+            wanted = "".join(f"|{key_of(stem)}|" for stem in term.stems)
+            often = np.array([text.count(wanted) for text in texts], dtype=float)
+            found[:, column] = self._weights[term] * saturations(often, lengths)
+        return found

@@ -1,4 +1,4 @@
-"""An index in a folder, one on Milvus, and PostgreSQL with pgvector answer alike: ids, order, and every addend."""
+"""An index in a folder and PostgreSQL with pgvector answer alike: ids, order, and every addend."""
 
 import random
 from collections.abc import Iterator
@@ -9,8 +9,6 @@ import pytest
 
 from search import Index
 from search.ranking.fusion import Fusion
-from search.store.milvus.ledger import Place, keep_place
-from search.store.milvus.publishing import publish
 from tests.store.oracle.agreement import (
     NEAR,
     SAME,
@@ -33,31 +31,23 @@ def truth() -> Iterator[Oracle]:
         yield made
 
 
-def test_all_rank_alike(truth: Oracle, tmp_path: Path, tiny_model: Path, milvus: str) -> None:
-    """An index in a folder, what is published of it on Milvus, and PostgreSQL; documents are changed between."""
+def test_both_rank_alike(truth: Oracle, tmp_path: Path, tiny_model: Path) -> None:
+    """Documents are changed between."""
     collection, chance = Collection(tmp_path / "files", seed=20), random.Random(20)
-    found = {"folder": Agreement(), "Milvus": Agreement()}
+    found = Agreement()
     for state in range(STATES):
         if state:
             collection.change()
         index = Index.build(collection.folder, index=str(tmp_path / "index"), model=str(tiny_model))
-        if not state:
-            keep_place(index.path, Place(milvus, "FLAT"))
-        publish(index.path, index.encoder)
-        stores = {"folder": index, "Milvus": Index.open(milvus)}
         truth.follow(index.path)
         for _ in range(QUESTIONS):
-            asked = question(chance, ids_of(index))
-            for name, store in stores.items():
-                compare(found[name], store, truth, asked)
-    for name, one in found.items():
-        assert not one.wrong, f"{name}: {one.wrong[0]}"
-        assert one.questions == STATES * QUESTIONS
-        assert one.hits > 5 * one.questions
-        assert one.score <= SAME
-        assert max(one.cosine, one.addend) <= NEAR
-    for store in stores.values():
-        explained(store, truth)
+            compare(found, index, truth, question(chance, ids_of(index)))
+    assert not found.wrong, found.wrong[0]
+    assert found.questions == STATES * QUESTIONS
+    assert found.hits > 5 * found.questions
+    assert found.score <= SAME
+    assert max(found.cosine, found.addend) <= NEAR
+    explained(index, truth)
     noticed(index, truth)
 
 

@@ -1,0 +1,174 @@
+"""What a run of indexing writes where the passages are on a Milvus server.
+
+The rows of a batch are written there before the transaction that makes the batch known here. A run that was killed in
+between leaves rows with ids above those that are known; the next run deletes them first. Rows of what changed or is
+gone are noted in table `gone`, and deleted after the transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from search.errors import InputError
+from search.store.database import one_meta, put_meta
+from search.store.milvus.address import Address
+from search.store.milvus.client import Client
+from search.store.milvus.collections import ABOUT, Server, answer, create, terms_of
+from search.store.milvus.rows import rows_of
+from search.store.passages import status_of
+from search.store.schema import STREAMED
+from search.store.terms import Stemmer
+from search.store.writer import Work, Writer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from search.corpus import Skipped
+
+_RANGES, _LONGEST_RANGE = 100, 100  # of ids in an expression: fewer than an answer has room for
+
+
+class MilvusWriter(Writer):
+    """Changes to an index whose passages are on a server; each method is one transaction here."""
+
+    streams = True
+
+    def __init__(self, connection: sqlite3.Connection, index: Path, server: Server, dimension: int) -> None:
+        """
+        Args:
+            index: the folder of what is kept here.
+
+        Raises:
+            InputError: another index answers at its address.
+            StoreUnavailable: the server does not answer.
+        """
+        super().__init__(connection)
+        self._index, self._server = index, server
+        self._client, self._stemmer = Client(Address.parse(server.address)), Stemmer()
+        for name, columns in STREAMED.items():
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT")
+        self.note(server=asdict(server))
+        target = self._client.target(self._client.address.name)
+        if server.answers and target != server.collection:
+            raise InputError(
+                f"{server.address} is another index now, or is gone. Add --rebuild to stream this one there."
+            )
+        create(self._client, server, dimension)
+        last = one_meta(connection, "last_passage")
+        self._client.call("delete", server.collection, filter=f"passage > {last}")
+        self._delete_gone()
+
+    def store(self, batch: Sequence[Work], vectors: dict[bytes, bytes]) -> None:
+        with self.transaction() as connection:
+            last = one_meta(connection, "last_passage")
+            (number,) = connection.execute("SELECT coalesce(max(id), 0) FROM documents").fetchone()
+            rows, sent, newest = list[dict[str, Any]](), list[tuple[int, ...]](), number
+            for work in batch:
+                for document, cut in work.documents:
+                    newest += 1
+                    its_rows = rows_of(self._stemmer, work, document, cut, vectors, newest, last + 1)
+                    words = sum(row["stems"].count(" ") + bool(row["stems"]) for row in its_rows)
+                    tokens = sum(passage.n_tokens for passage in cut)
+                    sent.append((newest, last + 1, last + len(cut), words, tokens))
+                    rows += its_rows
+                    last += len(cut)
+            self._client.put(self._server.collection, rows)
+            bare = [replace(work, documents=[(one, []) for one, _ in work.documents]) for work in batch]
+            self.store_documents(connection, bare, {})
+            connection.execute("UPDATE documents SET title = '', metadata = '{}' WHERE id > ?", (number,))
+            connection.executemany("INSERT INTO sent VALUES (?, ?, ?, ?, ?)", sent)
+            self._count((row["stems"] for row in rows), 1)
+            passages = one_meta(connection, "passages") + len(rows)
+            put_meta(connection, {"passages": passages, "last_passage": last})
+        self._delete_gone()
+
+    def remove(self, paths: Iterable[str]) -> int:
+        documents = super().remove(paths)
+        self._delete_gone()
+        return documents
+
+    def counts(self) -> tuple[int, int, int]:
+        select = "SELECT count(*), coalesce(sum(tokens), 0) FROM sent"
+        documents, tokens = self.connection.execute(select).fetchone()
+        return documents, one_meta(self.connection, "passages"), tokens
+
+    def finish(self, walked: Iterable[Skipped], **meta: Any) -> None:
+        """Also say on the server what the index is, and let it answer if it did not."""
+        super().finish(walked, **meta)
+        terms = terms_of(self._server.collection)
+        select = "SELECT stem, passages FROM stems WHERE changed LIMIT 5000"
+        while changed := self.connection.execute(select).fetchall():
+            self._client.put(terms, [_term(stem, count) for stem, count in changed])
+            with self.transaction(same_answers=True) as connection:
+                done = [(stem,) for stem, _ in changed]
+                connection.executemany("UPDATE stems SET changed = 0 WHERE stem = ?", done)
+        self._client.put(terms, [_term(ABOUT, 0, json.dumps(self._facts()))])
+        if not self._server.answers:
+            answer(self._client, self._server.collection)
+            self._server = replace(self._server, answers=True)
+            self.note(server=asdict(self._server))
+
+    def _facts(self) -> dict[str, Any]:
+        """What readers have to know of the index."""
+        documents, passages, tokens = self.counts()
+        (words,) = self.connection.execute("SELECT coalesce(sum(words), 0) FROM sent").fetchone()
+        status = replace(
+            status_of(self.connection, self._index, 0.0), index=self._server.address, documents=documents,
+            passages=passages, tokens=tokens, bytes=0, running=False, vectors=f"on the server, {self._server.kind}",
+        )  # fmt: skip
+        return {
+            "status": asdict(status),
+            "source": one_meta(self.connection, "source"),
+            "words": words,
+            "generation": time.time_ns() // 1_000_000,
+        }
+
+    def _delete_document(self, document: int) -> int:
+        """Note the passages of a document as gone."""
+        first, last = self.connection.execute(
+            'SELECT "first", "last" FROM sent WHERE document = ?', (document,)
+        ).fetchone()
+        starts = range(first, last + 1, _LONGEST_RANGE)
+        ranges = [(start, min(last, start + _LONGEST_RANGE - 1)) for start in starts]
+        self.connection.executemany("INSERT INTO gone VALUES (?, ?, 0)", ranges)
+        self.delete("sent", "document = ?", document)
+        self.delete("documents", "id = ?", document)
+        return int(last - first + 1)
+
+    def _delete_gone(self) -> None:
+        """Delete the rows of what is gone, after taking their stems from the counts."""
+        collection = self._server.collection
+        for counted, statement in ((0, "UPDATE gone SET counted = 1"), (1, "DELETE FROM gone")):
+            select = 'SELECT "first", "last" FROM gone WHERE counted = ? LIMIT ?'
+            while ranges := self.connection.execute(select, (counted, _RANGES)).fetchall():
+                rows = [] if counted else self._client.query(collection, _within(ranges), ("stems",))
+                if counted:
+                    self._client.call("delete", collection, filter=_within(ranges))
+                with self.transaction(same_answers=True) as connection:
+                    self._count((row["stems"] for row in rows), -1)
+                    firsts = [(first,) for first, _ in ranges]
+                    connection.executemany(f'{statement} WHERE "first" = ?', firsts)
+
+    def _count(self, stems: Iterable[str], step: int) -> None:
+        """Add to the numbers of passages that have a stem, within a transaction."""
+        counts = Counter(stem for text in stems for stem in set(text.split()))
+        self.connection.executemany(
+            "INSERT INTO stems VALUES (?, ?, 1) ON CONFLICT (stem) DO UPDATE"
+            " SET passages = passages + excluded.passages, changed = 1",
+            [(stem, step * count) for stem, count in counts.items()],
+        )
+
+
+def _term(key: str, count: int, facts: str = "") -> dict[str, Any]:
+    return {"key": key, "count": count, "facts": facts, "nothing": [0.0, 0.0]}
+
+
+def _within(ranges: Iterable[tuple[int, int]]) -> str:
+    """The expression for ids in ranges."""
+    return " or ".join(f"(passage >= {first} and passage <= {last})" for first, last in ranges)

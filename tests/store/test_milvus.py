@@ -1,0 +1,376 @@
+"""An index on a Milvus server, by its public names, against the index in a folder of the same texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pymilvus
+import pytest
+
+from search import Hit, Index, InputError
+from search.errors import ChangedMeanwhile, IndexNotFound, StoreUnavailable
+from search.store.milvus import client
+from tests.conftest import WORDS, Run
+from tests.milvus_server import MilvusServer
+
+FILES = 40
+QUERIES = (
+    "rotate the key",
+    "people of the water",
+    "a long time at the door",
+    "search a token vector model in the index folder",
+    "turn",
+)
+KINDS = ("search", "query", "upsert", "delete", "describe_alias", "has_collection", "list_collections")
+EXTENSIONS = (".md", ".txt", ".rst")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Files with metadata in some folders."""
+    chance = random.Random(1)
+    for number in range(FILES):
+        path = tmp_path / "texts" / chance.choice(["", "docs", "docs/deep", "other"])
+        path.mkdir(parents=True, exist_ok=True)
+        text = "\n\n".join(
+            f"## {chance.choice(WORDS)}\n\n{' '.join(chance.choices(WORDS, k=30))}." for _ in range(3)
+        )
+        meta = (
+            f"---\nlang: {chance.choice(['en', 'DE', 'fr'])}\nsize_of: {number % 7}\n"
+            f"date: 20{10 + number % 15}-0{1 + number % 9}-1{number % 9}\ntags: [red, {chance.choice(WORDS)}]\n---\n"
+        )
+        kind = EXTENSIONS[number % 3]
+        file = path / f"{chance.choice(WORDS)}{number}{kind}"
+        file.write_text((meta if kind == ".md" else "") + text + "\n", encoding="utf-8")
+        os.utime(file, (1_700_000_000 + 86_400 * number,) * 2)
+    return tmp_path / "texts"
+
+
+@pytest.fixture
+def both(folder: Path, tiny_model: Path, milvus: str) -> tuple[Index, Index]:
+    """The index in the folder, and a reader of the one on the server."""
+    near = Index.build(folder, index="near", model=str(tiny_model))
+    Index.build(folder, index="far", model=str(tiny_model), store=milvus)
+    return near, Index.open(milvus)
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What is asked of the server, by kind."""
+    made = Counter[str]()
+
+    def counting(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            made[name] += 1
+            return real(*args, **options)
+
+        return call
+
+    for name in KINDS:
+        monkeypatch.setattr(pymilvus.MilvusClient, name, counting(name, getattr(pymilvus.MilvusClient, name)))
+    return made
+
+
+def places(hits: list[Hit]) -> list[tuple[str, int]]:
+    return [(hit.document, hit.start) for hit in hits]
+
+
+def same_answers(near: Index, far: Index) -> None:
+    for query in QUERIES:
+        mine, theirs = near.query(query, all_copies=True), far.query(query, all_copies=True)
+        assert places(mine) == places(theirs)
+        assert [hit.score for hit in theirs] == pytest.approx([hit.score for hit in mine], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"mode": "dense"}, {"mode": "lexical"}, {"weight": 0.2}, {"k": 30, "per_document": 1},
+        {"without": ["key"]}, {"phrases": True}, {"offset": 5}, {"min_score": 0.1},
+    ],
+)  # fmt: skip
+def test_the_hits_are_those_of_the_folder_and_labelled(
+    both: tuple[Index, Index], options: dict[str, Any]
+) -> None:
+    near, far = both
+    mine = near.query("rotate the key", all_copies=True, **options)
+    theirs = far.query("rotate the key", all_copies=True, **options)
+    assert places(mine) == places(theirs)
+    for one, other in zip(mine, theirs, strict=True):
+        assert (other.text, other.line_start, other.title, other.metadata) == (
+            one.text, one.line_start, one.title, one.metadata,
+        )  # fmt: skip
+        assert other.score == pytest.approx(one.score, abs=1e-6)
+        assert other.approximate
+        assert not one.approximate
+    assert "this list is approximate" in far.notes[0]
+
+
+def test_every_score_adds_up(both: tuple[Index, Index]) -> None:
+    near, far = both
+    for query in QUERIES:
+        hits = far.query(query, k=5)
+        for hit, why in zip(hits, far.explain_all(query, hits), strict=True):
+            assert why.score == hit.score
+            assert abs(why.residual) < 1e-5
+            assert why.weight * why.contributions.sum() + sum(
+                term.contribution for term in why.terms
+            ) == pytest.approx(hit.score, abs=1e-5)
+        a, b = hits[:2]
+        assert far.contrast(query, a, b).gap == pytest.approx(a.score - b.score, abs=1e-5)
+    assert places(far.similar(far.query("key")[0].path)) == places(
+        near.similar(near.query("key")[0].path, all_copies=True)
+    )
+
+
+def test_a_query_takes_at_most_six_requests(both: tuple[Index, Index], requests: Counter[str]) -> None:
+    _, far = both
+    far.query("warm")
+    for query in QUERIES:
+        for options in ({}, {"where": "lang=en"}, {"group": True, "where": "lang=en"}, {"mode": "lexical"}):
+            requests.clear()
+            far.query(query, **options)  # type: ignore[arg-type]
+            assert sum(requests.values()) <= 6, requests
+
+
+PASSES = [
+    "lang=en", "lang=de or lang=fr", "not lang=en", "lang!=en and size_of>3", "has lang", "not has lang",
+    "size_of in (1, 2, 5)", "size_of<=2", "size_of>=2.5", "date=2014", "date>2020-05", "date<=2012-03-12",
+    "date>=2011 and date<2019", "tags=red", "tags=key", "kind=markdown", "kind in (text, rst)",
+    "heading=key", "path:docs/**", "path:docs", "path:*.md", "path:docs/deep/",
+    "path:docs/**/*.md", "path:'docs/*'", "path:/other", "name:*.txt", "name:key*", "size>400", "size<=1kB",
+    "metadata.lang=en"
+]  # fmt: skip
+
+
+def test_filters_pass_what_they_pass_in_the_folder(both: tuple[Index, Index]) -> None:
+    near, far = both
+    all_of_them = {"k": 200, "per_document": 0, "all_copies": True, "mode": "dense"}
+    passing = 0
+    for where in PASSES:
+        mine = set(places(near.query("key", where=where, **all_of_them)))  # type: ignore[arg-type]
+        assert set(places(far.query("key", where=where, **all_of_them))) == mine, where  # type: ignore[arg-type]
+        passing += bool(mine)
+    assert passing >= 25
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["title:key*", "mtime>2023", "lang>ed", "path:d*s/x", "lang=en and name:[a-c]*", "path:docs/*.md"],
+)
+def test_a_filter_that_a_server_cannot_answer_is_refused_by_name(
+    both: tuple[Index, Index], where: str
+) -> None:
+    part = where.rpartition(" and ")[2]
+    with pytest.raises(
+        InputError, match=re.escape(f"'{part}' cannot be asked of an index on a Milvus server")
+    ):
+        both[1].query("key", where=where)
+
+
+def test_an_update_writes_what_changed_and_asks_as_much_whatever_the_size(
+    folder: Path, tiny_model: Path, milvus: str, requests: Counter[str]
+) -> None:
+    def edit(far: Index, files: list[Path]) -> tuple[int, int]:
+        files[0].write_text("# New\n\nThe water is new.\n", encoding="utf-8")
+        requests.clear()
+        report = far.update()
+        assert (report.changed, report.removed, report.encoded) == (1, 0, 1)
+        return sum(requests.values()), requests["upsert"]
+
+    near = Index.build(folder, index="near", model=str(tiny_model))
+    few = folder.parent / "few"
+    few.mkdir()
+    for number in range(2):
+        (few / f"{number}.md").write_text("# Old\n\nThe old door.\n", encoding="utf-8")
+    small = Index.build(few, index="few", model=str(tiny_model), store=f"{milvus}_few")
+    large = Index.build(folder, index="far", model=str(tiny_model), store=milvus)
+    files = sorted(path for path in folder.rglob("*.txt"))
+    assert edit(small, sorted(few.iterdir())) == edit(large, files)
+    files[1].unlink()
+    files[2].rename(files[2].with_name("renamed.txt"))
+    with files[3].open("a") as file:
+        file.write("\n\n## Key\n\nTo rotate the key.\n")
+    report = Index.open("far").update()
+    assert (report.added, report.changed, report.removed) == (1, 1, 2)
+    near.update()
+    same_answers(near, Index.open(milvus))
+    assert large.status().passages == near.status().passages == report.passages
+    assert large.status().tokens == near.status().tokens == report.tokens
+    requests.clear()
+    assert large.update().nothing_changed
+    assert requests["search"] == requests["query"] == 0
+
+
+def test_a_rebuild_answers_when_it_is_whole(
+    both: tuple[Index, Index], folder: Path, other_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near, far = both
+    before = places(far.query("rotate the key"))
+    put, looks = client.Client.put, Counter[str]()
+
+    def looking(self: client.Client, *args: Any) -> None:
+        put(self, *args)
+        looks["same"] += places(far.query("rotate the key")) == before
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client.Client, "put", looking)
+        Index.build(folder, index="far", rebuild=True, model=str(other_model))
+    assert looks["same"] > 1
+    with pytest.raises(ChangedMeanwhile, match="rebuilt with other settings"):
+        far.query("rotate the key")
+    near = Index.build(folder, index="near", rebuild=True, model=str(other_model))
+    same_answers(near, far)
+
+
+class Killed(BaseException):
+    """What a run dies of, in its middle."""
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("name", ["upsert", "create_alias", "alter_alias"])
+def test_a_run_that_was_killed_is_gone_on_with(
+    folder: Path, tiny_model: Path, milvus: str, monkeypatch: pytest.MonkeyPatch, rebuild: bool, name: str
+) -> None:
+    """Wherever it was: the rows of a batch are written and not known here, or all are and the alias is as it was."""
+    monkeypatch.setattr("search.indexing.batches.PASSAGES_IN_A_BATCH", 20)
+    options = {"index": "far", "model": str(tiny_model), "store": milvus}
+    old: list[tuple[str, int]] = []
+    if rebuild:
+        Index.build(folder, **options)  # type: ignore[arg-type]
+        old = places(Index.open(milvus).query("rotate the key"))
+    real = getattr(pymilvus.MilvusClient, name)
+    calls = iter(range(100))
+
+    def dying(*args: Any, **kwargs: Any) -> Any:
+        if name != "upsert" or next(calls) == 3:
+            if name == "upsert":
+                real(*args, **kwargs)
+            raise Killed
+        return real(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pymilvus.MilvusClient, name, dying)
+        try:
+            Index.build(folder, rebuild=rebuild, **options)  # type: ignore[arg-type]
+        except Killed:
+            if old:
+                assert places(Index.open(milvus).query("rotate the key")) == old
+            else:
+                with pytest.raises(IndexNotFound, match="its first run is not done"):
+                    Index.open(milvus).query("rotate the key")
+    first = sorted(folder.rglob("*.txt"))[0]
+    first.write_text("# Short\n\nThe key.\n", encoding="utf-8")
+    Index.build(folder, index="far")
+    near = Index.build(folder, index="near", model=str(tiny_model))
+    same_answers(near, Index.open(milvus))
+    assert len(Index.open(milvus).query("key", k=900, per_document=0)) == near.status().passages
+
+
+def test_a_server_that_is_killed_keeps_what_it_has_and_the_next_run_goes_on(
+    folder: Path, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search.indexing.batches.PASSAGES_IN_A_BATCH", 20)
+    server = MilvusServer(tmp_path / "data")
+    server.start()
+    address, put, calls = f"{server.uri}/texts", client.Client.put, iter(range(100))
+
+    def killing(self: client.Client, *args: Any) -> None:
+        put(self, *args)
+        if next(calls) == 2:
+            server.kill()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "_FIRST_PAUSE", 0.01)
+        patch.setattr(client.Client, "put", killing)
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            Index.build(folder, index="far", model=str(tiny_model), store=address)
+    server.start()
+    try:
+        Index.build(folder, index="far")
+        same_answers(Index.build(folder, index="near", model=str(tiny_model)), Index.open(address))
+    finally:
+        server.kill()
+
+
+def test_workers_stream_too(folder: Path, tiny_model: Path, milvus: str) -> None:
+    Index.build(folder, index="far", model=str(tiny_model), store=milvus, workers=2)
+    same_answers(Index.build(folder, index="near", model=str(tiny_model)), Index.open(milvus))
+
+
+@pytest.mark.parametrize("kind", ["HNSW", "IVF_FLAT"])
+def test_other_kinds_of_indexes_answer(folder: Path, tiny_model: Path, milvus: str, kind: str) -> None:
+    far = Index.build(folder, index="far", model=str(tiny_model), store=milvus, store_index=kind)
+    assert far.status().vectors == f"on the server, {kind}"
+    assert len(far.query("rotate the key")) == 10
+
+
+def test_the_commands(run: Run, notes: Path, tiny_model: Path, milvus: str) -> None:
+    code, _, err = run("index", notes, "--model", tiny_model, "--store", milvus)
+    assert code == 0
+    assert f"the passages are on {milvus}" in err
+    here, there = (json.loads(run("query", "key", "--json", *more)[1]) for more in ((), ("-i", milvus)))
+    assert [hit["text"] for hit in here] == [hit["text"] for hit in there]
+    assert here[0]["approximate"]
+    assert "this list is approximate" in run("query", "key", "-i", milvus)[2]
+    assert milvus in run("status")[1]
+    assert "notes" in run("list")[1]
+    assert run("index", notes, "--store-index", "HNSW")[0] == 1
+    assert "add --rebuild" in run("index", notes, "--store", f"{milvus}2")[2]
+    for command in (
+        ("check",), ("duplicates",), ("why-not", "key", "keys.md"), ("repair",),
+    ):  # fmt: skip
+        code, _, err = run(*command)
+        assert (code, "server" in err) == (1, True), command
+    code, _, err = run("index", notes, "--store", "none")
+    assert code == 0
+    assert f"what is on {milvus} stays" in err
+    assert not json.loads(run("query", "key", "--json")[1])[0]["approximate"]
+    assert json.loads(run("query", "key", "--json", "-i", milvus)[1]) == there
+    assert "is on this machine" in run("index", notes, "--store", milvus)[2]
+    assert run("remove", milvus, "--yes")[0] == 0
+    assert "there is no index" in run("query", "key", "-i", milvus)[2]
+
+
+def test_another_index_is_not_replaced_unless_that_is_said(
+    run: Run, notes: Path, tiny_model: Path, milvus: str
+) -> None:
+    assert run("index", notes, "--index", "a", "--model", tiny_model, "--store", milvus)[0] == 0
+    other = ("index", notes, "--index", "b", "--model", tiny_model, "--store", milvus)
+    assert "holds an index already" in run(*other)[2]
+    assert run(*other, "--rebuild")[0] == 0
+    assert "is another index now, or is gone. Add --rebuild" in run("index", "--index", "a")[2]
+    assert run("remove", "b", "--yes")[0] == 0
+    assert "there is no index" in run("query", "key", "-i", milvus)[2]
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("milvus://host", "is no address"),
+        ("milvus://user:secret@host/notes", "SEEWHY_MILVUS_TOKEN"),
+        ("milvus://host/a-b", "letters, digits and '_' in NAME"),
+        ("http://host/notes", "is no address"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(notes: Path, address: str, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        Index.build(notes, store=address)
+
+
+def test_an_index_of_somebody_else_sends_nothing(
+    notes: Path, tiny_model: Path, milvus: str, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "elsewhere")
+    Index.build(notes, index=place, model=str(tiny_model), store=milvus)
+    for call in (lambda: Index.open(place), lambda: Index.build(notes, index=place)):
+        with pytest.raises(InputError, match="may come from somebody else"):
+            call()
+    assert Index.build(notes, index=place, store=milvus).update().nothing_changed

@@ -1,0 +1,36 @@
+"""The code shrinks: ceilings that only ever fall until the budget is reached."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.size import SEARCH, measured
+
+TESTS = Path(__file__).parent
+# folder: lines of code and modules now allowed, and the budget
+CEILINGS = {
+    SEARCH: ((39_300, 24_000), (327, 200)),
+    TESTS: ((35_600, 24_000), (300, 300)),
+}
+SLACK = 100  # lines; below the ceiling by more, it is lowered
+
+
+@pytest.mark.parametrize("folder", CEILINGS, ids=lambda folder: folder.name)
+def test_the_code_stays_under_its_ceiling(folder: Path) -> None:
+    size = measured(folder)
+    (lines, line_budget), (modules, module_budget) = CEILINGS[folder]
+    assert size.lines <= lines, f"{folder.name}/ has {size.lines - lines} lines more than its ceiling allows"
+    assert size.modules <= modules, f"{folder.name}/ has {size.modules - modules} modules too many"
+    lower = max(size.lines + SLACK, line_budget)
+    assert lines <= lower, (
+        f"lower the ceiling of {folder.name}/ to {size.lines}, so that it does not grow again"
+    )
+    assert modules <= max(size.modules, module_budget), (
+        f"lower the modules of {folder.name}/ to {size.modules}"
+    )
+
+
+def test_lines_are_not_denser() -> None:
+    size = measured(SEARCH)
+    assert sum(size.functions) / len(size.functions) <= 8.5
+    assert sum(size.widths) / size.lines <= 40.0
