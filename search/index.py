@@ -259,7 +259,7 @@ class Index:
 
         place = self._kept
         meta = read_meta(place / DATABASE)
-        folders = Folders.from_meta(meta)
+        folders = Folders.of(Folders.from_meta(meta))
         with start_workers(workers, self.encoder, self._engine) as pool:
             return update(
                 folders.root,

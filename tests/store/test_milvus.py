@@ -325,7 +325,7 @@ def test_the_commands(run: Run, notes: Path, tiny_model: Path, milvus: str) -> N
     assert run("index", notes, "--store-index", "HNSW")[0] == 1
     assert "add --rebuild" in run("index", notes, "--store", f"{milvus}2")[2]
     for command in (
-        ("check",), ("duplicates",), ("why-not", "key", "keys.md"), ("repair",),
+        ("check",), ("duplicates",), ("why-not", "key", "keys.md"), ("check", "--repair"),
     ):  # fmt: skip
         code, _, err = run(*command)
         assert (code, "server" in err) == (1, True), command
