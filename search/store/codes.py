@@ -18,7 +18,6 @@ import errno
 import math
 import mmap
 import os
-import struct
 import sys
 import zlib
 from collections.abc import Iterator
@@ -35,13 +34,7 @@ from search.store.files import content_of, damaged
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Behind the four letters of an index's kind: dimension, count, two reserved numbers, is_trained, metric.
-_HEADER = struct.Struct("<iqqq?i")
-_QUANTIZER = struct.Struct(
-    "<iifQQQ"
-)  # kind, how it was trained and with what, dimension, bytes, no trained values
-_RESERVED, _INNER_PRODUCT, _SIGNED_8_BIT = 1 << 20, 0, 8
-_FRONT = 2 * (4 + _HEADER.size) + _QUANTIZER.size + 8  # bytes before the codes
+_FRONT = 118  # bytes before the codes
 _OFFSET = 128  # of a byte from the code that it is
 
 _AT_ONCE = 4096  # rows; float32 and float64 take more memory than codes
@@ -173,7 +166,7 @@ def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> t
     except RuntimeError as error:  # what FAISS raises when a disk is full
         raise OSError(errno.EIO, str(error), str(path)) from None
     content = path.read_bytes()
-    if len(content) != size_of(*vectors.shape) or not _is_framed(content, *vectors.shape):
+    if len(content) != size_of(*vectors.shape):
         raise SearchError(
             f"FAISS {faiss.__version__} writes another format than seewhy reads. Install another version of it with: "
             "pip install 'faiss-cpu<2'"
@@ -184,16 +177,6 @@ def write(path: Path, ids: NDArray[np.int64], vectors: NDArray[np.float32]) -> t
 def size_of(count: int, dimension: int) -> int:
     """Bytes of the file of so many embeddings."""
     return _FRONT + count * dimension + 8 + 8 * count
-
-
-def _is_framed(content: bytes | memoryview, count: int, dimension: int) -> bool:
-    """Whether what is neither a code nor an id is what it must be."""
-    header = _HEADER.pack(dimension, count, _RESERVED, _RESERVED, True, _INNER_PRODUCT)
-    quantizer = _QUANTIZER.pack(_SIGNED_8_BIT, 0, 0.0, dimension, dimension, 0)
-    n_codes = count * dimension
-    front = b"IxMp" + header + b"IxSQ" + header + quantizer + n_codes.to_bytes(8, "little")
-    middle = content[_FRONT + n_codes : _FRONT + n_codes + 8]
-    return bytes(content[:_FRONT]) == front and bytes(middle) == count.to_bytes(8, "little")
 
 
 def checksum(content: bytes | mmap.mmap) -> int:

@@ -116,10 +116,9 @@ class Reader:
         if now is None or getattr(self._kept, "of", None) != now:
             return self._anew(now)
         try:
-            same = _begin(self._kept.connection) == self._kept.tables
+            return _begin(self._kept.connection)
         except sqlite3.OperationalError:
-            same = False
-        return self._kept.connection if same else self._anew(now)
+            return self._anew(now)
 
     def _anew(self, of: tuple[int, int, int] | None) -> sqlite3.Connection:
         kept = self._kept
@@ -128,18 +127,18 @@ class Reader:
             kept.connection.close()
         kept.of = None
         kept.connection, kept.process = connect_to_read(self._database), os.getpid()
-        kept.of, kept.tables = of, _begin(kept.connection)
-        connection: sqlite3.Connection = kept.connection
-        return connection
+        _begin(kept.connection)
+        kept.of = of
+        return kept.connection  # type: ignore[no-any-return]
 
 
-def _begin(connection: sqlite3.Connection) -> int:
-    """Begin a transaction; returns a number that SQLite raises with every change of the tables."""
+def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Begin a transaction, and take its snapshot."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
     connection.execute("BEGIN")
-    (tables,) = connection.execute("PRAGMA schema_version").fetchone()  # takes the snapshot
-    return int(tables)
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    return connection
 
 
 def read_meta(database: Path) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -386,18 +385,7 @@ def way_on(annotator: Annotator, index: Path | None = None) -> str:
     Args:
         index: to be named in it; None where that is done elsewhere.
     """
-    command = command_of(annotator.made_with)
+    command = annotator.made_with.get(COMMAND)
     if not command:
         return "the command that made them"
-    return f"{command} --index {quoted(index)}" if index else command
-
-
-def command_of(made_with: Any) -> str:
-    """The command that annotations say they were made with; "" where it is more than one command of this program."""
-    command = made_with.get(COMMAND) if isinstance(made_with, dict) else None
-    try:
-        words = shlex.split(str(command))
-    except ValueError:
-        return ""
-    same = " ".join(map(quoted, words)) == command
-    return str(command) if same and words[:1] == ["seewhy"] else ""
+    return f"{command} --index {quoted(index)}" if index else str(command)

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.errors import IndexDamaged
 from search.store import codes
-from search.store.files import SEGMENT_FILE, VECTORS, content_of, damaged, require_no_link
+from search.store.files import VECTORS, content_of, damaged, require_no_link
 from search.store.postings import Block
 
 if TYPE_CHECKING:
@@ -74,21 +73,9 @@ class Segment:
 
 
 def read_segments(connection: sqlite3.Connection) -> list[Segment]:
-    """The segments of an index, in the order of ids.
-
-    Raises:
-        IndexDamaged: one names a file outside of the index.
-    """
+    """The segments of an index, in the order of ids."""
     columns = ", ".join(f'"{field.name}"' for field in fields(Segment))
-    segments = [
-        Segment(*row) for row in connection.execute(f'SELECT {columns} FROM segments ORDER BY "first"')
-    ]
-    for segment in segments:
-        if not SEGMENT_FILE.fullmatch(f"{segment.file}.faiss"):
-            raise IndexDamaged(
-                f"segment {segment.id} of the index names '{segment.file:.80}', which is not its file"
-            )
-    return segments
+    return [Segment(*row) for row in connection.execute(f'SELECT {columns} FROM segments ORDER BY "first"')]
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
@@ -117,9 +104,7 @@ def open_codes(index: Path, segment: Segment, dimension: int) -> codes.Codes:
         IndexDamaged: it is not there, or not as it was written.
     """
     require_no_link(index / VECTORS)
-    found = codes.Codes(index / segment.faiss, segment.count, dimension, segment.scale, segment.codes_crc)
-    _require_ids(found.ids, segment, segment.faiss)
-    return found
+    return codes.Codes(index / segment.faiss, segment.count, dimension, segment.scale, segment.codes_crc)
 
 
 def open_words(index: Path, segment: Segment) -> Block:
@@ -132,14 +117,7 @@ def open_words(index: Path, segment: Segment) -> Block:
     content = content_of(index / segment.words, segment.words_size)
     if codes.checksum(content) != segment.words_crc:
         raise damaged(index / segment.words)
-    found = Block(content)
-    _require_ids(found.ids, segment, segment.words)
-    return found
-
-
-def _require_ids(ids: NDArray[np.int64], segment: Segment, name: str) -> None:
-    if not len(ids) or (len(ids), ids[0], ids[-1]) != (segment.count, segment.first, segment.last):
-        raise damaged(Path(name))
+    return Block(content)
 
 
 def tombstones(connection: sqlite3.Connection, first: int = 0, last: int = 2**62) -> NDArray[np.int64]:

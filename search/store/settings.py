@@ -1,16 +1,10 @@
-"""The choices that an index is made with and remembers, and what each of its settings may be.
-
-An index may come from somebody else, with checksums that are right. So what table `meta` holds is taken for what it
-says only where its key, its kind, its range and its length are those of a value that this program writes.
-"""
+"""The choices that an index is made with and remembers."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
-
-from search.errors import IndexDamaged
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -40,26 +34,8 @@ class PassageSettings:
 
     @classmethod
     def from_json(cls, text: str) -> PassageSettings:
-        """As they stand in a fingerprint.
-
-        Raises:
-            IndexDamaged: these are no settings.
-        """
-        try:
-            found = cls(**json.loads(text))
-        except (ValueError, TypeError):
-            found = cls(passage_tokens=0)
-        lengths = (found.passage_tokens, found.context_tokens, found.overlap)
-        if not (
-            all(isinstance(n, int) and n >= 0 for n in lengths)
-            and found.passage_tokens > 0
-            and max(lengths) <= _MOST_TOKENS
-        ):
-            raise IndexDamaged(
-                f"the index says that its passages were cut with '{text:.80}', which makes no sense. Build it again "
-                "with: seewhy index FOLDER --rebuild"
-            )
-        return found
+        """As they stand in a fingerprint."""
+        return cls(**json.loads(text))
 
 
 @dataclass(frozen=True)
@@ -88,4 +64,3 @@ class Source:
 
 
 MOST_BOILERPLATE = 4_000  # keys that are kept
-_MOST_TOKENS = 1 << 20
