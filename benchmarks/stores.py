@@ -163,7 +163,7 @@ def asked(store: Store, route: str, queries: list[EncodedQuery]) -> tuple[float,
                 found = [hit.passage_id for hit in ranked(store, query, Ranking.of(), Selection.of(10))]
             else:
                 with store.reading() as snapshot:
-                    found = [item.passage for item in Fusion(snapshot, query, Ranking.of(route)).top(10)]
+                    found = [item.passage for item in Fusion(snapshot, query, Ranking.of(mode=route)).top(10)]  # type: ignore[arg-type]
             times.append(1000 * (time.perf_counter() - started))
         requests.append(counted.call_count)
         hits.append(found)
