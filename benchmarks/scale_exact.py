@@ -29,9 +29,10 @@ from scale_corpus import Adversarial, AnyDimension, StandIn, build, fill
 
 from search.encoding.encoder import with_context
 from search.ranking.fusion import Fusion
-from search.ranking.options import MODES, Ranking
+from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
 from search.ranking.where import parse
+from search.records.options import MODES
 from search.records.shown import shown
 from search.store import sealing, words
 from search.store.sqlite import SQLiteStore
@@ -164,7 +165,7 @@ def compared(
             words = everything.words(stemmer.terms(text))
             among = sets[i % len(sets)]
             asked = [(None, k) for k in ks] + [(among, ks[i % len(ks)])]
-            for ranking in map(Ranking.of, MODES):
+            for ranking in (Ranking.of(mode=mode) for mode in MODES):
 
                 def truth(rows: Ids, k: int, i=i, words=words, weight=ranking.weight) -> tuple[Ids, Floats]:  # type: ignore[no-untyped-def]
                     return everything.ranked(vectors[i], cosines[:, i], words, weight, rows, k)

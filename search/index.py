@@ -15,12 +15,18 @@ from search.ranking.question import EncodedQuery, Example, Query, Question, as_q
 from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Hits, Surroundings
 from search.records.options import (
-    HITS_OF_A_DOCUMENT,
+    BuildOptions,
+    CandidateOptions,
     FilterOptions,
+    LimitOptions,
     MatrixOptions,
+    QueryOptions,
     RankingOptions,
+    RankOptions,
     RerankOptions,
+    SelectionOptions,
     SimilarOptions,
+    documented,
     parts_of,
     require_matrices,
 )
@@ -43,10 +49,7 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation, Highlight
     from search.records.options import (
         AnnotateOptions,
-        BuildOptions,
-        CandidateOptions,
         Layer,
-        QueryOptions,
         SourceOptions,
         TagOptions,
     )
@@ -101,6 +104,7 @@ class Index:
         return self._store.name
 
     @classmethod
+    @documented(BuildOptions)
     def build(
         cls,
         folder: Named | Folders,
@@ -136,13 +140,9 @@ class Index:
                 has. With `rebuild` also in the place of what another index streamed there.
             store_index: the kind of the server's index of embeddings: "FLAT", which misses nothing, "HNSW", "IVF_FLAT"
                 or "DISKANN". None takes what was there, at first "FLAT".
-            model, pooling, layer, dim, max_tokens, precision: as for `Encoder`. None takes what the index was
-                made with, and for a new index what the model's own configuration says, and "fp32".
-            include, exclude: patterns in the manner of .gitignore. None takes what the index was made with.
-            text_field, title_field: the column or key of CSV and JSONL records that holds the text and
-                the title; None finds them.
-            token_vectors: keep the vectors of all tokens, so that a rerank by late interaction need not encode its
-                candidates; about d + 4 bytes a token. None does as before, for a new index it keeps none.
+
+        An option that is None or left out is as the index was made; for a new index the model's own configuration,
+        and "fp32", count, and no vectors of tokens are kept. Patterns are in the manner of .gitignore.
 
         Raises:
             InputError: no such folder, or nothing in it can be indexed.
@@ -368,6 +368,7 @@ class Index:
         with self._store.reading() as snapshot:
             return snapshot.status(WEIGHT)
 
+    @documented(QueryOptions)
     def query(self, text: Query, k: int = 10, **options: Unpack[QueryOptions]) -> Hits:
         """The k passages that answer a text best, best first; exact.
 
@@ -377,37 +378,21 @@ class Index:
                 or unlike. See `search.ranking.question`.
             k: how many hits, at least 1; fewer come back only if the index holds fewer passages, or fewer with
                 a word of the text where only words count.
-            mode: "hybrid" (meaning and words, the default), "dense" (meaning) or "lexical" (words).
-            weight: what meaning counts in a hybrid score, in [0, 1]; 0.75 if it is not said.
-            phrases: look for what stands in double quotes as one term. See `search.ranking.options.Ranking`.
-            without: words of the text that shall not count as words, in any of their forms, ["deposit"]. What they add
-                is left out of every score, and nothing else changes: no percentile or verdict is told, as these were
-                measured with all words.
-            where: a filter such as "path:docs/** and mtime>=2024-01-01"; see `search.ranking.where`. The best k of
-                the passages that pass it come back, with the scores that they have without it.
-            since: only passages of files that changed at this time or later: "2024-05-01", or how long ago, "7d".
-            rerank: "late" to look at the best 30 (or k) passages again by late interaction, or the name of a
-                cross-encoder; see `search.ranking.rerank`.
-            per_document: most hits of one document, 3 by default, so that one does not fill the list; 0 for no limit.
-                Where fewer than k hits would come back, the others stand behind those within it.
-            group: the k best documents instead, with up to `per_document` passages each, which stand together; a
-                document is as good as its best passage. With a rerank, passages of those that were looked at again.
-            offset: how many hits (documents) to pass over: the rest of a list of `offset + k`, with its ranks.
-            min_score: leave out what scores less.
-            all_copies: a text that stands in many documents (a licence, navigation) is shown once, from the best of
-                these; with this it is shown for each of them.
-            explain: give each hit its `explanation`: tokens, matrices, addends. They go through the encoder together.
-            layer: of the matrices of cosines, see `explain`.
+
+        The options change which hits come back and how they are ranked, never the score of a passage by the same
+        ranking. Words of `without` are left out in any of their forms; no percentile or verdict is told then, as these
+        were measured with all words. Of a text that stands in many documents the best copy is listed. See also
+        `search.ranking.options`, `search.ranking.where` and `search.ranking.rerank`.
 
         Raises:
             InputError: an empty text, k < 1, a text that is too long for the model, no such mode, a filter that
                 cannot be understood, or a word that does not count and so cannot be left out.
             FingerprintMismatch: the model found under the index's name has other weights now.
         """
-        ranking_options, selection_options, matrix_options = parts_of(
-            options, RerankOptions, SimilarOptions, MatrixOptions
+        ranking_options, selection_options, filter_options, matrix_options = parts_of(
+            options, RerankOptions, SelectionOptions, FilterOptions, MatrixOptions
         )
-        among = self._among(selection_options.pop("where", None), selection_options.pop("since", None))
+        among = self._among(**filter_options)
         question = as_question(text)
         selection, ranking = Selection.of(k, **selection_options), self.ranking(question, **ranking_options)
         explained = matrix_options.pop("explain", False)
@@ -420,6 +405,7 @@ class Index:
             hits = [replace(hit, explanation=why) for hit, why in zip(hits, whys, strict=True)]
         return Hits(hits)
 
+    @documented(CandidateOptions)
     def candidates(self, text: Query, n: int = 100, **options: Unpack[CandidateOptions]) -> Candidates:
         """The passages that can be the best ones by another weight, or without some of the words, with the parts of
         their scores: what a page needs to rank again by itself; see `search.records.whatif`.
@@ -427,7 +413,6 @@ class Index:
         Args:
             text: as for `query`.
             n: how many passages to take by each part of the score; the more, the more changes can be worked out.
-            mode, weight, phrases, without, where, since: as for `query`. Nothing is reranked.
 
         Raises:
             InputError: as for `query`; or n < 1.
@@ -441,13 +426,14 @@ class Index:
         query = self._encoded(question, compared)
         return candidates(self._store, query, ranking, n, self._among(**filter_options))
 
+    @documented(RankingOptions)
     def counted_words(
         self, text: Query, **options: Unpack[RankingOptions]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The words of a query that tell passages apart, and those of them that `without` names.
 
         Args:
-            text, mode, phrases, without: as for `query`. Whatever the weight, these are the same.
+            text: as for `query`. Whatever the weight, the words are the same.
 
         Raises:
             InputError: no such mode, or a word of `without` is none that counts.
@@ -538,16 +524,13 @@ class Index:
         """
         return self._explainer(as_question(query), self.ranking(**options)).contrast(a, b)
 
+    @documented(RankOptions)
     def why_not(
         self,
         query: Query,
         what: str | Path | int,
         k: int = 10,
-        *,
-        where: str | None = None,
-        since: str | None = None,
-        per_document: int = HITS_OF_A_DOCUMENT,
-        **options: Unpack[RankingOptions],
+        **options: Unpack[RankOptions],
     ) -> WhyNot:
         """Where a document stands for a query, and why it is not among the hits.
 
@@ -555,14 +538,15 @@ class Index:
             what: a path: absolute, from the current folder or from the indexed one; also with a record
                 or a line, as hits are listed ("table.csv#12", "keys.md:31"). Or a passage id. Of what has
                 several passages the best is looked at.
-            k, mode, weight, phrases, without, where, since, per_document: as for `query`.
 
         Raises:
             InputError: an empty query, a folder instead of a file, an id or line that there is not.
         """
-        among = self._among(where, since)
-        explainer = self._explainer(as_question(query), self.ranking(**options))
-        return explainer.why_not(what, k, per_document, among)
+        ranking_options, limit_options, filter_options = parts_of(
+            options, RankingOptions, LimitOptions, FilterOptions
+        )
+        explainer = self._explainer(as_question(query), self.ranking(**ranking_options))
+        return explainer.why_not(what, Selection.of(k, **limit_options), self._among(**filter_options))
 
     def documents_named(self, part: str, most: int = 20, offset: int = 0) -> list[NamedDocument]:
         """Documents that have all words of `part` in their name or title, in any case of letters, by name: at most
@@ -598,6 +582,7 @@ class Index:
 
         return faithfulness(why, self.encoder, counts=counts, draws=draws, seed=seed)
 
+    @documented(SimilarOptions)
     def similar(
         self, what: Example, k: int = 10, *, same_document: bool = False, **options: Unpack[SimilarOptions]
     ) -> Hits:
@@ -607,20 +592,19 @@ class Index:
             what: a passage id, or a path as for `why_not`. Of several passages the mean of their embeddings counts,
                 scaled to length 1.
             same_document: also other passages of the same document; never the passages themselves.
-            where, since, per_document, group, offset, min_score, all_copies: as for `query`.
 
         Raises:
             InputError: it is not in the index, or another argument cannot be worked with.
         """
         from search.ranking.question import similar_to
 
-        (selection_options,) = parts_of(options, SimilarOptions)
-        asked = self._among(selection_options.pop("where", None), selection_options.pop("since", None))
+        selection_options, filter_options = parts_of(options, SelectionOptions, FilterOptions)
+        asked = self._among(**filter_options)
         selection = Selection.of(k, **selection_options)
         with self._store.reading() as snapshot:
             query, ids = similar_to(snapshot, what)
         among = others_than(ids, same_document, asked)
-        hits = ranked(self._store, query, Ranking.of("dense"), selection, among)
+        hits = ranked(self._store, query, Ranking.of(mode="dense"), selection, among)
         # The random pairs are of a query and a passage, so they say nothing of two passages.
         return Hits(replace(hit, percentile=None, random_pairs=0) for hit in hits)
 
@@ -638,7 +622,7 @@ class Index:
         """
         from search.ranking.question import likest_part, query_fits, similar_to
 
-        ranking = Ranking.of("dense")
+        ranking = Ranking.of(mode="dense")
         with self._store.reading() as snapshot:
             query, _ = similar_to(snapshot, what)
         hit = scored(self._store, query, ranking, hit) if isinstance(hit, int) else hit

@@ -22,7 +22,7 @@ from search.errors import (
 from search.index import Index
 from search.ranking.options import Ranking, Selection
 from search.records.hits import Hit, Hits, Surroundings
-from search.records.options import HITS_OF_A_DOCUMENT, require_matrices
+from search.records.options import SelectionOptions, part_of, require_matrices
 from search.store.layout import all_indexes, is_own
 
 if TYPE_CHECKING:
@@ -126,23 +126,23 @@ class Indexes:
         if options.get("mode") != "lexical":
             for index in self.all[1:]:
                 index.share(self.encoder)
-        offset, options["offset"] = options.get("offset", 0), 0
+        wanted = Selection.of(k, **part_of(options, SelectionOptions))
+        options["offset"] = 0
         explain, layer = options.pop("explain", False), options.pop("layer", None)
         require_matrices(explain, layer)
-        wanted = Selection.of(k, offset=offset)
         found = list(self._asked(text, wanted.last, options))
         if len({replace(Ranking.of_hit(hit), without=()) for hits in found for hit in hits}) > 1:
             raise InputError(
                 "the indexes were tuned to different weights or reranks (seewhy eval --tune), so their scores cannot "
                 "be compared. Say with --weight what meaning counts, and --rerank, or ask them one at a time."
             )
-        if options.get("group"):
+        if wanted.group:
             groups = _by_score([list(group) for hits in found for _, group in groupby(hits, _document)])
         else:
-            groups = _merged(found, options.get("per_document", HITS_OF_A_DOCUMENT))
-        first = sum(map(len, groups[:offset])) + 1
+            groups = _merged(found, wanted.per_document)
+        first = sum(map(len, groups[: wanted.offset])) + 1
         said = groups[0][0].verdict if groups else None
-        shown = [hit for group in groups[offset : wanted.last] for hit in group]
+        shown = [hit for group in groups[wanted.offset : wanted.last] for hit in group]
         hits = [replace(hit, rank=rank, verdict=said) for rank, hit in enumerate(shown, first)]
         if explain:
             whys = self.explain_all(text, hits, layer=layer)

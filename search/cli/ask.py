@@ -7,34 +7,11 @@ from typing import Annotated
 
 import typer
 
-from search.cli.options import (
-    HITS_OF_A_DOCUMENT,
-    DeviceOption,
-    IndexOptions,
-    RerankOptions,
-    checkpoint,
-    panel,
-    ranking_option,
-    top_k,
-)
+from search.cli.options import DeviceOption, IndexOptions, checkpoint, panel
 from search.cli.output import Output, progress_bar, text_of
+from search.records import options
 
 reading_option = panel("Reading")
-
-
-@dataclass(frozen=True)
-class PassageOptions(RerankOptions):
-    """Which passages of an index are read; keywords of `Index.ask`."""
-
-    k: Annotated[int, top_k("How many passages are read.")] = 10
-    per_document: Annotated[
-        int,
-        ranking_option(
-            metavar="N",
-            min=0,
-            help="Read at most N passages of one document, if there are others; 0 for no limit.",
-        ),
-    ] = HITS_OF_A_DOCUMENT
 
 
 @dataclass(frozen=True)
@@ -61,7 +38,7 @@ class ReaderOptions:
 def ask(
     words: Annotated[list[str], typer.Argument(metavar="QUESTION", help="What you want to know.")],
     reader: ReaderOptions,
-    passages: PassageOptions,
+    passages: options.HitOptions,
     index: IndexOptions,
     output: Output,
     inside: Annotated[
@@ -82,7 +59,8 @@ def ask(
 
     if not reader.model:
         raise typer.BadParameter(f"--model is needed: a checkpoint trained for answer spans ({READERS})")
-    asks_index = (passages, index) != (PassageOptions(), IndexOptions(offline=index.offline))
+    is_plain = passages == options.defaults(options.HitOptions)
+    asks_index = not is_plain or index != IndexOptions(offline=index.offline)
     if inside is not None and asks_index:
         raise typer.BadParameter(
             "--in reads one text and asks no index: leave out --index, --engine, -k, --per-document "
@@ -97,7 +75,7 @@ def ask(
             answered = answer(question, text, offline=index.offline, progress=progress, **vars(reader))
         else:
             opened = index.open()
-            answered = opened.ask(question, progress=progress, **vars(reader), **vars(passages))
+            answered = opened.ask(question, progress=progress, **vars(reader), **passages)
             notes = opened.notes
     output.show(answered, draw.answers)
     output.remarks(notes)

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from search.cli.options import COLORS, MODES
+from search.cli.options import COLORS
 from search.cli.output import echo, write_file
 from search.cli.streams import note
 from search.errors import InputError, quoted
 from search.files import toml
+from search.records.options import MODES, ListOptions, declared
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ _SWITCH = Setting("true or false", lambda value: isinstance(value, bool), _yes_o
 
 SETTINGS: dict[str, Setting] = {
     "index": _text("the name or path of an index"),
-    "k": _count(1),
-    "per_document": _count(0),
+    **{name: _count(int(option.ge or 0)) for name, (_, option) in declared(ListOptions).items()},
     "mode": _one_of(MODES),
     "update": _SWITCH,
     "no_server": _SWITCH,

@@ -10,21 +10,17 @@ import typer
 
 from search.cli.matrices import MatrixOptions
 from search.cli.options import (
-    HITS_OF_A_DOCUMENT,
     AnyIndexOptions,
     IndexOptions,
     QueryArgument,
     QuestionOptions,
-    RankingOptions,
-    RerankOptions,
     index_of,
     layer_of,
     passage_or_path,
-    ranking_option,
-    top_k,
 )
 from search.cli.output import DrawnOutput, Output, echo, late_progress_bar, output_option
 from search.errors import InputError
+from search.records import options
 
 if TYPE_CHECKING:
     from search.index import Index
@@ -32,23 +28,17 @@ if TYPE_CHECKING:
     from search.records.hits import Hit
     from search.several import Indexes
 
-PerDocument = Annotated[
-    int, ranking_option("--per-document", metavar="N", min=0, help="As the query had it; 0 for no limit.")
-]
 _WHICH = "A rank of that query (3), a passage as it is listed (p812), or a path, whose best passage is meant."
-TopK = Annotated[int, top_k("As the query had it, whose ranks are meant.")]
 
 
 def explain(
     text: QueryArgument,
-    ranking: RerankOptions,
+    chosen: options.HitOptions,
     parts: QuestionOptions,
     index: AnyIndexOptions,
     shown: MatrixOptions,
     output: DrawnOutput,
     which: Annotated[str, typer.Argument(metavar="HIT", help=_WHICH)] = "1",
-    k: TopK = 10,
-    per_document: PerDocument = HITS_OF_A_DOCUMENT,
     check: Annotated[
         bool,
         typer.Option(
@@ -84,11 +74,11 @@ def explain(
         raise InputError("--check takes a query of one text. Leave out --and, --like and --unlike.")
     opened = index.open(quiet=output.quiet)
     if which.isdecimal():
-        hit = _ranked(opened, question, [int(which)], k, per_document, ranking)[int(which)]
+        hit = _ranked(opened, question, [int(which)], chosen)[int(which)]
         of_hit = index_of(opened, hit)
     else:
         of_hit = _only(opened, which)
-        hit = of_hit.hit(question, passage_or_path(which), **ranking.order)
+        hit = of_hit.hit(question, passage_or_path(which), **options.part_of(chosen, options.RerankOptions))
     with late_progress_bar(output.quiet) as progress:
         explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer), progress=progress)
     tested = of_hit.faithfulness(explanation) if check else None
@@ -109,12 +99,10 @@ def contrast(
     text: QueryArgument,
     a: Annotated[str, typer.Argument(metavar="A", help=_WHICH)],
     b: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
-    ranking: RerankOptions,
+    chosen: options.HitOptions,
     parts: QuestionOptions,
     index: IndexOptions,
     output: Output,
-    k: TopK = 10,
-    per_document: PerDocument = HITS_OF_A_DOCUMENT,
 ) -> None:
     """Say why passage A is above passage B for TEXT.
 
@@ -124,11 +112,10 @@ def contrast(
 
     question = parts.question(text)
     opened = index.open()
-    hits = _ranked(
-        opened, question, [int(which) for which in (a, b) if which.isdecimal()], k, per_document, ranking
-    )
+    ranks = [int(which) for which in (a, b) if which.isdecimal()]
+    hits = _ranked(opened, question, ranks, chosen)
     first, second = (hits[int(which)] if which.isdecimal() else passage_or_path(which) for which in (a, b))
-    compared = opened.contrast(question, first, second, **ranking.score)
+    compared = opened.contrast(question, first, second, **options.part_of(chosen, options.RankingOptions))
     output.show(compared, draw.contrast)
     output.remarks(opened.notes)
 
@@ -142,11 +129,10 @@ def why_not(
             help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
         ),
     ],
-    score: RankingOptions,
+    chosen: options.RankOptions,
+    count: options.CountOptions,
     index: IndexOptions,
     output: Output,
-    k: Annotated[int, top_k("How many hits the query asked for.")] = 10,
-    per_document: PerDocument = HITS_OF_A_DOCUMENT,
 ) -> None:
     """Say why a document is not among the hits for TEXT.
 
@@ -155,7 +141,7 @@ def why_not(
     from search.render import contrast as draw
 
     opened = index.open()
-    standing = opened.why_not(text, passage_or_path(wanted), k, per_document=per_document, **vars(score))
+    standing = opened.why_not(text, passage_or_path(wanted), **count, **chosen)
     output.show(standing, draw.why_not)
     output.remarks(opened.notes)
 
@@ -177,14 +163,12 @@ def _ranked(
     opened: Index | Indexes,
     question: str | Question,
     ranks: Sequence[int],
-    k: int,
-    per_document: int,
-    ranking: RerankOptions,
+    chosen: options.HitOptions,
 ) -> dict[int, Hit]:
     """The hits at some ranks of a query, asked for as `seewhy query` asks.
 
     Args:
-        k, per_document: as the query had them, which ranks can depend on.
+        chosen: as the query had them, on which ranks can depend.
 
     Raises:
         InputError: there is no such rank.
@@ -194,7 +178,8 @@ def _ranked(
         return {}
     if min(ranks) < 1:
         raise InputError(f"there is no rank {min(ranks)}; the best hit is 1.")
-    hits = opened.query(question, k=max(k, *ranks), per_document=per_document, **vars(ranking))
+    chosen["k"] = max(chosen["k"], *ranks)
+    hits = opened.query(question, **chosen)
     if max(ranks) > len(hits):
         raise InputError(f"there is no rank {max(ranks)}: the query has {len(hits)} hits.")
     return {rank: hits[rank - 1] for rank in ranks}

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from search.cli.config import model_for_new_indexes
-from search.cli.options import EncoderOptions, IndexOption, index_names, model_option, panel
+from search.cli.options import EngineOptions, IndexOption, declared_option, index_names, model_option
 from search.cli.output import Output, echo, progress_bar, stopped_gently
 from search.cli.streams import note
 from search.errors import InputError, SearchError
+from search.records import options
 
 if TYPE_CHECKING:
     from search.index import Index
     from search.records.reports import Report
     from search.store.folders import Folders, Named
 
-files_option, store_option = panel("Files"), panel("Server")
-
-TokenVectors = Annotated[
-    bool | None,
-    typer.Option(
-        "--token-vectors/--no-token-vectors",
-        help="Keep the vectors of all tokens, for a quick --rerank late; about 80 times the space of the text.",
-    ),
-]
+TokenVectors = Annotated[bool | None, declared_option(options.TokenVectorOptions, "token_vectors")]
 
 
-@dataclass(frozen=True)
-class FileOptions:
-    """Which files are indexed, and where the index is; the keywords of `Index.preview`."""
-
+def index(
+    files: options.FileOptions,
+    engine: EngineOptions,
+    model: options.ModelOptions,
+    vectors: options.VectorOptions,
+    kept: options.TokenVectorOptions,
+    server: options.StoreOptions,
+    output: Output,
+    folder: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FOLDER",
+            help="What to index, with its subfolders; several make one index. Left out: what --index is of.",
+        ),
+    ] = None,
     index: Annotated[
         str | None,
         typer.Option(
@@ -44,82 +47,15 @@ class FileOptions:
             autocompletion=index_names,
             help="Where to keep the index. Default: your data folder.",
         ),
-    ] = None
-    include: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Index only files like this; may be repeated.")
-    ] = None
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Leave out files like this; may be repeated.")
-    ] = None
-    text_field: Annotated[
-        str | None, files_option(metavar="NAME", help="Column or key of records that holds the text.")
-    ] = None
-    title_field: Annotated[
-        str | None, files_option(metavar="NAME", help="Column or key of records that holds the title.")
-    ] = None
+    ] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every file, also those that look unchanged.")
-    ] = False
-
-
-@dataclass(frozen=True)
-class VectorOptions(EncoderOptions):
-    """How passages are encoded; more keywords of `Index.build`."""
-
-    layer: Annotated[
-        str | None,
-        model_option(help="Layer that is pooled: -1 the last, 0 the embeddings, mean:4 the mean of 4."),
-    ] = None
-    dim: Annotated[
-        int | None, model_option(min=1, help="Keep the first so many dimensions (Matryoshka models).")
-    ] = None
-    precision: Annotated[
-        str | None,
-        model_option(
-            help="fp32, or bf16 or fp16: less exact, quicker on a GPU, bf16 on some processors. Default: the index's."
-        ),
-    ] = None
-    token_vectors: TokenVectors = None
+    ] = False,
     workers: Annotated[
         str | None,
         model_option(
             metavar="N|ray|ray://HOST:PORT",
             help="Encode in N processes, or by actors of Ray (extra `ray`). Default: in this process alone.",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True)
-class StoreOptions:
-    """The server that passages are streamed to; more keywords of `Index.build`."""
-
-    store: Annotated[
-        str | None,
-        store_option(
-            metavar="milvus://HOST:PORT/NAME|none",
-            help="Stream the passages there, now and in later runs (extra `milvus`); none: keep them here again. "
-            "SEEWHY_MILVUS_TOKEN and SEEWHY_MILVUS_DATABASE say as whom and where. Default: as before.",
-        ),
-    ] = None
-    store_index: Annotated[
-        str | None,
-        store_option(
-            metavar="KIND",
-            help="Kind of the server's index of embeddings: FLAT misses nothing; HNSW, IVF_FLAT, DISKANN.",
-        ),
-    ] = None
-
-
-def index(
-    files: FileOptions,
-    vectors: VectorOptions,
-    server: StoreOptions,
-    output: Output,
-    folder: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FOLDER",
-            help="What to index, with its subfolders; several make one index. Left out: what --index is of.",
         ),
     ] = None,
     rebuild: Annotated[
@@ -143,17 +79,16 @@ def index(
     from search.store.folders import Folders
     from search.store.layout import is_index, place_for
 
-    named: Named | Folders = folder or folders_of_index(files.index)
+    named: Named | Folders = folder or folders_of_index(index)
     if dry_run:
         if rebuild or watch:
             raise typer.BadParameter("it goes with neither --rebuild nor --watch.", param_hint="--dry-run")
-        output.show(Index.preview(named, **vars(files)), reports.changes)
+        output.show(Index.preview(named, index=index, verify=verify, **files), reports.changes)
         return
-    if not files.index:
+    if not index:
         output.remarks(moved_here(named))
-    chosen = vars(vectors)
-    if not (vectors.model or is_index(place_for(Folders.of(named), files.index))):
-        chosen = {**chosen, "model": model_for_new_indexes()}
+    if not (model["model"] or is_index(place_for(Folders.of(named), index))):
+        model["model"] = model_for_new_indexes()
 
     def show(report: Report) -> None:
         output.remarks(report.notes)
@@ -164,7 +99,18 @@ def index(
 
     with stopped_gently(output.quiet), progress_bar(output.quiet) as progress:
         built = Index.build(
-            named, rebuild=rebuild, progress=progress, **vars(files), **vars(server), **chosen
+            named,
+            index=index,
+            rebuild=rebuild,
+            verify=verify,
+            workers=workers,
+            progress=progress,
+            **vars(engine),
+            **files,
+            **model,
+            **vectors,
+            **kept,
+            **server,
         )
     assert built.report is not None
     show(built.report)

@@ -1,31 +1,41 @@
 """How a function becomes a command, and options that several commands share, each declared once.
 
-An option stands alone, or in a group that a command takes as one: a frozen dataclass, of whose fields `spelled_out`
-makes options. An option is called as its parameter is, unless it says otherwise.
+An option stands alone, or in a group that a command takes as one: a kind of `search.records.options`, or a frozen
+dataclass. `spelled_out` makes an option of each of its fields. An option is called as its parameter is, unless it says
+otherwise.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    cast,
+    get_args,
+    get_type_hints,
+    is_typeddict,
+)
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from search.cli.values import in_plain_words
 from search.errors import SearchError, quoted
-from search.records.options import HITS_OF_A_DOCUMENT as HITS_OF_A_DOCUMENT
+from search.records import options
 
 if TYPE_CHECKING:
     from search.cli.running import Answered
     from search.encoding import Encoder
     from search.index import Index
     from search.ranking.question import Question
-    from search.records import options
     from search.records.hits import Hit
     from search.several import Indexes
 
@@ -156,8 +166,8 @@ class Command(TyperCommand):
 def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
     """The function with an option for every field of its groups of options.
 
-    A group is a parameter whose type is a dataclass; its fields are annotated as the parameters of a command are.
-    Typer sees the fields, the function gets the groups.
+    A group is a parameter whose type is a dataclass, whose fields are annotated as the parameters of a command are, or
+    a kind of declared options. Typer sees the fields, the function gets the groups.
     """
     # get_type_hints of Python 3.10 hides the options that are None by default.
     hints = inspect.get_annotations(function, eval_str=True)
@@ -165,7 +175,7 @@ def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
     once: list[str] = []
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
-        if is_dataclass(hints[name]):
+        if is_dataclass(hints[name]) or is_typeddict(hints[name]):
             groups[name] = hints[name]
             parameters += _options_of(hints[name])
         else:
@@ -181,7 +191,7 @@ def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
     def command(**given: Any) -> None:
         given |= {name: _only(given[name]) for name in once}
         made = {
-            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            name: group(**{option.name: given.pop(option.name) for option in _options_of(group)})
             for name, group in groups.items()
         }
         function(**given, **made)
@@ -207,6 +217,16 @@ def _only(named: list[str] | None) -> str | None:
 
 @cache
 def _options_of(group: Any) -> list[inspect.Parameter]:
+    if is_typeddict(group):
+        return [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=option.default,
+                annotation=Annotated[_typed(type_), declared_option(group, name)],
+            )
+            for name, (type_, option) in options.declared(group).items()
+        ]
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
@@ -216,8 +236,26 @@ def _options_of(group: Any) -> list[inspect.Parameter]:
     ]
 
 
-Mode = Literal["hybrid", "dense", "lexical"]
-MODES: tuple[Mode, ...] = get_args(Mode)
+def declared_option(kind: type, name: str) -> Any:
+    """An option of `search.records.options` as Typer takes it."""
+    type_, option = options.declared(kind)[name]
+    return typer.Option(
+        *(option.flags or (f"--{name.replace('_', '-')}",)),
+        metavar=option.metavar,
+        help=f"{option.help[:-1]}; may be repeated." if type_ == Sequence[str] | None else option.help,
+        min=option.ge,
+        max=option.le,
+        rich_help_panel=option.panel,
+    )
+
+
+def _typed(type_: Any) -> Any:
+    """What is typed for an option of a type: words for a sequence, a text where it may be a number or a text."""
+    if type_ == Sequence[str] | None:
+        return list[str] | None
+    return str | None if type_ == int | str | None else type_
+
+
 Color = Literal["auto", "always", "never"]
 COLORS: tuple[str, ...] = get_args(Color)
 
@@ -299,18 +337,8 @@ IndexArgument = Annotated[
     str,
     typer.Argument(metavar="INDEX", autocompletion=index_names, help="Its name, as listed, or its path."),
 ]
-ModelOption = Annotated[
-    str | None,
-    model_option(
-        "--model",
-        metavar="NAME|FOLDER",
-        help="The encoder, or NAME@REVISION. Default: the index's, else all-MiniLM-L6-v2.",
-    ),
-]
-PoolingOption = Annotated[
-    str | None,
-    model_option("--pooling", help="mean, cls, pooler, max or mean_sqrt_len. Default: the model's own."),
-]
+ModelOption = Annotated[str | None, declared_option(options.ModelOptions, "model")]
+PoolingOption = Annotated[str | None, declared_option(options.ModelOptions, "pooling")]
 DeviceOption = Annotated[
     str | None,
     model_option(
@@ -318,45 +346,10 @@ DeviceOption = Annotated[
     ),
 ]
 OfflineOption = Annotated[bool, model_option("--offline", help="Never call out to the Hugging Face hub.")]
-WhereOption = Annotated[
-    str | None,
-    typer.Option(
-        "--where",
-        "-w",
-        metavar="FILTER",
-        help="Only passages that pass, as in: path:docs/** and not kind=code and mtime>=2024-01-01",
-    ),
-]
+WhereOption = Annotated[str | None, declared_option(options.FilterOptions, "where")]
 
 
-SinceOption = Annotated[
-    str | None,
-    hits_option(
-        "--since",
-        metavar="TIME",
-        help="Only files that changed at this time or later: 2024-05-01, or how long ago: 12h, 7d, 2w, 3months.",
-    ),
-]
-ModeOption = Annotated[
-    Mode,
-    typer.Option(
-        "--mode", "-m", help="Rank by meaning and words (hybrid), meaning (dense), or words (lexical)."
-    ),
-]
-LayerOption = Annotated[
-    list[str] | None,
-    matrix_option(
-        "--layer",
-        metavar="N|middle|last",
-        help="The layer whose token vectors are compared; 0 is the embedding layer. Default: middle.",
-    ),
-]
-PerDocumentOption = Annotated[
-    int,
-    typer.Option(
-        metavar="N", min=0, help="At most N hits of one document, if there are others; 0 for no limit."
-    ),
-]
+LayerOption = Annotated[list[str] | None, declared_option(options.MatrixOptions, "layer")]
 
 
 @dataclass(frozen=True)
@@ -502,62 +495,6 @@ def to_update(opened: Index) -> str:
     usual = is_address(opened.name) or place_for(opened.folders, None).resolve() == opened.path.resolve()
     shown = (shown_path(str(folder)) for folder in opened.folders.paths)
     return to_type("index", *shown, options="" if usual else f" --index {quoted(opened.name)}")
-
-
-@dataclass(frozen=True)
-class RankingOptions:
-    """What a score is made of, and which passages have one."""
-
-    mode: ModeOption = "hybrid"
-    where: WhereOption = None
-    since: SinceOption = None
-    weight: Annotated[
-        float | None,
-        ranking_option(
-            metavar="W",
-            min=0.0,
-            max=1.0,
-            help="What meaning counts in a hybrid score; the words count the rest. Default: 0.75.",
-        ),
-    ] = None
-    phrases: Annotated[
-        bool,
-        ranking_option("--phrases", help='Look for words in "double quotes" as one term, in that order.'),
-    ] = False
-    without: Annotated[
-        list[str] | None,
-        ranking_option(
-            metavar="WORD", help="A word of TEXT that shall not count as a word; may be repeated."
-        ),
-    ] = None
-
-    @property
-    def score(self) -> options.RankingOptions:
-        """As `Index.explain` and its like take them."""
-        return {
-            "mode": self.mode,
-            "weight": self.weight,
-            "phrases": self.phrases,
-            "without": self.without,
-        }
-
-
-@dataclass(frozen=True)
-class RerankOptions(RankingOptions):
-    """How hits are ranked; keywords of `Index.query`."""
-
-    rerank: Annotated[
-        str | None,
-        typer.Option(
-            metavar="late|MODEL",
-            help="Look at the best 30 passages again: by late interaction, or with a cross-encoder.",
-        ),
-    ] = None
-
-    @property
-    def order(self) -> options.RerankOptions:
-        """As `Index.hit` takes them: how scores are made, and what looks again."""
-        return {**self.score, "rerank": self.rerank}
 
 
 @dataclass(frozen=True)

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from search.cli.hits import HitsOutput, about_age
 from search.cli.options import (
-    HITS_OF_A_DOCUMENT,
     AnyIndexOptions,
     FreshIndexOptions,
     LayerOption,
     ModelOption,
-    PerDocumentOption,
     PoolingOption,
     QuestionOptions,
-    RerankOptions,
-    SinceOption,
-    WhereOption,
     WordsArgument,
     hits_option,
     layer_of,
@@ -28,50 +22,26 @@ from search.cli.options import (
     passage_or_path,
     retyped,
     to_type,
-    top_k,
 )
 from search.cli.output import Clock, echo, output_option
 from search.cli.streams import note
 from search.errors import InputError, quoted
+from search.records import options
 
 if TYPE_CHECKING:
     from search.records.hits import Hit
 
 
 # What `seewhy explain` is to be told, too.
-RETYPED = ("mode", "weight", "phrases", "without", "rerank", "also", "like", "unlike", "offline")
-
-
-@dataclass(frozen=True)
-class SelectionOptions:
-    """Which of the ranked passages are hits; the keywords of `Index.query` and `Index.similar`."""
-
-    k: Annotated[int, top_k("Number of hits.")] = 10
-    per_document: PerDocumentOption = HITS_OF_A_DOCUMENT
-    group: Annotated[
-        bool,
-        hits_option("--group", help="The best documents, each with its best passages; -k counts documents."),
-    ] = False
-    offset: Annotated[
-        int, hits_option(metavar="N", min=0, help="Pass over the first N hits; ranks go on counting.")
-    ] = 0
-    min_score: Annotated[float | None, hits_option(metavar="S", help="Leave out what scores less.")] = None
-    all_copies: Annotated[
-        bool,
-        hits_option("--all-copies", help="Show a text that stands in many documents for each of them."),
-    ] = False
-
-    @property
-    def plain(self) -> bool:
-        """Whether a rank means the same hit to commands that know no such options."""
-        return not (self.group or self.offset or self.all_copies) and self.per_document == HITS_OF_A_DOCUMENT
+RETYPED = (*options.RerankOptions.__annotations__, "also", "like", "unlike", "offline")
 
 
 def query(
     context: typer.Context,
     words: WordsArgument,
-    selection: SelectionOptions,
-    ranking: RerankOptions,
+    selection: options.HitsOptions,
+    ranking: options.RerankOptions,
+    filters: options.FilterOptions,
     parts: QuestionOptions,
     index: AnyIndexOptions,
     output: HitsOutput,
@@ -128,11 +98,13 @@ def query(
         and question is text
         and not no_server
         and index.may_be_served
-        and ranking.rerank in (None, "late")
+        and ranking["rerank"] in (None, "late")
     ):
         from search.cli.running import ask
 
-        opened = ask(index.named, text, vars(selection) | vars(ranking), output.marked, output.lines_needed)
+        opened = ask(
+            index.named, text, {**selection, **ranking, **filters}, output.marked, output.lines_needed
+        )
     if opened is None:
         from search.index import Index  # noqa: F401 (loaded here, to be timed)
 
@@ -143,9 +115,9 @@ def query(
         clock.lap("find the model", opened.encoder)
         clock.lap("load its tokenizer", opened.encoder.tokenizer)
         clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
-        opened.query("a", k=1, mode=ranking.mode, weight=ranking.weight)
+        opened.query("a", k=1, mode=ranking["mode"], weight=ranking["weight"])
         clock.lap("load words and vectors, first query")
-    hits = opened.query(question, **vars(selection), **vars(ranking), explain=matrices, layer=layer_of(layer))
+    hits = opened.query(question, **selection, **ranking, **filters, explain=matrices, layer=layer_of(layer))
     if fail_if_nothing and hits and hits[0].verdict is None:
         raise typer.BadParameter(
             "--fail-if-nothing goes by the verdict, which only the default ranking with the default model has."
@@ -154,26 +126,29 @@ def query(
     why = opened.explain(question, hits[0]) if explain and hits else None
     if why and marks:
         marks[0] = why.strongest()
-    clock.lap(f"encode the query, search, {'rerank, ' if ranking.rerank else ''}fetch")
-    output.print(hits, around, marks, no_hits=_why_none(ranking, selection), grouped=selection.group)
+    clock.lap(f"encode the query, search, {'rerank, ' if ranking['rerank'] else ''}fetch")
+    output.print(
+        hits, around, marks, no_hits=_why_none(ranking, filters, selection), grouped=selection["group"]
+    )
     if why:
         from search.render.why import explanation
 
         echo("\n" + explanation(why, hits[0], **output.style))
     elif form == "text" and hits:
         # A rank means the plain list to other commands; a passage is the same in all of them that ask its index.
+        is_plain = _is_plain(selection)
         plain = (
             ("k", "where", "since", "index", "all_indexes")
-            if selection.plain
+            if is_plain
             else ()
             if hits[0].index
             else ("index",)
         )
-        which = "1" if selection.plain else f"p{hits[0].passage_id}"
-        options = retyped(context, *plain, *RETYPED)
-        if hits[0].index and not selection.plain:
-            options += f" --index {quoted(hits[0].index)}"
-        command = to_type("explain", text, which, options=options)
+        which = "1" if is_plain else f"p{hits[0].passage_id}"
+        typed = retyped(context, *plain, *RETYPED)
+        if hits[0].index and not is_plain:
+            typed += f" --index {quoted(hits[0].index)}"
+        command = to_type("explain", text, which, options=typed)
         output.note(f"\nWhy the first? {command}")
     output.remarks([*about_age(opened, hits), *opened.notes])
     output.open_in_editor(opened, hits, marks)
@@ -184,16 +159,24 @@ def query(
         raise typer.Exit(1)
 
 
-def _why_none(ranking: RerankOptions, selection: SelectionOptions) -> str:
+def _is_plain(selection: options.HitsOptions) -> bool:
+    """Whether a rank means the same hit to commands that know no such options."""
+    plain = options.defaults(options.SelectionOptions)
+    return all(selection[name] == plain[name] for name in plain if name != "min_score")  # type: ignore[literal-required]
+
+
+def _why_none(
+    ranking: options.RerankOptions, filters: options.FilterOptions, selection: options.HitsOptions
+) -> str:
     """What to say where there is no hit."""
-    passes = " that passes the filter" if ranking.where or ranking.since else ""
-    if selection.min_score is not None:
-        return f"none{passes} scores {selection.min_score:g} or more."
-    if selection.offset:
-        return f"there are no more than {selection.offset}."
-    if ranking.mode == "lexical" or ranking.weight == 0:
+    passes = " that passes the filter" if any(filters.values()) else ""
+    if selection["min_score"] is not None:
+        return f"none{passes} scores {selection['min_score']:g} or more."
+    if selection["offset"]:
+        return f"there are no more than {selection['offset']}."
+    if ranking["mode"] == "lexical" or ranking["weight"] == 0:
         return f"no passage{passes} has a word of the query."
-    return "no passage passes the filter." if ranking.where or ranking.since else ""
+    return "no passage passes the filter." if passes else ""
 
 
 def similar(
@@ -205,14 +188,13 @@ def similar(
             help="A file, also with a record (table.csv#12) or a line (keys.md:31), or a passage (p812).",
         ),
     ],
-    selection: SelectionOptions,
+    selection: options.HitsOptions,
+    filters: options.FilterOptions,
     index: FreshIndexOptions,
     output: HitsOutput,
     same_document: Annotated[
         bool, hits_option("--same-document", help="Also other passages of the same document.")
     ] = False,
-    where: WhereOption = None,
-    since: SinceOption = None,
     explain: Annotated[
         str | None,
         typer.Option(
@@ -230,7 +212,7 @@ def similar(
         raise typer.BadParameter("--explain shows one hit alone: leave --context out.")
     opened = index.open(quiet=output.quiet)
     meant = passage_or_path(what)
-    hits = opened.similar(meant, same_document=same_document, where=where, since=since, **vars(selection))
+    hits = opened.similar(meant, same_document=same_document, **filters, **selection)
     if explain:
         from search.render import json
 
@@ -240,10 +222,10 @@ def similar(
     else:
         none = "nothing else is there to compare with, or nothing scores enough."
         marks = [()] * len(hits)
-        output.print(hits, output.around(opened, hits), marks, no_hits=none, grouped=selection.group)
+        output.print(hits, output.around(opened, hits), marks, no_hits=none, grouped=selection["group"])
     if form == "text" and hits and not explain:
-        options = f" --explain p{hits[0].passage_id}{retyped(context, 'index')}"
-        output.note(f"\nWhy the first? {to_type('similar', what, options=options)}")
+        typed = f" --explain p{hits[0].passage_id}{retyped(context, 'index')}"
+        output.note(f"\nWhy the first? {to_type('similar', what, options=typed)}")
     output.remarks([*about_age(opened, hits), *opened.notes])
     output.open_in_editor(opened, hits)
 

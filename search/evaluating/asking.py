@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from search.errors import InputError
 from search.evaluating.dataset import Query
 from search.records.evaluations import Comparison, JudgedQuery, Measured, Setting
+from search.records.options import LimitOptions, QueryOptions, declared
 from search.records.reports import Progress
 from search.statistics import compared, mean_of
 
@@ -21,10 +22,10 @@ T = TypeVar("T")
 _FEW = 20  # queries; with fewer an interval is itself uncertain
 _NAMED = 10
 QUERIES = "query has", "queries have"
-_TAKEN = ("per_document",)
-_KINDS: dict[str, tuple[str, tuple[type, ...]]] = {
-    **dict.fromkeys(("weight", "min_score", "offset"), ("a number", (int, float))),
-    **dict.fromkeys(("phrases", "group", "all_copies"), ("true or false", (bool,))),
+_TAKEN = LimitOptions.__annotations__
+_KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
+    **dict.fromkeys((int, float | None), ("a number", (int, float))),
+    bool: ("true or false", (bool,)),
 }
 
 
@@ -154,7 +155,7 @@ def settings_of(asked: Sequence[str | Setting], keywords: Iterable[str]) -> tupl
 
 def _require_fitting(setting: Setting, name: str, value: Any) -> None:
     """Raise InputError for a value of another kind than the keyword takes; null is as if it were not there."""
-    kind, types = _KINDS.get(name, ("a text", (str,)))
+    kind, types = _KINDS.get(declared(QueryOptions)[name][0], ("a text", (str,)))
     if value is not None and (not isinstance(value, types) or isinstance(value, bool) != (bool in types)):
         raise InputError(f"'{name}' in the setting '{setting.name}' takes {kind}, not {value!r}.")
 

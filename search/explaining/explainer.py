@@ -159,14 +159,18 @@ class Explainer:
         why_a, why_b = self.explain([hit_a, hit_b])
         return contrast_of(hit_a, why_a, hit_b, why_b)
 
-    def why_not(self, what: str | Path | int, k: int, per_document: int, among: Among = everything) -> WhyNot:
+    def why_not(self, what: str | Path | int, wanted: Selection, among: Among = everything) -> WhyNot:
         """See `Index.why_not`."""
-
-        wanted = Selection.of(k, per_document=per_document)
         place = self._place(what)
         hit = self._best(self._passing(place.passages, among)) or self._best(place.passages)
         with self._store.reading() as snapshot:
-            question = (self.query.text, place.document, k, per_document, snapshot.passage_count)
+            question = (
+                self.query.text,
+                place.document,
+                wanted.k,
+                wanted.per_document,
+                snapshot.passage_count,
+            )
             file = snapshot.file_of(hit.passage_id) if hit else None
         if hit is None:
             return WhyNot(*question, "not indexed", *why_missing(self._store, place))

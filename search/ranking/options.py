@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from search.errors import InputError
 from search.ranking.fusion import Scored, in_order
-from search.records.options import HITS_OF_A_DOCUMENT
+from search.records.options import HitsOptions, Mode, RerankOptions, complete
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from search.records.hits import Hit
     from search.records.options import SelectionOptions
     from search.store.protocol import Copied, Ids, Snapshot
-
-Mode = Literal["hybrid", "dense", "lexical"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 
 WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
 
@@ -50,40 +47,29 @@ class Ranking:
 
     mode: Mode
     weight: float
-    phrases: bool = False
-    rerank: str = ""
-    without: tuple[str, ...] = ()
+    phrases: bool
+    rerank: str
+    without: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls,
-        mode: str = "hybrid",
-        weight: float | None = None,
-        phrases: bool = False,
-        rerank: str | None = None,
-        without: Sequence[str] | None = None,
-    ) -> Ranking:
+    def of(cls, **options: Unpack[RerankOptions]) -> Ranking:
         """
         Raises:
-            InputError: there is no such mode, the weight is not in [0, 1] or not for this mode, or words are to be left
+            InputError: a value is no choice or out of range, a weight belongs to another mode, or words are to be left
                 out where none counts.
         """
-        if mode not in MODES:
-            raise InputError(f"there is no mode '{mode}'. Choose one of: {', '.join(MODES)}.")
+        own = complete(options, RerankOptions)
+        mode, weight, without = own["mode"], own["weight"], own["without"]
         if weight is not None and mode != "hybrid":
             raise InputError(f"a weight belongs to the mode 'hybrid', not to '{mode}'.")
-        if weight is not None and not 0 <= weight <= 1:
-            raise InputError(
-                f"the weight is {weight}; it must be between 0 (words only) and 1 (meaning only)."
-            )
         if without and mode == "dense":
             raise InputError(
                 "no word counts in the mode 'dense', so none can be left out. Choose another mode."
             )
-        left_out = (without,) if isinstance(without, str) else tuple(without or ())
         fixed = {"dense": 1.0, "lexical": 0.0}
-        counts = fixed.get(mode, WEIGHT if weight is None else float(weight))
-        return cls(mode, counts, phrases, rerank or "", left_out)
+        own["weight"] = fixed.get(mode, WEIGHT if weight is None else float(weight))
+        own["without"] = (without,) if isinstance(without, str) else tuple(without or ())
+        return cls(**{**own, "rerank": own["rerank"] or ""})
 
     @classmethod
     def of_hit(cls, hit: Hit) -> Ranking:
@@ -109,40 +95,26 @@ class Selection:
     are limited, or grouped; `offset` hits are passed over and k are taken.
 
     Attributes:
-        k: how many hits; with `group` how many documents.
-        offset: how many hits (documents) to pass over. Ranks go on counting.
-        per_document: most passages of one document, 0 for no limit. Without `group` it gives way where fewer than
-            `offset + k` hits would come back: the others stand behind those within it, best first. So a rank
-            means the same passage whatever k and the offset are; with a rerank, as long as `offset + k` is at most
-            30, as it looks at more passages for more hits.
+        per_document: without `group` it gives way where fewer than `offset + k` hits would come back: the others stand
+            behind those within it, best first. So a rank means the same passage whatever k and the offset are; with a
+            rerank, as long as `offset + k` is at most 30, as it looks at more passages for more hits.
         group: passages of one document stand together, documents in the order of their best passages.
-        min_score: least score of a hit; None for any.
-        all_copies: show a text that stands in many documents once for each of them, not once for all.
     """
 
-    k: int = 10
-    offset: int = 0
-    per_document: int = HITS_OF_A_DOCUMENT
-    group: bool = False
-    min_score: float | None = None
-    all_copies: bool = False
+    k: int
+    per_document: int
+    group: bool
+    offset: int
+    min_score: float | None
+    all_copies: bool
 
     @classmethod
     def of(cls, k: int = 10, **options: Unpack[SelectionOptions]) -> Selection:
         """
         Raises:
-            InputError: k < 1, offset or per_document below 0, or a least score that is no number.
+            InputError: a value is no number or out of range.
         """
-        made = cls(k, **options)
-        if k < 1:
-            raise InputError(f"k is {k}, but at least 1 hit must be asked for.")
-        if made.offset < 0:
-            raise InputError(f"offset is {made.offset}; use 0 to begin with the best hit.")
-        if made.per_document < 0:
-            raise InputError(f"per_document is {made.per_document}; use 0 for no limit.")
-        if made.min_score is not None and made.min_score != made.min_score:
-            raise InputError("min_score is no number.")
-        return made
+        return cls(**complete({"k": k, **options}, HitsOptions))
 
     @property
     def last(self) -> int:
@@ -156,11 +128,8 @@ class Selection:
 
     def pools(self) -> tuple[Selection, ...]:
         """What a reranker looks at: the best 30 passages, or so many as are wanted; and so many documents."""
-        pool = Selection(
-            k=max(RERANKED, self.last),
-            per_document=0 if self.group else self.per_document,
-            all_copies=self.all_copies,
-        )
+        limit = 0 if self.group else self.per_document
+        pool = Selection.of(max(RERANKED, self.last), per_document=limit, all_copies=self.all_copies)
         return (pool, replace(pool, k=self.last, group=True)) if self.group else (pool,)
 
 

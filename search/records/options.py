@@ -1,14 +1,16 @@
-"""The options that several public functions take, each declared once.
+"""The options that several public functions take, each declared once: name, type, default, help, range, flags.
 
     def query(self, text, k=10, **options: Unpack[QueryOptions])
 
-says what `query` takes; what the options mean stands with `search.Index`.
+is checked by mypy. The command's options, the parameters of the HTTP API, the schemas of the MCP tools and the
+docstrings are made from the same declarations.
 """
 
-from __future__ import annotations
-
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, TypeVar, get_args, get_origin
 
 from search.errors import InputError
 
@@ -19,81 +21,267 @@ if TYPE_CHECKING:
     from search.records.reports import Progress
 
 
-HITS_OF_A_DOCUMENT = 3  # so that one document does not fill the first page
+@dataclass(frozen=True)
+class Option:
+    """An option beside its name and type.
+
+    Attributes:
+        flags: on the command line; by default the name with hyphens. `metavar`, `panel`: in its help.
+        ge, le: the least and the highest value.
+        example: a value, for the HTTP API's documentation.
+    """
+
+    default: Any
+    help: str
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    panel: str | None = None
+    ge: float | None = None
+    le: float | None = None
+    example: Any = None
+
 
 Layer: TypeAlias = int | Literal["middle", "last"]
+Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
-class RankingOptions(TypedDict, total=False):
+class ModeOptions(TypedDict, total=False):
+    """What scores are made of."""
+
+    mode: Annotated[
+        Mode,
+        Option(
+            "hybrid",
+            "Rank by meaning and keywords (hybrid), meaning (dense), or keywords (lexical).",
+            flags=("--mode", "-m"),
+        ),
+    ]
+
+
+class RankingOptions(ModeOptions, total=False):
     """How scores are made."""
 
-    mode: str
-    weight: float | None
-    phrases: bool
-    without: Sequence[str] | None
+    weight: Annotated[
+        float | None,
+        Option(
+            None,
+            "Weight of the meaning in a hybrid score; keywords have the rest. Default: 0.75, or as tuned.",
+            metavar="W",
+            panel="Ranking",
+            ge=0,
+            le=1,
+            example=0.75,
+        ),
+    ]
+    phrases: Annotated[
+        bool, Option(False, 'Match words in "double quotes" as one term, in that order.', panel="Ranking")
+    ]
+    without: Annotated[
+        Sequence[str] | None,
+        Option(None, "Ignore this word in keyword matching.", metavar="WORD", panel="Ranking"),
+    ]
 
 
 class RerankOptions(RankingOptions, total=False):
-    """How scores are made, and what looks at the best passages again."""
+    """How scores are made, and how the best passages are reranked."""
 
-    rerank: str | None
-
-
-class SelectionOptions(TypedDict, total=False):
-    """Which part of a ranking is shown."""
-
-    per_document: int
-    group: bool
-    offset: int
-    min_score: float | None
-    all_copies: bool
+    rerank: Annotated[
+        str | None,
+        Option(
+            None,
+            "Rerank the best 30 passages: by late interaction, or with a cross-encoder.",
+            metavar="late|MODEL",
+        ),
+    ]
 
 
 class FilterOptions(TypedDict, total=False):
     """Which passages are ranked."""
 
-    where: str | None
-    since: str | None
-
-
-class SimilarOptions(SelectionOptions, FilterOptions, total=False):
-    """Which part of a ranking is shown, of the passages that pass a filter."""
+    where: Annotated[
+        str | None,
+        Option(
+            None,
+            "Only passages that pass this filter, as in: path:docs/** and not kind=code and mtime>=2024-01-01",
+            flags=("--where", "-w"),
+            metavar="FILTER",
+            example="kind=markdown and not path:drafts/**",
+        ),
+    ]
+    since: Annotated[
+        str | None,
+        Option(
+            None,
+            "Only files that changed at this time or later: 2024-05-01, or how long ago: 12h, 7d, 2w, 3months.",
+            metavar="TIME",
+            panel="Which hits",
+            example="2020-05-01",
+        ),
+    ]
 
 
 class CandidateOptions(RankingOptions, FilterOptions, total=False):
     """How scores are made, of the passages that pass a filter."""
 
 
+class CountOptions(TypedDict, total=False):
+    """How many hits come back."""
+
+    k: Annotated[int, Option(10, "Number of hits.", flags=("--top-k", "-k"), metavar="N", ge=1)]
+
+
+class LimitOptions(TypedDict, total=False):
+    """How many hits one document may have."""
+
+    per_document: Annotated[
+        int,
+        Option(
+            3,
+            "At most N hits of one document, if there are others; 0 for no limit.",
+            metavar="N",
+            panel="Which hits",
+            ge=0,
+        ),
+    ]
+
+
+class ListOptions(CountOptions, LimitOptions, total=False):
+    """How long a list of hits is."""
+
+
+class RankOptions(CandidateOptions, LimitOptions, total=False):
+    """What the rank of a passage depends on, unless passages are reranked."""
+
+
+class HitOptions(RerankOptions, FilterOptions, ListOptions, total=False):
+    """What the rank of a hit depends on."""
+
+
+class SelectionOptions(LimitOptions, total=False):
+    """Which part of a ranking is shown."""
+
+    group: Annotated[
+        bool,
+        Option(
+            False,
+            "List the best documents, each with its best passages; k counts documents.",
+            panel="Which hits",
+        ),
+    ]
+    offset: Annotated[
+        int, Option(0, "Skip the first N hits; ranks stay.", metavar="N", panel="Which hits", ge=0)
+    ]
+    min_score: Annotated[
+        float | None, Option(None, "Leave out hits that score less.", metavar="S", panel="Which hits")
+    ]
+    all_copies: Annotated[bool, Option(False, "List every copy of a text.", panel="Which hits")]
+
+
+class HitsOptions(CountOptions, SelectionOptions, total=False):
+    """Which part of a ranking is shown, with its length."""
+
+
+class SimilarOptions(SelectionOptions, FilterOptions, total=False):
+    """Which part of a ranking is shown, of the passages that pass a filter."""
+
+
 class MatrixOptions(TypedDict, total=False):
     """Whether hits come with their explanations, and at which layers these compare tokens."""
 
-    explain: bool
-    layer: Layer | Sequence[Layer] | None
+    explain: Annotated[bool, Option(False, "Explain each hit: tokens, both matrices, every addend.")]
+    layer: Annotated[
+        Layer | Sequence[Layer] | None,
+        Option(
+            None,
+            "Layer whose token vectors are compared; 0 is the embedding layer. Default: middle.",
+            metavar="N|middle|last",
+            panel="Matrix",
+        ),
+    ]
 
 
 class QueryOptions(RerankOptions, SimilarOptions, MatrixOptions, total=False):
     """All that a query takes."""
 
 
-class EncoderOptions(TypedDict, total=False):
+class ModelOptions(TypedDict, total=False):
+    """Which encoder."""
+
+    model: Annotated[
+        str | None,
+        Option(
+            None,
+            "The encoder, or NAME@REVISION. Default: the index's, else all-MiniLM-L6-v2.",
+            metavar="NAME|FOLDER",
+            panel="Model",
+        ),
+    ]
+    pooling: Annotated[
+        str | None,
+        Option(None, "mean, cls, pooler, max or mean_sqrt_len. Default: the model's own.", panel="Model"),
+    ]
+
+
+class VectorOptions(TypedDict, total=False):
+    """How passages are encoded."""
+
+    layer: Annotated[
+        int | str | None,
+        Option(
+            None, "Layer that is pooled: -1 the last, 0 the embeddings, mean:4 the mean of 4.", panel="Model"
+        ),
+    ]
+    dim: Annotated[
+        int | None,
+        Option(None, "Keep the first N dimensions (Matryoshka models).", metavar="N", panel="Model", ge=1),
+    ]
+    precision: Annotated[
+        str | None,
+        Option(
+            None,
+            "fp32, or bf16 or fp16: less exact, quicker on a GPU, bf16 on some processors. Default: the index's.",
+            panel="Model",
+        ),
+    ]
+
+
+class EncoderOptions(ModelOptions, VectorOptions, total=False):
     """How embeddings are made."""
 
-    model: str | None
-    pooling: str | None
-    layer: int | str | None
-    dim: int | None
-    max_tokens: int | None
-    precision: str | None
+    max_tokens: Annotated[int | None, Option(None, "Most tokens of a text. Default: the model's own.", ge=1)]
 
 
-class SourceOptions(TypedDict, total=False):
+class FileOptions(TypedDict, total=False):
+    """Which files of a folder are indexed, and which of their fields."""
+
+    include: Annotated[Sequence[str] | None, Option(None, "Index only files like this.", metavar="GLOB")]
+    exclude: Annotated[Sequence[str] | None, Option(None, "Leave out files like this.", metavar="GLOB")]
+    text_field: Annotated[
+        str | None,
+        Option(None, "Column or key of records that holds the text.", metavar="NAME", panel="Files"),
+    ]
+    title_field: Annotated[
+        str | None,
+        Option(None, "Column or key of records that holds the title.", metavar="NAME", panel="Files"),
+    ]
+
+
+class TokenVectorOptions(TypedDict, total=False):
+    """What is kept of passages besides their embeddings."""
+
+    token_vectors: Annotated[
+        bool | None,
+        Option(
+            None,
+            "Keep the vectors of all tokens, for a quick --rerank late; about 80 times the space of the text.",
+            flags=("--token-vectors/--no-token-vectors",),
+        ),
+    ]
+
+
+class SourceOptions(FileOptions, TokenVectorOptions, total=False):
     """Which files of a folder are indexed, and what is kept of them."""
-
-    include: Sequence[str] | None
-    exclude: Sequence[str] | None
-    text_field: str | None
-    title_field: str | None
-    token_vectors: bool | None
 
 
 class BuildOptions(EncoderOptions, SourceOptions, total=False):
@@ -103,8 +291,25 @@ class BuildOptions(EncoderOptions, SourceOptions, total=False):
 class StoreOptions(TypedDict, total=False):
     """The server that passages are streamed to."""
 
-    store: str | None
-    store_index: str | None
+    store: Annotated[
+        str | None,
+        Option(
+            None,
+            "Stream the passages there, now and in later runs (extra `milvus`); none: keep them here again. "
+            "SEEWHY_MILVUS_TOKEN and SEEWHY_MILVUS_DATABASE name user and database. Default: as before.",
+            metavar="milvus://HOST:PORT/NAME|none",
+            panel="Server",
+        ),
+    ]
+    store_index: Annotated[
+        str | None,
+        Option(
+            None,
+            "Kind of the server's index of embeddings: FLAT misses nothing; HNSW, IVF_FLAT and DISKANN can.",
+            metavar="KIND",
+            panel="Server",
+        ),
+    ]
 
 
 class AnnotateOptions(TypedDict, total=False):
@@ -113,20 +318,20 @@ class AnnotateOptions(TypedDict, total=False):
     name: str | None
     replace: bool
     device: str | None
-    progress: Callable[[Progress], None] | None
+    progress: "Callable[[Progress], None] | None"
 
 
 class TagOptions(AnnotateOptions, total=False):
     """How entities and parts of speech are found."""
 
-    task: TagTask
+    task: "TagTask"
 
 
 class HeadOptions(TypedDict, total=False):
     """How a task head is trained; see `search.bert.train_classifier`."""
 
     model: str | None
-    dev: str | Path | None
+    dev: "str | Path | None"
     dev_share: float
     freeze: int | str | None
     class_weights: str | None
@@ -140,20 +345,82 @@ class HeadOptions(TypedDict, total=False):
     seed: int
     resume: bool
     offline: bool
-    progress: Callable[[Progress], None] | None
+    progress: "Callable[[Progress], None] | None"
 
 
-def parts_of(given: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
-    """Options, cut into those of each kind.
+T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def declared(kind: type) -> dict[str, tuple[Any, Option]]:
+    """Name -> (type, option), in the order of declaration."""
+    return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in kind.__annotations__.items()}
+
+
+def defaults(kind: type) -> dict[str, Any]:
+    return {name: option.default for name, (_, option) in declared(kind).items()}
+
+
+def changed(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """The options of a kind that are not as by default."""
+    return {
+        name: options[name] for name, value in defaults(kind).items() if options[name] not in (value, [], ())
+    }
+
+
+def documented(kind: type) -> Callable[[Function], Function]:
+    """Append the options of a kind to the docstring of a function that takes them."""
+
+    def document(function: Function) -> Function:
+        lines = (f"    {name}: {option.help}" for name, (_, option) in declared(kind).items())
+        function.__doc__ = "\n".join((cleandoc(function.__doc__ or ""), "", "Options:", *lines))
+        return function
+
+    return document
+
+
+def part_of(options: Mapping[str, Any], kind: type[T]) -> T:
+    """Those of the options that are of a kind."""
+    return {name: value for name, value in options.items() if name in kind.__annotations__}  # type: ignore[return-value]
+
+
+def parts_of(options: Mapping[str, Any], *kinds: type) -> list[dict[str, Any]]:
+    """Options, split by kind.
 
     Raises:
         TypeError: one is of no kind, as Python says it of a function's own keywords.
     """
-    for name in given:
+    for name in options:
         if not any(name in kind.__annotations__ for kind in kinds):
             known = ", ".join(name for kind in kinds for name in kind.__annotations__)
             raise TypeError(f"there is no option '{name}'; there are {known}")
-    return [{name: value for name, value in given.items() if name in kind.__annotations__} for kind in kinds]
+    return [part_of(options, kind) for kind in kinds]
+
+
+def complete(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """All options of a kind, by default those that are declared.
+
+    Raises:
+        TypeError: there is no such option.
+        InputError: a value is no choice, no number or out of range.
+    """
+    parts_of(options, kind)
+    for name, value in options.items():
+        type_, option = declared(kind)[name]
+        if value is not None or option.default is not None:
+            _require_valid(name, value, type_, option)
+    return {**defaults(kind), **options}
+
+
+def _require_valid(name: str, value: Any, type_: Any, option: Option) -> None:
+    if get_origin(type_) is Literal and value not in get_args(type_):
+        raise InputError(f"there is no {name} '{value}'. Choose one of: {', '.join(get_args(type_))}.")
+    if isinstance(value, float) and math.isnan(value):
+        raise InputError(f"{name} is not a number.")
+    if option.le is not None and value > option.le:
+        raise InputError(f"{name} is {value}; it must be at most {option.le:g}.")
+    if option.ge is not None and value < option.ge:
+        raise InputError(f"{name} is {value}; it must be at least {option.ge:g}.")
 
 
 def require_matrices(explain: bool, layer: object) -> None:

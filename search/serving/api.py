@@ -19,15 +19,23 @@ from search.records.comparisons import Contrast, Similarities, WhyNot
 from search.records.contents import DocumentText, PassageText
 from search.records.explanations import Explanation
 from search.records.hits import Hits
-from search.records.options import SimilarOptions
+from search.records.options import (
+    CandidateOptions,
+    QueryOptions,
+    RankingOptions,
+    RankOptions,
+    RerankOptions,
+    SimilarOptions,
+)
 from search.records.reports import Status
 from search.records.whatif import Candidates
 from search.render import json
 from search.render.inspection import facts
 from search.serving import models, parameters
 from search.serving.answers import LINES, Lines, answer
-from search.serving.asked import LARGEST, LAST_HIT, DeskHere, OfIndex, Parameters, ServedHere
+from search.serving.asked import LARGEST, DeskHere, OfIndex, Parameters, ServedHere
 from search.serving.desk import Desk
+from search.serving.fields import LAST_HIT
 from search.serving.generations import in_one_generation
 from search.serving.paging import cursor, place_of
 from search.serving.problems import Problem
@@ -130,7 +138,7 @@ def _hits(
     """
     index, name = served.index(asked.index), asked.index or served.first
     wanted, offset = place_of(asked.next, asked, name) if asked.next else (asked.generation, asked.offset)
-    selection: SimilarOptions = {**asked.selection, "offset": offset}
+    selection: SimilarOptions = {**asked.of(SimilarOptions), "offset": offset}
     generation, (hits, written) = in_one_generation(index, wanted, lambda: work(index, selection))
     more = cursor(asked, name, generation, offset + asked.k) if _go_on(asked, offset, hits) else None
     written = [{**hit, "index": name} for hit in written]
@@ -164,17 +172,17 @@ def _reranked(asked: parameters.Listed, offset: int) -> int:
 def search(request: Request, served: Served, asked: parameters.Search) -> Response:
     """The passages that answer a query best, best first.
 
-    What comes back as `next` asks for the hits behind these, in the same state of the index.
+    What comes back as `next` asks for the hits behind these, in the same state of the index. With `explain`, k is 10 at
+    most.
     """
     if asked.explain and asked.k > parameters.MOST_EXPLAINED:
         raise InputError(
             f"k is {asked.k}, but with explain it must be {parameters.MOST_EXPLAINED} or less. "
             "Ask for the hits behind them by next."
         )
-    matrices: dict[str, Any] = {"explain": asked.explain, "layer": asked.layer}
 
     def find(index: Index, selection: SimilarOptions) -> tuple[Hits, list[dict[str, Any]]]:
-        by = index.ranking(asked.q, **asked.ranking_and_rerank).rerank
+        by = index.ranking(asked.q, **asked.of(RerankOptions)).rerank
         if by and _reranked(asked, selection["offset"]) > RERANKED:
             what = "(offset + k) * per_document" if asked.group else "offset + k"
             raise Problem(
@@ -182,7 +190,9 @@ def search(request: Request, served: Served, asked: parameters.Search) -> Respon
                 "bad-parameter",
                 f"with rerank {what} must be {RERANKED} or less: no more passages are looked at again.",
             )
-        hits = index.query(asked.q, asked.k, **{**asked.options, **selection, **matrices})
+        options = asked.of(QueryOptions)
+        options["offset"] = selection["offset"]
+        hits = index.query(asked.q, asked.k, **options)
         return hits, json.hits(hits, None, index.highlights(asked.q, hits) if asked.highlights else None)
 
     return _hits(request, served, asked, find)
@@ -193,7 +203,7 @@ def explain(request: Request, served: Served, asked: parameters.Explain) -> Resp
     """Why a passage has its score for a query: tokens, both matrices, every addend."""
 
     def find(index: Index) -> dict[str, Any]:
-        hit = index.hit(asked.q, asked.passage, **asked.ranking_and_rerank)
+        hit = index.hit(asked.q, asked.passage, **asked.of(RerankOptions))
         why = index.explain(asked.q, hit, layer=asked.layer)
         tested = {"faithfulness": index.faithfulness(why)} if asked.check else {}
         return {"hit": replace(hit, index=asked.index or served.first), **json.plain(why), **tested}
@@ -205,26 +215,28 @@ def explain(request: Request, served: Served, asked: parameters.Explain) -> Resp
 def contrast(request: Request, served: Served, asked: parameters.Contrast) -> Response:
     """Why one passage stands above another for a query, by word of the query."""
     return _found(
-        request, served, asked, lambda index: index.contrast(asked.q, asked.a, asked.b, **asked.ranking)
+        request,
+        served,
+        asked,
+        lambda index: index.contrast(asked.q, asked.a, asked.b, **asked.of(RankingOptions)),
     )
 
 
 @_asked("/why-not", parameters.WhyNot, models.model_of(WhyNot), q="where are the keys?", document=1)
 def why_not(request: Request, served: Served, asked: parameters.WhyNot) -> Response:
     """Where a passage or document stands for a query, and why it is not among the hits."""
-    how: dict[str, Any] = {**asked.ranking, "where": asked.where, "since": asked.since}
-
-    def find(index: Index) -> WhyNot:
-        what = asked.example(index)
-        return index.why_not(asked.q, what, asked.k, per_document=asked.per_document, **how)
-
-    return _found(request, served, asked, find)
+    return _found(
+        request,
+        served,
+        asked,
+        lambda index: index.why_not(asked.q, asked.example(index), asked.k, **asked.of(RankOptions)),
+    )
 
 
 @_asked("/candidates", parameters.Weighed, models.model_of(Candidates), q="where are the keys?", n=10)
 def candidates(request: Request, served: Served, asked: parameters.Weighed) -> Response:
     """What can be best by another weight or without some words: the parts of scores, and a bound on all others."""
-    how: dict[str, Any] = {**asked.ranking, "where": asked.where, "since": asked.since}
+    how = asked.of(CandidateOptions)
     return _found(request, served, asked, lambda index: index.candidates(asked.q, asked.n, **how))
 
 

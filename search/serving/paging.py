@@ -7,7 +7,8 @@ import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
 
-from search.serving.asked import LAST_HIT, Parameters
+from search.serving.asked import Parameters
+from search.serving.fields import LAST_HIT
 from search.serving.problems import Problem
 
 _PLACE = struct.Struct(">QI")  # generation, offset

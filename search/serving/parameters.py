@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from search.errors import InputError
 from search.index import Index
+from search.records.options import MatrixOptions, declared
 from search.serving.asked import (
     Counted,
     Filtered,
@@ -21,8 +22,8 @@ from search.serving.asked import (
     Ranked,
     Reranked,
     Selected,
-    Text,
 )
+from search.serving.fields import Text, fields_of
 
 MOST_EXPLAINED = 10  # hits of one answer, with their matrices
 MOST_CANDIDATES = 500  # by each part of a score
@@ -31,7 +32,7 @@ MOST_TEXTS = 100  # that are compared with each other
 Sentence = Annotated[Text, Field(min_length=1)]
 LayerName = Annotated[
     Annotated[int, Field(ge=0, le=1_000)] | Literal["middle", "last"] | None,
-    Field(description="Whose token vectors `similarity` compares: a number, 0 for the embedding layer."),
+    Field(description=declared(MatrixOptions)["layer"][1].help),
 ]
 
 
@@ -62,16 +63,9 @@ class Listed(Selected, InParts):
     """Which part of a ranking is an answer, or the part behind an answer."""
 
 
-class Search(Listed, Question):
+class Search(fields_of(MatrixOptions, Parameters, layer=LayerName), Listed, Question):  # type: ignore[misc]
     """A query of the API."""
 
-    explain: Annotated[
-        bool,
-        Field(
-            description=f"Give each hit its explanation, with all matrices; k is {MOST_EXPLAINED} at most."
-        ),
-    ] = False
-    layer: LayerName = None
     highlights: Annotated[
         bool, Field(description="Say where words of the query stand in each hit; false for hits sooner.")
     ] = True

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 from search.errors import IdMissing
 from search.index import Index
 from search.records.contents import DocumentText
-from search.records.options import QueryOptions
+from search.records.options import RankingOptions, RankOptions
 from search.render.page import reading as drawn
 from search.render.page.document import Page
 from search.render.page.hits import Marked
@@ -67,13 +67,14 @@ def _found(index: Index, asked: OfReading, document: DocumentText) -> list[Marke
     """The passages of a document that are among the best hits of the index, and the one that was asked for."""
     if not asked.q.strip():
         return []
-    chosen: QueryOptions = {**asked.options, "per_document": 0, "group": False, "offset": 0, "rerank": None}
+    chosen = asked.of(RankOptions)
+    chosen["per_document"] = 0
     hits = [
         hit for hit in index.query(asked.q, _best(asked), **chosen) if hit.document_id == document.document_id
     ]
     ids = {one.passage_id for one in document.passages}
     if asked.passage in ids - {hit.passage_id for hit in hits}:
-        hits.append(index.hit(asked.q, asked.passage, **asked.ranking))
+        hits.append(index.hit(asked.q, asked.passage, **asked.of(RankingOptions)))
     marks = index.highlights(asked.q, hits) if hits else []
     return [Marked(hit, its) for hit, its in zip(hits, marks, strict=True)]
 

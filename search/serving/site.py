@@ -15,7 +15,7 @@ from search.errors import InputError
 from search.index import Index
 from search.ranking.options import WEIGHT
 from search.records.hits import Hit
-from search.records.options import QueryOptions
+from search.records.options import CandidateOptions, QueryOptions, RankingOptions, RankOptions, part_of
 from search.render import json
 from search.render.page import hits as draw
 from search.render.page import search as drawn
@@ -40,16 +40,11 @@ class OnPage(Asked):
     @property
     def options(self) -> QueryOptions:
         """As `Index.query` takes them: what the form has."""
-        return {
-            "mode": "lexical" if self.words else self.mode,
-            "weight": None if self.words else self.weight,
-            "phrases": self.phrases,
-            "without": self.without,
-            "where": self.where,
-            "since": self.since,
-            "per_document": self.per_document,
-            "explain": self.shades,
-        }
+        options: QueryOptions = part_of(self.of(RankOptions), QueryOptions)
+        options["explain"] = self.shades
+        if self.words:
+            options["mode"], options["weight"] = "lexical", None
+        return options
 
 
 class OfExample(Asked):
@@ -99,9 +94,7 @@ def _found(index: Index, asked: OnPage, faceting: Faceting, part: bool) -> drawn
     words: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     if not alone and asked.mode != "dense":
-        words, without = index.counted_words(
-            asked.q, mode=asked.mode, phrases=asked.phrases, without=asked.without
-        )
+        words, without = index.counted_words(asked.q, **asked.of(RankingOptions))
         weight = index.ranking().weight if asked.mode == "hybrid" else WEIGHT
     marked = _marked(index, asked, hits)
     return drawn.Found(index.generation, weight, marked, asked.shades, words, without, facets, notes)
@@ -124,7 +117,7 @@ async def what_if(
 
     def answer() -> str:
         index = served.index(asked.index)
-        return json.lines([index.candidates(asked.q, where=asked.where, since=asked.since, **asked.ranking)])
+        return json.lines([index.candidates(asked.q, **asked.of(CandidateOptions))])
 
     return Response(await desk.run(request, answer), media_type="application/json")
 

@@ -11,6 +11,14 @@ from starlette.responses import HTMLResponse
 
 from search.index import Index
 from search.records.comparisons import WhyNot
+from search.records.options import (
+    FilterOptions,
+    ListOptions,
+    RankingOptions,
+    RankOptions,
+    RerankOptions,
+    changed,
+)
 from search.render.page import contrast as drawn
 from search.render.page.document import Page
 from search.render.page.why import why
@@ -48,11 +56,10 @@ class OfDocument(Asked):
     name: Annotated[str, Field(max_length=200)] = ""
 
 
-def _address(asked: Asked, index: str) -> dict[str, Any]:
-    """Index, query and ranking, as addresses have them."""
-    mode, phrases = "" if asked.mode == "hybrid" else asked.mode, int(asked.phrases) or None
-    said = {"index": index, "q": asked.q, "mode": mode, "weight": asked.weight, "phrases": phrases}
-    return {**said, "rerank": asked.rerank, "without": asked.without, "generation": asked.generation}
+def _address(asked: Asked, index: str, *kinds: type) -> dict[str, Any]:
+    """Index, query and options of some kinds, as addresses have them."""
+    chosen = {name: value for kind in kinds for name, value in changed(asked.of(kind), kind).items()}
+    return {"index": index, "q": asked.q, **chosen, "generation": asked.generation}
 
 
 @router.get("/explain", include_in_schema=False)
@@ -68,10 +75,10 @@ async def explain(
         def explained() -> Page:
             if asked.like is not None:
                 return _likeness(index, asked, asked.like, name)
-            hit = index.hit(asked.q, asked.passage, **asked.ranking_and_rerank)
+            hit = index.hit(asked.q, asked.passage, **asked.of(RerankOptions))
             found = index.explain(asked.q, hit, layer=asked.layer)
             checked = index.faithfulness(found) if asked.check else None
-            address = _address(asked, name)
+            address = _address(asked, name, RerankOptions)
             return why(found, hit, address, by=asked.by, tables=asked.tables, checked=checked)
 
         return in_one_generation(index, asked.generation, explained)[1]
@@ -96,9 +103,11 @@ async def contrast(
     def answer() -> Page:
         index = served.index(name)
         _, compared = in_one_generation(
-            index, asked.generation, lambda: index.contrast(asked.q, asked.a, asked.b, **asked.ranking)
+            index,
+            asked.generation,
+            lambda: index.contrast(asked.q, asked.a, asked.b, **asked.of(RankingOptions)),
         )
-        return drawn.contrast(compared, _address(asked, name))
+        return drawn.contrast(compared, _address(asked, name, RerankOptions))
 
     return answered(request, await desk.run(request, answer), name)
 
@@ -112,20 +121,15 @@ async def why_not(
 
     def answer() -> Page:
         index = served.index(name)
-        chosen: dict[str, Any] = {
-            "where": asked.where,
-            "since": asked.since,
-            "k": asked.k,
-            "per_document": asked.per_document,
-        }
-        address = {**_address(asked, name), **chosen, "generation": index.generation}
+        address = _address(asked, name, RerankOptions, FilterOptions, ListOptions)
+        address["generation"] = index.generation
         if (document := asked.document) is None:
             return drawn.choice(
                 asked.name, index.documents_named(asked.name, MOST_NAMES), MOST_NAMES, address
             )
 
         def standing() -> WhyNot:
-            return index.why_not(asked.q, index.location(document), **chosen, **asked.ranking)
+            return index.why_not(asked.q, index.location(document), asked.k, **asked.of(RankOptions))
 
         return drawn.why_not(in_one_generation(index, asked.generation, standing)[1], address)
 

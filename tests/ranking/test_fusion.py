@@ -101,8 +101,9 @@ def test_a_filter_changes_no_score(index: search.Index) -> None:
     ("options", "message"),
     [
         ({"mode": "best"}, "no mode 'best'. Choose one of: hybrid, dense, lexical"),
-        ({"weight": 1.5}, "weight is 1.5"),
-        ({"weight": float("nan")}, "weight is nan"),
+        ({"mode": None}, "no mode 'None'"),
+        ({"weight": 1.5}, "weight is 1.5; it must be at most 1"),
+        ({"weight": float("nan")}, "weight is not a number"),
         ({"mode": "dense", "weight": 0.5}, "belongs to the mode 'hybrid'"),
     ],
 )
@@ -126,5 +127,5 @@ def test_another_process_rebuilds_with_another_model(
 def test_queries_that_are_none(index: search.Index) -> None:
     with pytest.raises(InputError, match="a list of texts with weights"):
         index.query(("keys", 1))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="min_score is no number"):
+    with pytest.raises(InputError, match="min_score is not a number"):
         index.query("keys", min_score=float("nan"))

@@ -26,7 +26,7 @@ def positions(
     index: search.Index, query: EncodedQuery, mode: str, passages: Iterable[int]
 ) -> dict[int, tuple[int, Scored]]:
     with index._store.reading() as snapshot:
-        return Fusion(snapshot, query, Ranking.of(mode)).positions(passages)
+        return Fusion(snapshot, query, Ranking.of(mode=mode)).positions(passages)
 
 
 @pytest.mark.parametrize("mode", ["dense", "hybrid"])

@@ -135,7 +135,7 @@ def test_hits_of_one_document_are_limited_as_far_as_k_allows(crowded: Index, k: 
 
 
 def test_a_negative_limit_is_refused(crowded: Index) -> None:
-    with pytest.raises(InputError, match="per_document is -1; use 0 for no limit"):
+    with pytest.raises(InputError, match="per_document is -1; it must be at least 0"):
         crowded.query("word", per_document=-1)
 
 

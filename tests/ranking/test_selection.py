@@ -94,7 +94,7 @@ def test_groups_keep_to_the_filter_and_the_least_score(crowded: Index) -> None:
     ("options", "message"),
     [
         ({"offset": -1}, "offset is -1"),
-        ({"min_score": float("nan")}, "min_score is no number"),
+        ({"min_score": float("nan")}, "min_score is not a number"),
         ({"k": 0}, "k is 0"),
         ({"per_document": -2}, "per_document is -2"),
     ],

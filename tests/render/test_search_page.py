@@ -76,7 +76,7 @@ def test_text_of_documents_stays_text() -> None:
 def test_links_say_all_that_was_asked_and_nothing_that_is_as_by_default() -> None:
     asked = Asked("a", "key & lock", mode="hybrid", weight=0.0, where="kind=pdf", without=("key", "lock"))
     assert asked.link("/") == (
-        "/?index=a&amp;q=key+%26+lock&amp;weight=0.0&amp;where=kind%3Dpdf&amp;without=key&amp;without=lock"
+        "/?index=a&amp;q=key+%26+lock&amp;weight=0.0&amp;without=key&amp;without=lock&amp;where=kind%3Dpdf"
     )
     assert Asked("a").link("/", passage=3) == "/?index=a&amp;passage=3"
 
@@ -122,7 +122,15 @@ def test_facets_write_the_filter_and_take_it_back() -> None:
 
 
 def test_the_form_holds_the_state() -> None:
-    asked = Asked("b", 'a "b"', "lexical", None, "kind=pdf", "7d", 5, 0, ("b",), 4)
+    chosen = {
+        "mode": "lexical",
+        "where": "kind=pdf",
+        "since": "7d",
+        "k": 5,
+        "per_document": 0,
+        "without": ("b",),
+    }
+    asked = Asked("b", 'a "b"', 4, **chosen)
     page = search(asked, ("a", "b"), Found(5, words=("a", "b"), without=("b",))).body
     for part in (
         'value="a &quot;b&quot;"', '<option value="b" selected>', '<option value="lexical" selected>',

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from search.index import Index
-from search.serving.asked import LAST_HIT
+from search.serving.fields import LAST_HIT
 from search.serving.generations import IndexBusy, in_one_generation
 from search.serving.paging import cursor
 from search.serving.parameters import Search

@@ -24,9 +24,10 @@ from search.cli.interactive import drawing
 from search.cli.interactive.asking import Asked, Asking
 from search.cli.interactive.messages import Explained, Found, Loaded, Read, Replied
 from search.cli.interactive.widgets import OWN_COLOURS, HitList, Preview, Sheet
-from search.cli.options import Mode, index_of
+from search.cli.options import index_of
 from search.errors import SearchError
 from search.records.hits import Hit, Surroundings
+from search.records.options import Mode
 from search.render.format import counted, escape, one_line
 from search.render.hits import VERDICT_STYLES, verdict_line
 from search.several import Indexes, name_of

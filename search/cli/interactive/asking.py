@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from search.cli.options import MODES, Mode
 from search.records.hits import Hit
+from search.records.options import MODES, Mode
 
 
 @dataclass(frozen=True)

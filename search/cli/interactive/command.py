@@ -9,28 +9,19 @@ from typing import Annotated
 
 import typer
 
-from search.cli.options import (
-    HITS_OF_A_DOCUMENT,
-    AnyIndexOptions,
-    ModeOption,
-    PerDocumentOption,
-    SinceOption,
-    WhereOption,
-    top_k,
-)
+from search.cli.options import AnyIndexOptions
 from search.errors import InputError, OptionalDependency
+from search.records import options
 
 
 def search(
     index: AnyIndexOptions,
+    mode: options.ModeOptions,
+    filters: options.FilterOptions,
+    length: options.ListOptions,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="TEXT", help="What to begin with.", show_default=False)
     ] = None,
-    mode: ModeOption = "hybrid",
-    where: WhereOption = None,
-    since: SinceOption = None,
-    k: Annotated[int, top_k("Number of hits.")] = 10,
-    per_document: PerDocumentOption = HITS_OF_A_DOCUMENT,
 ) -> None:
     """Search as you type, and look around in what is found.
 
@@ -42,9 +33,7 @@ def search(
     opened = index.open()
     from search.cli.interactive.app import SearchApp
 
-    SearchApp(
-        opened, " ".join(words or ()), mode=mode, where=where, since=since, k=k, per_document=per_document
-    ).run()
+    SearchApp(opened, " ".join(words or ()), **mode, **filters, **length).run()
 
 
 def _require_terminal() -> None:

@@ -117,7 +117,11 @@ def link(path: str, **query: str | float | Sequence[str] | None) -> str:
 
 
 def _said(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if value not in (None, "", (), [])}
+    return {
+        name: int(value) if isinstance(value, bool) else value
+        for name, value in given.items()
+        if value not in (None, "", (), [])
+    }
 
 
 def hidden(**fields: str | float | Sequence[str] | None) -> str:

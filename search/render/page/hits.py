@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from search.records.explanations import Highlight
 from search.records.hits import Hit
-from search.records.options import HITS_OF_A_DOCUMENT
+from search.records.options import CountOptions, FilterOptions, ListOptions, RankOptions, declared, defaults
 from search.render.format import (
     copies_of,
     escaped_name,
@@ -35,8 +35,20 @@ _ITEM = re.compile(r"\s*([-*+])\s")
 _FENCE = re.compile(r"\s*(```|~~~)")
 
 
+_Options: Any = make_dataclass(
+    "_Options",
+    [
+        (name, type_, field(default=option.default))
+        for kind in (CountOptions, RankOptions)
+        for name, (type_, option) in declared(kind).items()
+    ],
+    frozen=True,
+    kw_only=True,
+)
+
+
 @dataclass(frozen=True)
-class Asked:
+class Asked(_Options):  # type: ignore[misc]
     """What is asked, with the names that it has in an address; what is as it is by default stands in none.
 
     Attributes:
@@ -46,15 +58,7 @@ class Asked:
 
     index: str = ""
     q: str = ""
-    mode: str = "hybrid"
-    weight: float | None = None
-    where: str = ""
-    since: str = ""
-    k: int = 10
-    per_document: int = HITS_OF_A_DOCUMENT
-    without: tuple[str, ...] = ()
     generation: int | None = None
-    phrases: int = 0
 
     def link(self, path: str, **more: str | float | Sequence[str] | None) -> str:
         """An address that asks this, for an attribute."""
@@ -62,7 +66,7 @@ class Asked:
         asked = {
             name: None if value == getattr(default, name) else value for name, value in vars(self).items()
         }
-        return link(path, **(asked | more))
+        return link(path, **({"index": None, "q": None} | asked | more))
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def _place(hit: Hit) -> str:
 
 def _document(asked: Asked, hit: Hit) -> str:
     """Where the whole document is read, as long as its number is that of the same one."""
-    how = replace(asked, where="", since="", k=Asked.k, per_document=Asked.per_document)
+    how = replace(asked, **defaults(FilterOptions), **defaults(ListOptions))
     return f"{how.link(f'/documents/{hit.document_id}', passage=hit.passage_id)}#p{hit.passage_id}"
 
 

@@ -132,9 +132,9 @@ def _limits(asked: Asked) -> str:
     names = ("where", "since", "k", "per_document", "phrases")
     opened = " open" if any(getattr(asked, name) != getattr(default, name) for name in names) else ""
     return f"""<details class="limits"{opened}><summary>Filter and number</summary><div class="line">
-<label class="wide">Filter <input name="where" value="{text(asked.where)}" placeholder="path:docs/** and kind=pdf"
+<label class="wide">Filter <input name="where" value="{text(asked.where or "")}" placeholder="path:docs/** and kind=pdf"
 autocomplete="off" autocapitalize="off" spellcheck="false"></label>
-<label>Changed since <input name="since" value="{text(asked.since)}" placeholder="7d" size="8"
+<label>Changed since <input name="since" value="{text(asked.since or "")}" placeholder="7d" size="8"
 autocomplete="off"></label>
 <label>Hits <input type="number" name="k" min="1" max="100" required value="{asked.k}"
 data-default="{default.k}"></label>
@@ -189,9 +189,9 @@ def _group(asked: Asked, facet: Facet) -> str:
 
 
 def _value(asked: Asked, value: FacetValue) -> str:
-    where, is_set = toggled(asked.where, value.where)
+    where, is_set = toggled(asked.where or "", value.where)
     chosen = ' aria-current="true"' if is_set else ""
-    address = replace(asked, where=where, generation=None).link("/")
+    address = asked.link("/", where=where, generation=None)
     return (
         f'<li><a href="{address}" data-where="{text(where)}"{chosen}>{isolated(value.value)}</a> '
         f'<span class="faint">{value.documents:,}</span></li>'

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-LONGEST = 2_000  # characters of a query or filter
+from search.records.options import FilterOptions, ModeOptions
+from search.serving.fields import LONGEST_QUERY, Given, fields_of
+
 MOST_TOKENS = 8_000
 FEWEST_TOKENS = 300
 LINES = r"^([0-9]{1,9})-([0-9]{1,9})$"
 
-Text = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
 IndexName = Annotated[Text | None, Field(description="Name of an index; all where none is named.")]
 Id = Annotated[str, Field(max_length=4_500, description="The id of a hit of search.")]
 Query = Annotated[Text, Field(description="What to look for, in your own words.")]
-Mode = Annotated[
-    Literal["hybrid", "dense", "lexical"],
-    Field(description="What counts: meaning and words, meaning alone, words alone."),
-]
 Tokens = Annotated[
     int,
     Field(
@@ -29,33 +27,24 @@ Tokens = Annotated[
 ]
 
 
-class Arguments(BaseModel):
-    """What a call may say, and nothing else."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Search(Arguments):
-    """A query, and how much is wanted."""
+class Ranked(Given):
+    """A query; the options of its ranking follow."""
 
     query: Query
+
+
+class Search(fields_of(FilterOptions, fields_of(ModeOptions, Ranked))):  # type: ignore[misc]
+    """A query, and how much is wanted."""
+
     index: IndexName = None
     k: Annotated[int, Field(ge=1, le=20, description="How many hits.")] = 5
-    where: Annotated[
-        Text | None,
-        Field(description="A filter, such as: path:docs/** and not kind=code and mtime>=2024-01-01"),
-    ] = None
-    since: Annotated[Text | None, Field(description="Only files that changed since: 2024-05-01, or 7d.")] = (
-        None
-    )
-    mode: Mode = "hybrid"
     next: Annotated[
         Text | None, Field(description="What an answer said as `next`; with the same query, the hits behind.")
     ] = None
     max_tokens: Tokens = 1_500
 
 
-class Fetch(Arguments):
+class Fetch(Given):
     """A passage, or lines of its document."""
 
     id: Id
@@ -73,18 +62,15 @@ class Fetch(Arguments):
     max_tokens: Tokens = 2_000
 
 
-class Explain(Arguments):
+class Explain(fields_of(ModeOptions, Ranked)):  # type: ignore[misc]
     """A query, and a passage."""
 
-    query: Query
     id: Id
-    mode: Mode = "hybrid"
 
 
-class WhyNot(Arguments):
+class WhyNot(fields_of(FilterOptions, fields_of(ModeOptions, Ranked))):  # type: ignore[misc]
     """A query, and a document or passage."""
 
-    query: Query
     document: Annotated[
         Text,
         Field(
@@ -93,11 +79,9 @@ class WhyNot(Arguments):
     ]
     index: IndexName = None
     k: Annotated[int, Field(ge=1, le=100, description="How many hits there were to be.")] = 5
-    where: Annotated[Text | None, Field(description="The filter of the search.")] = None
-    mode: Mode = "hybrid"
 
 
-class Status(Arguments):
+class Status(Given):
     """Which index; all of them where none is named."""
 
     index: IndexName = None

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 import search
 from search.errors import InputError, SearchError, is_of_memory
+from search.serving.fields import Given
 from search.serving.mcp import answers, asked, tools
 from search.serving.mcp.budget import written
 from search.serving.mcp.fetching import document_of, fetch, readable
@@ -46,7 +47,7 @@ class Tool:
     name: str
     title: str
     about: str
-    asked: type[asked.Arguments]
+    asked: type[Given]
     answered: type[BaseModel]
     work: Callable[[Served, Any], BaseModel]
     shown: Callable[[Served, Any], tuple[BaseModel, dict[str, str]]] | None = None

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from search import index as library
 from search.errors import IdMissing, InputError, SearchError, first_line
 from search.records import hits as records
 from search.records.comparisons import WhyNot
 from search.records.explanations import Explanation, Highlight, Share
+from search.records.options import QueryOptions, RankOptions, RerankOptions
 from search.render.passage import cut
 from search.serving.generations import GenerationGone, in_one_generation
 from search.serving.mcp import answers, asked
@@ -31,9 +31,9 @@ def search(served: Served, given: asked.Search) -> answers.Found:
     wanted, offset = of_next(given.next) if given.next else (None, 0)
 
     def find() -> tuple[records.Hits, Sequence[Sequence[Highlight]], list[str]]:
-        hits = index.query(
-            given.query, given.k, where=given.where, since=given.since, mode=given.mode, offset=offset
-        )
+        options = given.of(QueryOptions)
+        options["offset"] = offset
+        hits = index.query(given.query, given.k, **options)
         ids = [str(PassageId(hit.index, index.of(hit).generation, hit.passage_id)) for hit in hits]
         return hits, index.highlights(given.query, hits) if hits else (), ids
 
@@ -68,7 +68,7 @@ def _comparable(served: Served, given: asked.Search) -> Indexes:
     first, alike, notes = None, [], []
     for name, index in named.items():
         try:
-            ranking, made = index.ranking(given.query, mode=given.mode), index.fingerprint
+            ranking, made = index.ranking(given.query, **given.of(RerankOptions)), index.fingerprint
         except SearchError as error:
             notes.append(f"the index '{name}' is left out: {first_line(error)}")
             continue
@@ -199,7 +199,7 @@ def _explanation(served: Served, given: asked.Explain) -> tuple[int, records.Hit
     index, id_ = passage_of(served, given.id)
 
     def find() -> tuple[records.Hit, Explanation]:
-        hit = index.hit(given.query, id_.passage, mode=given.mode)
+        hit = index.hit(given.query, id_.passage, **given.of(RerankOptions))
         return hit, index.explain(given.query, hit)
 
     generation, (hit, why) = in_one_generation(index, None, find)
@@ -236,10 +236,11 @@ def why_not(served: Served, given: asked.WhyNot) -> answers.Why:
 
 def _standing(served: Served, given: asked.WhyNot) -> tuple[str, int, WhyNot]:
     """Where a document stands in its index, with name and generation; of several, in the one that knows most of it."""
-    how: dict[str, Any] = {"where": given.where, "mode": given.mode}
 
     def standing(name: str, index: library.Index, what: Path | int) -> tuple[str, int, WhyNot]:
-        return name, *in_one_generation(index, None, lambda: index.why_not(given.query, what, given.k, **how))
+        return name, *in_one_generation(
+            index, None, lambda: index.why_not(given.query, what, given.k, **given.of(RankOptions))
+        )
 
     try:
         index, id_ = passage_of(served, given.document)

@@ -118,8 +118,8 @@ class Asked:
     @property
     def ranking(self) -> Ranking:
         return Ranking.of(
-            self.mode,
-            self.weight if self.mode == "hybrid" else None,
+            mode=self.mode,
+            weight=self.weight if self.mode == "hybrid" else None,
             phrases=True,
             without=[self.terms[place] for place in self.without],
         )

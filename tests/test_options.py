@@ -1,0 +1,35 @@
+"""Options are declared once: the library, the command, the HTTP API and MCP say the same of each."""
+
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+import search
+from search.records.options import CandidateOptions, QueryOptions, SimilarOptions, declared
+from search.serving.app import application
+from search.serving.mcp import asked
+from search.serving.served import Served
+from search.serving.settings import Settings
+from tests.conftest import Run
+
+PYTHON_ONLY = {"explain", "layer"}  # the command has them in another form
+
+
+def test_an_option_has_one_help_text_everywhere(run: Run, notes: Path, tiny_model: Path) -> None:
+    help_ = " ".join(run("query", "--help")[1].split())
+    with_index = Served([search.Index.build(notes, model=str(tiny_model))])
+    client = TestClient(application(with_index, Settings()), "http://localhost")
+    operation = client.get("/openapi.json").json()["paths"]["/api/v1/search"]["get"]
+    api = {parameter["name"]: parameter["description"] for parameter in operation["parameters"]}
+    tool = asked.Search.model_json_schema()["properties"]
+    for name, (_, option) in declared(QueryOptions).items():
+        assert api[name] == option.help
+        assert f"    {name}: {option.help}" in (search.Index.query.__doc__ or "")
+        assert name in PYTHON_ONLY or option.help.rstrip(".") in help_, name
+        assert name not in tool or tool[name]["description"] == option.help
+
+
+def test_methods_document_their_options() -> None:
+    for method, kind in ((search.Index.similar, SimilarOptions), (search.Index.candidates, CandidateOptions)):
+        for name, (_, option) in declared(kind).items():
+            assert f"    {name}: {option.help}" in (method.__doc__ or "")
