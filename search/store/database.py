@@ -129,7 +129,7 @@ class Reader:
         kept.connection, kept.process = connect_to_read(self._database), os.getpid()
         _begin(kept.connection)
         kept.of = of
-        return kept.connection  # type: ignore[no-any-return]
+        return kept.connection
 
 
 def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
