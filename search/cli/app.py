@@ -66,7 +66,7 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Indexes": {
         "status": ("index:status", "Say what an index is made of and what was left out of it."),
-        "check": ("index:check", "Say whether an index is sound and up to date."),
+        "check": ("index:check", "Check whether an index is intact and up to date."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "move": ("places:move", "Keep an index whose folder was renamed or moved."),
         "remove": ("places:remove", "Delete an index; the folder that was indexed stays as it is."),

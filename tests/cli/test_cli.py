@@ -217,7 +217,7 @@ def test_every_command_and_option_has_help(run: Run) -> None:
     commands = [((name,), command) for name, command in root.commands.items()]
     for group in ("label", "train"):
         commands += [((group, name), command) for name, command in root.commands[group].commands.items()]
-    assert len(commands) == 38
+    assert len(commands) == 37
     for names, command in commands:
         code, text, _ = run(*names, "--help")
         assert (code, names[-1] in run(*names[:-1], "--help")[1]) == (0, True)

@@ -265,15 +265,3 @@ def test_update_before_the_query(run: Run, indexed: Path, monkeypatch: pytest.Mo
     indexed.rename(indexed.with_name("elsewhere"))
     code, out, err = run("query", KEY)
     assert (code, "  gone" in out, "note: the index was not brought up to date: " in err) == (0, True, True)
-
-
-def test_an_index_of_somebody_else_is_not_updated(
-    run: Run, notes: Path, tiny_model: Path, tmp_path: Path
-) -> None:
-    place = tmp_path / "theirs"
-    assert run("index", notes, "--model", tiny_model, "--index", place)[0] == 0
-    (notes / "keys.md").unlink()
-    code, out, err = run("query", KEY, "--mode", "lexical", "--index", place, "--update")
-    assert (code, "keys.md" in out) == (0, True)
-    assert "is none of your own, so --update leaves it alone" in err
-    assert f"seewhy index {notes} --index {place}" in err

@@ -15,7 +15,6 @@ from search import (
     FingerprintMismatch,
     Index,
     IndexDamaged,
-    IndexLocked,
     IndexNotFound,
     InputError,
     ReadError,
@@ -25,7 +24,6 @@ from search.corpus.files import Reason
 from search.encoding import Encoder
 from search.indexing.update import update
 from search.store.database import connect_to_write, read_meta, reading
-from search.store.files import writer_lock
 from search.store.layout import DATABASE
 from search.store.segments import named_files, read_segments
 from search.store.settings import PassageSettings, Source
@@ -112,18 +110,6 @@ def test_a_new_time_stamp_alone_changes_nothing(notes: Path, tiny_model: Path) -
     assert build(notes, tiny_model).unchanged == 3
 
 
-def test_equal_files_are_both_found_and_encoded_once(tmp_path: Path, tiny_model: Path) -> None:
-    folder = tmp_path / "twins"
-    folder.mkdir()
-    for name in ("a", "b"):
-        (folder / name).mkdir()
-        (folder / name / "same.txt").write_text("The key is in the water.", encoding="utf-8")
-    built = Index.build(folder, model=str(tiny_model))
-    assert built.report is not None
-    assert (built.report.encoded, built.report.reused, built.report.passages) == (1, 1, 2)
-    assert sorted(hit.document for hit in built.query("key")) == ["a/same.txt", "b/same.txt"]
-
-
 def test_a_file_that_becomes_ignored_is_forgotten(notes: Path, tiny_model: Path) -> None:
     build(notes, tiny_model)
     (notes / ".gitignore").write_text("deep/\n", encoding="utf-8")
@@ -156,18 +142,6 @@ def test_an_unlisted_folder_loses_nothing() -> None:
         [Skipped("deep", Reason.UNREADABLE_FOLDER, is_folder=True)],
     )
     assert (list(plan.gone), plan.changed, plan.unchanged) == (["deeper.txt"], [], 1)
-
-
-def test_a_vanished_or_empty_root_deletes_nothing(notes: Path, tiny_model: Path) -> None:
-    index = Path(build(notes, tiny_model, index="kept").index)
-    before = content(index)
-    shutil.rmtree(notes)
-    with pytest.raises(InputError, match="does not exist"):
-        build(notes, tiny_model, index="kept")
-    notes.mkdir()
-    with pytest.raises(InputError, match=r"it is empty\. The index was left as it is"):
-        build(notes, tiny_model, index="kept")
-    assert content(index) == before
 
 
 class Stopped(Exception):
@@ -274,14 +248,6 @@ def test_options_of_the_first_run_are_remembered(notes: Path, tiny_model: Path) 
     more = Index.build(notes, include=["*.md", "*.txt"])
     assert more.report is not None
     assert more.report.added == 1
-
-
-def test_a_second_writer_is_told_who_writes(notes: Path, tiny_model: Path) -> None:
-    index = Path(build(notes, tiny_model).index)
-    expected = rf"process {os.getpid()} on .* is writing"
-    with writer_lock(index), pytest.raises(IndexLocked, match=expected), writer_lock(index):
-        pass
-    assert build(notes, tiny_model).nothing_changed
 
 
 def test_nothing_to_index(tmp_path: Path, tiny_model: Path) -> None:
@@ -437,14 +403,6 @@ def test_a_file_that_cannot_be_read_keeps_its_passages_and_is_tried_again(
     assert (report.changed, report.passages, report.skipped) == (1, 4, ())
 
 
-def test_passage_ids_are_never_used_twice(notes: Path, tiny_model: Path) -> None:
-    build(notes, tiny_model)
-    before = {hit.passage_id for hit in Index.open(notes).query("key", k=100)}
-    build(notes, tiny_model, rebuild=True)
-    after = {hit.passage_id for hit in Index.open(notes).query("key", k=100)}
-    assert min(after) == max(before) + 1
-
-
 def test_a_rebuild_over_a_killed_writers_journal(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     index = Path(build(notes, tiny_model, index=str(tmp_path / "index")).index)
     writer = connect_to_write(index / DATABASE)
@@ -516,19 +474,6 @@ def passage_ids(index: Path) -> dict[str, list[int]]:
     for path, id_ in rows:
         found.setdefault(os.fsdecode(path), []).append(id_)
     return found
-
-
-def test_a_renamed_file_keeps_its_passages(notes: Path, tiny_model: Path, tmp_path: Path) -> None:
-    index = Path(build(notes, tiny_model).index)
-    before = passage_ids(index)
-    (notes / "keys.md").rename(notes / "deep" / "locks.md")
-    report = build(notes, tiny_model)
-    assert (report.renamed, report.added, report.changed, report.removed, report.encoded) == (1, 0, 0, 0, 0)
-    after = passage_ids(index)
-    assert after["deep/locks.md"] == before["keys.md"]
-    assert "keys.md" not in after
-    assert_same_as_rebuilt(notes, tiny_model, index, tmp_path / "other")
-    assert build(notes, tiny_model).nothing_changed
 
 
 def test_a_new_name_that_changes_the_kind_is_read_anew(notes: Path, tiny_model: Path, tmp_path: Path) -> None:

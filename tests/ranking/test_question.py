@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from search import Index, InputError, Question
-from search.encoding import Encoder
 from tests.conftest import LONG
 
 
@@ -31,39 +30,6 @@ def passages_of(index: Index, document: str) -> list[int]:
 
 def normalised(vector: np.ndarray) -> np.ndarray:
     return np.asarray(vector / np.linalg.norm(vector))
-
-
-def test_the_embedding_is_the_sum_of_the_parts(index: Index, tiny: Encoder) -> None:
-    first, second = tiny.encode(["find the key", "open door"], role="query").astype(np.float64)
-    long = normalised(stored(index, *passages_of(index, "long.md")).mean(axis=0))
-    (one,) = stored(index, 1)
-    expected = normalised(first + 0.5 * second + 2 * long - 0.5 * one)
-    question = Question.of("find the key", ("open door", 0.5), like=[("long.md", 2)], unlike=[1])
-    hits = index.query(question, k=100, mode="dense", per_document=0)
-    assert len(hits) > 8
-    for hit in hits:
-        assert hit.score == pytest.approx(float(stored(index, hit.passage_id)[0] @ expected), abs=1e-5)
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
-@pytest.mark.parametrize("mode", ["hybrid", "dense"])
-def test_the_addends_sum_to_the_score(index: Index, mode: str) -> None:
-    question = Question.of(
-        "find the key", ("open door", 0.5), ("water", -0.25), like=["long.md"], unlike=[("keys.md:7", 0.3)]
-    )
-    for hit in index.query(question, k=100, mode=mode):
-        why = index.explain(question, hit)
-        assert abs(why.residual) < 1e-5
-        assert why.audit.recomputed == pytest.approx(hit.score, abs=1e-5)
-        assert sum(share.contribution for share in why.shares()) == pytest.approx(hit.score, abs=1e-5)
-        named = {term.term for term in why.terms if term.kind == "like"}
-        assert named == {"like long.md", "unlike keys.md:7"}
-        for word in why.words().query:
-            if word.kind == "word":
-                assert why.query[word.start : word.end] == word.text
-        for term in why.terms:
-            if term.kind == "term":
-                assert why.query[term.start : term.end] == term.term
 
 
 def test_words_are_those_of_the_texts_that_are_wanted(index: Index) -> None:
@@ -105,28 +71,6 @@ def test_questions_that_cannot_be_asked(index: Index) -> None:
     with pytest.raises(InputError, match="one of its|its two texts have|same query"):
         question = Question.of("find the key", like=["long.md"])
         index.faithfulness(index.explain(question, index.query(question)[0]))
-
-
-def test_similar_passages_are_the_nearest(index: Index) -> None:
-    everything = [hit.passage_id for hit in index.query("the", k=100)]
-    mine = passages_of(index, "keys.md")
-    (vector,) = stored(index, mine[0])
-    for same, left_out in ((False, set(mine)), (True, {mine[0]})):
-        hits = index.similar(mine[0], k=100, same_document=same, per_document=0)
-        cosines = {id_: float(stored(index, id_)[0] @ vector) for id_ in everything if id_ not in left_out}
-        assert [hit.passage_id for hit in hits] == sorted(cosines, key=lambda id_: -cosines[id_])
-        for hit in hits:
-            assert hit.score == pytest.approx(cosines[hit.passage_id], abs=1e-6)
-            why = index.explain_similar(mine[0], hit)
-            assert abs(why.residual) < 1e-5
-            assert not why.terms
-            assert hit.percentile is None
-    assert (
-        index.similar(mine[0], k=2, where="path:long.md")
-        == index.similar(mine[0], k=100, where="path:long.md")[:2]
-    )
-    with pytest.raises(InputError, match="'nothing.md' is not in the index"):
-        index.similar("nothing.md")
 
 
 def test_documents_are_similar_by_the_mean_of_their_passages(index: Index) -> None:

@@ -11,24 +11,7 @@ import numpy as np
 import pytest
 
 from search import Index, InputError
-from search.encoding import Encoder
-from search.encoding.encoder import with_context
-from search.records.shown import shown
 from tests.conftest import LONG, REPOSITORY
-
-
-def test_ranking_is_exact(notes: Path, tiny: Encoder, tiny_model: Path) -> None:
-    index = Index.build(notes, model=str(tiny_model))
-    everything = index.query("find the key", k=100, mode="dense")
-    passages = {hit.passage_id: with_context(hit.context, shown(hit.text, hit.hidden)) for hit in everything}
-    (query,) = tiny.encode(["find the key"])
-    cosines = dict(zip(passages, tiny.encode(list(passages.values())) @ query, strict=True))
-    assert [hit.passage_id for hit in everything] == sorted(cosines, key=lambda id_: -cosines[id_])
-    for rank, hit in enumerate(everything, start=1):
-        assert hit.rank == rank
-        assert hit.score == hit.cosine == pytest.approx(float(cosines[hit.passage_id]), abs=1e-6)
-        assert (hit.lexical, hit.mode) == (None, "dense")
-    assert index.query("find the key", k=2, mode="dense") == everything[:2]
 
 
 def test_hits_carry_place_title_heading_and_metadata(notes: Path, tiny_model: Path) -> None:
@@ -48,18 +31,6 @@ def test_questions_that_cannot_be_asked(
 ) -> None:
     with pytest.raises(InputError, match=message):
         Index.build(notes, model=str(tiny_model)).query(text, k=k)
-
-
-def test_explaining_a_hit_adds_up_to_its_score(notes: Path, tiny_model: Path) -> None:
-    index = Index.build(notes, model=str(tiny_model))
-    for hit in index.query("turn the lock", k=100):
-        why = index.explain("turn the lock", hit)
-        assert why.score == hit.score
-        assert why.contributions.sum() == pytest.approx(hit.cosine, abs=1e-6)
-        assert index.explain("turn the lock", hit.passage_id).score == pytest.approx(hit.score, abs=1e-6)
-        assert index.hit("turn the lock", hit.passage_id).score == pytest.approx(hit.score, abs=1e-6)
-    with pytest.raises(InputError, match="no passage 999"):
-        index.explain("turn the lock", 999)
 
 
 def test_pooler_ranks_and_has_addends_that_are_not_exact(notes: Path, tiny_model: Path) -> None:

@@ -22,25 +22,8 @@ def crowded(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Index
     return Index.build(folder, model=str(tiny_model), index=str(folder.parent / f"{folder.name}-index"))
 
 
-def everything(index: Index, mode: str) -> list[Hit]:
-    hits = index.query(TEXT, k=1000, mode=mode, per_document=0)
-    assert len(hits) == 104 or mode == "lexical"
-    return hits
-
-
 def ids(hits: list[Hit]) -> list[int]:
     return [hit.passage_id for hit in hits]
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("options", [{}, {"per_document": 2}])
-def test_a_page_is_a_slice_of_a_longer_list(crowded: Index, mode: str, options: dict[str, float]) -> None:
-    longer = crowded.query(TEXT, k=17, mode=mode, **options)  # type: ignore[arg-type]
-    assert [hit.rank for hit in longer] == list(range(1, 18))
-    page = crowded.query(TEXT, k=7, offset=10, mode=mode, **options)  # type: ignore[arg-type]
-    assert page == longer[10:]
-    assert page[0].rank == 11
-    assert crowded.query(TEXT, k=5, offset=500, mode=mode, **options) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -53,41 +36,6 @@ def test_a_rank_means_the_same_passage_on_every_page(crowded: Index, mode: str, 
     for k, offset in ((5, 0), (7, 0), (8, 0), (5, 5), (10, 10), (13, 17)):
         page = crowded.query(TEXT, k=k, offset=offset, **options)  # type: ignore[arg-type]
         assert ids(page) == whole[offset : offset + k]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_what_scores_less_is_left_out(crowded: Index, mode: str) -> None:
-    hits = everything(crowded, mode)
-    least = (hits[0].score + hits[-1].score) / 2
-    expected = [hit for hit in hits if hit.score >= least]
-    assert 0 < len(expected) < len(hits)
-    assert crowded.query(TEXT, k=1000, mode=mode, min_score=least, per_document=0) == expected
-    assert crowded.query(TEXT, k=4, mode=mode, min_score=least, per_document=0) == expected[:4]
-    assert ids(crowded.query(TEXT, k=1000, mode=mode, min_score=least, per_document=1000)) == ids(expected)
-    assert crowded.query(TEXT, mode=mode, min_score=hits[0].score + 1e-9) == []
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("k", [1, 2, 3, 10])
-@pytest.mark.parametrize("most", [0, 1, 3])
-def test_documents_stand_by_their_best_passage(crowded: Index, mode: str, k: int, most: int) -> None:
-    by_document: dict[str, list[Hit]] = {}
-    for hit in everything(crowded, mode):
-        by_document.setdefault(hit.document, []).append(hit)
-    groups = [group[: most or None] for group in by_document.values()]
-    found = crowded.query(TEXT, k=k, mode=mode, group=True, per_document=most)
-    assert ids(found) == [hit.passage_id for group in groups[:k] for hit in group]
-    assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
-    rest = crowded.query(TEXT, k=2, offset=1, mode=mode, group=True, per_document=most)
-    three = crowded.query(TEXT, k=3, mode=mode, group=True, per_document=most)
-    assert rest == three[len(groups[0]) :]
-
-
-def test_groups_keep_to_the_filter_and_the_least_score(crowded: Index) -> None:
-    hits = crowded.query(TEXT, k=1000, where="path:b.md or path:c.md", per_document=0)
-    least = hits[20].score
-    found = crowded.query(TEXT, where="path:b.md or path:c.md", group=True, min_score=least, per_document=0)
-    assert sorted(ids(found)) == sorted(hit.passage_id for hit in hits if hit.score >= least)
 
 
 @pytest.mark.parametrize(

@@ -1,75 +1,15 @@
 """Words of a query that do not count: their addends vanish, and nothing else changes."""
 
 import json
-import random
 from pathlib import Path
-from unittest import mock
 
-import numpy as np
 import pytest
 
 import search
 from search import InputError
-from search.ranking.fusion import Fusion
-from search.ranking.options import Ranking
-from search.ranking.question import EncodedQuery
 from tests.conftest import Run
-from tests.ranking.conftest import WORDS
 
 WHOLE = {"k": 1000, "all_copies": True, "per_document": 0}
-
-
-def parts_of(index: search.Index, query: str, left_out: set[str]) -> dict[int, tuple[float, float]]:
-    """Cosine and word part of every passage, the addends of some words taken away one by one, in float64."""
-    embedding = index.encoder.encode([query], role="query")[0]
-    with index._store.reading() as snapshot:
-        ids = snapshot.ids()
-        fusion = Fusion(snapshot, EncodedQuery(query, embedding), Ranking.of())
-        addends, scale = fusion.matches.addends(ids), fusion.matches.scale
-        lexical = np.zeros(len(ids))
-        for term, column in zip(fusion.terms, addends.T, strict=True):
-            lexical += 0 if term.text in left_out else column
-        cosines = snapshot.cosines(embedding, ids)
-    return dict(
-        zip(ids.tolist(), zip(cosines.tolist(), (lexical / scale).tolist(), strict=True), strict=True)
-    )
-
-
-@pytest.mark.parametrize("more", [100, 1])  # candidates beyond the k that are looked at first
-def test_the_ranking_is_exact(index: search.Index, more: int) -> None:
-    rng = random.Random(more)
-    with mock.patch("search.ranking.fusion._MORE", more):
-        for _ in range(60):
-            typed = rng.sample(WORDS, rng.randint(1, 5))
-            left_out = rng.sample(typed, rng.randint(1, len(typed)))
-            weight, k = rng.choice([0.0, 0.02, 0.3, 0.75, 0.98]), rng.choice([1, 3, 10, 399])
-            parts = parts_of(index, " ".join(typed), set(left_out))
-            scores = {
-                id_: weight * cosine + (1 - weight) * words
-                for id_, (cosine, words) in parts.items()
-                if weight or words
-            }
-            asked = {**WHOLE, "k": k, "weight": weight, "without": left_out}
-            hits = index.query(" ".join(typed), **asked)  # type: ignore[arg-type]
-            expected = sorted(scores, key=lambda id_: (-scores[id_], id_))[:k]
-            assert [hit.passage_id for hit in hits] == expected
-            assert [hit.score for hit in hits] == [scores[id_] for id_ in expected]
-
-
-def test_the_other_addends_stay_as_they_are(index: search.Index) -> None:
-    query = "open the water door"
-    hit = index.query(query, k=1)[0]
-    before = index.explain(query, hit)
-    again = index.hit(query, hit.passage_id, without=["door"])
-    why = index.explain(query, again)
-    assert [term for term in before.terms if term.term != "door"] == list(why.terms) != list(before.terms)
-    assert why.contributions.tolist() == before.contributions.tolist()
-    gone = sum(term.contribution for term in before.terms) - sum(term.contribution for term in why.terms)
-    assert why.score == again.score == pytest.approx(hit.score - gone, abs=1e-12)
-    assert abs(why.residual) < 1e-6
-    assert index.explain(query, hit.passage_id, without=["door"]).terms == why.terms
-    shaded = [{hit.text[m.start : m.end] for m in index.highlights(query, [h])[0]} for h in (hit, again)]
-    assert shaded[0] - shaded[1] == {"door"}
 
 
 def test_no_percentile_and_no_verdict_is_told(index: search.Index) -> None:
@@ -77,17 +17,6 @@ def test_no_percentile_and_no_verdict_is_told(index: search.Index) -> None:
     assert (hit.without, hit.percentile, hit.random_pairs, hit.verdict) == (("open",), None, 0, None)
     with index._store.reading() as snapshot:
         assert (index.query("water")[0].percentile is None) == (snapshot.random_pairs() is None)
-
-
-def test_without_any_word_only_the_meaning_counts(index: search.Index) -> None:
-    query = "open the water door"
-    with index._store.reading() as snapshot:
-        every = [term.text for term in Fusion(snapshot, EncodedQuery(query, None), Ranking.of()).terms]
-    hits = index.query(query, without=every, **WHOLE)  # type: ignore[arg-type]
-    dense = index.query(query, mode="dense", **WHOLE)  # type: ignore[arg-type]
-    assert [hit.passage_id for hit in hits] == [hit.passage_id for hit in dense]
-    assert {hit.lexical for hit in hits} == {0.0}
-    assert index.query(query, mode="lexical", without=every) == []
 
 
 def test_a_word_is_named_in_any_of_its_forms(index: search.Index) -> None:
