@@ -9,8 +9,8 @@ from tests.size import SEARCH, measured
 TESTS = Path(__file__).parent
 # folder: lines of code and modules now allowed, and the budget
 CEILINGS = {
-    SEARCH: ((39_300, 24_000), (327, 200)),
-    TESTS: ((35_600, 24_000), (300, 300)),
+    SEARCH: ((35_850, 24_000), (308, 200)),
+    TESTS: ((34_000, 24_000), (272, 300)),
 }
 SLACK = 100  # lines; below the ceiling by more, it is lowered
 
