@@ -306,7 +306,7 @@ class Index:
         Raises:
             InputError: another machine keeps it.
         """
-        if not is_index(self.path):
+        if not isinstance(self._store, SQLiteStore) and not is_index(self.path):
             raise only_read(self.name)
         return self.path
 

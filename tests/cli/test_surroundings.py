@@ -123,7 +123,10 @@ def test_the_hint_is_harmless_and_can_be_copied(run: Run, indexed: Path, text: s
     hint = err[err.index("seewhy explain") :].strip()
     if not subprocess.run(["sh", "-c", "command -v bash"], capture_output=True).stdout:
         pytest.skip("there is no bash to read it")
-    typed = subprocess.run(["bash", "-c", hint.replace("seewhy", "printf '%s\\0'", 1)], capture_output=True)
+    utf8 = {**os.environ, "LC_ALL": "C.UTF-8"}  # elsewhere bash leaves \\u escapes as they are
+    typed = subprocess.run(
+        ["bash", "-c", hint.replace("seewhy", "printf '%s\\0'", 1)], capture_output=True, env=utf8
+    )
     assert text in typed.stdout.decode().split("\0")
     command, *rest = typed.stdout.decode().split("\0")[:-1]
     code, out, _ = run(command, "--json", *rest)

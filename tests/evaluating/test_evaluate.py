@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.store.test_schema import as_format
 
 import search
 from search.encoding import Encoder
@@ -137,7 +138,8 @@ def test_a_damaged_index_is_made_anew_and_one_that_was_named_is_not(
 
 def test_an_index_of_another_format_is_made_anew(beir: Path, model: str) -> None:
     first = search.evaluate(beir, settings=DENSE, model=model)
-    as_format(Path(first.index), 5)
+    with closing(sqlite3.connect(Path(first.index) / "index.db")) as connection, connection:
+        connection.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")
     assert search.evaluate(beir, settings=DENSE, model=model).metrics == first.metrics
 
 

@@ -162,19 +162,17 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_an_index_is_kept_up_to_date_beside(indexed: Path, tmp_path: Path, tiny_model: Path) -> None:
-    Index.build(indexed, index=str(tmp_path / "elsewhere"), model=str(tiny_model))
-    served = Served.open([str(indexed), str(tmp_path / "elsewhere")])
+def test_an_index_is_kept_up_to_date_beside(indexed: Path) -> None:
+    served = Served.open([str(indexed)])
     said: list[str] = []
     ends = threading.Event()
     (watch,) = watching(served, said.append)
-    assert "elsewhere' is none of your own" in said[0]
     thread = threading.Thread(target=watch, args=(ends,))
     thread.start()
     try:
         (indexed / "new.md").write_text("# Sun\n\nThe sun is over the water.\n", encoding="utf-8")
-        until(lambda: len(said) > 1)
-        assert "notes: 1 file added" in said[1]
+        until(lambda: len(said) > 0)
+        assert "notes: 1 file added" in said[0]
         assert served.index().query("the sun over the water", k=1)[0].document == "new.md"
     finally:
         ends.set()
