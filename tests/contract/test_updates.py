@@ -288,7 +288,7 @@ try:
     search.Index.build(folder, index=place, model=model, progress=progress)
 except (search.SearchError, OSError) as error:
     sys.exit(f"refused: {error}")
-print(time.monotonic() - begun)
+print(time.monotonic() - begun, flush=True)
 os._exit(0)
 """
 
