@@ -75,7 +75,7 @@ def _come_to_their_end(threads: set[threading.Thread]) -> bool:
 
 
 def watching(served: Served, say: Say, **options: Any) -> list[Beside]:
-    """What keeps each index of the user's own up to date with its folder, as files change.
+    """What keeps each served index up to date with its folder, as files change.
 
     Each has an encoder of its own, which is loaded when something changes: queries do not wait for it.
 

@@ -18,7 +18,7 @@
     schema.py       the tables of index.db; settings.py the choices that an index is made with
     writer.py       writing: one batch of documents, one transaction
     files.py        names in the folder of an index: links are refused, own names alone deleted; one writer at a time
-    checksums.py    a checksum for every row
+    checksums.py    content keys, names of documents, spans of markup
 
 The format is described byte by byte in indexes/README.md.
 """

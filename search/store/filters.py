@@ -77,8 +77,6 @@ EXAMPLES, LOOKED_AT = 3, 100  # of a field's values, for an error
 def matching(connection: sqlite3.Connection, where: Where) -> NDArray[np.int64]:
     """The ids of the passages that pass a filter, increasing, within a read transaction.
 
-    Rows are taken as they are: those of hits are compared with their checksums later, all of them by `seewhy check`.
-
     Raises:
         InputError: it names a field that neither a document nor an annotator has, or orders one by what none of its
             values is.
