@@ -30,8 +30,11 @@ The pipeline, one folder a stage; each knows only those before it:
 Importing this package loads none of its heavy dependencies; names are loaded when they are first used.
 """
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from search.records.displayed import Displayed
 
 if TYPE_CHECKING:
     from search.encoding import Encoder as Encoder
@@ -90,6 +93,7 @@ _HOLDS = {
 }
 _HOME = {name: f"search.{module}" for module, names in _HOLDS.items() for name in names.split()}
 
+Displayed.drawer = partial(import_module, "search.render.notebook")
 __version__ = "0.1.0"
 __all__ = [*_HOME]
 

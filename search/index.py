@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from search.records.explanations import Explanation, Highlight
     from search.records.options import (
         AnnotateOptions,
-        Layer,
         SourceOptions,
         TagOptions,
     )
     from search.records.predictions import Answers, LabelledIndex, TagReport
     from search.records.reports import Changes, CheckReport, Moved, Progress, Report, Status
+    from search.records.tokens import Layer
     from search.records.whatif import Candidates
     from search.store.protocol import Store
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from search.ranking.question import Query
     from search.records.explanations import Explanation, Highlight
-    from search.records.options import Layer, QueryOptions, RankingOptions
+    from search.records.options import QueryOptions, RankingOptions
+    from search.records.tokens import Layer
 
 Said = TypeVar("Said")
 

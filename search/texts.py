@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from search.records.options import Layer
     from search.records.reports import Progress
+    from search.records.tokens import Layer
 
 
 def similarity(

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from search.encoding import Encoder
 from search.encoding.tokenizer import with_context
 from search.errors import InputError, TextTooLong
-from search.records.predictions import ClassFigures, Example
+from search.records.evaluations import ClassFigures
+from search.records.predictions import Example
 from search.records.reports import Progress
 from search.store.checksums import content_key
 from search.store.protocol import Snapshot

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from search.index import Index
     from search.ranking.question import Question
     from search.records.hits import Hit
+    from search.records.tokens import Layer
     from search.several import Indexes
 
     Asked: TypeAlias = Index | Indexes | Answered
@@ -557,7 +558,7 @@ def to_type(command: str, *arguments: str, options: str = "") -> str:
     return f"seewhy {command} {typed}{options}"
 
 
-def layer_of(typed: list[str] | None) -> options.Layer | None:
+def layer_of(typed: list[str] | None) -> Layer | None:
     """A layer as the library takes it, which says what is wrong with one that there is not.
 
     Raises:

@@ -36,7 +36,7 @@ from search.store.settings import Source
 
 if TYPE_CHECKING:
     from search.explaining.explanation import Report
-    from search.records.options import Layer
+    from search.records.tokens import Layer
     from search.store.protocol import Store
 
 NOT_THERE, OUTSIDE, NEW = "not there", "outside the folder", "new"

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from search.encoding.tokenizer import Role
     from search.ranking.question import Part
-    from search.records.options import Layer
     from search.records.reports import Progress
-    from search.records.tokens import Matrix
+    from search.records.tokens import Layer, Matrix
 
     Report = Callable[[Progress], None]
 

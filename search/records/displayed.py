@@ -1,14 +1,10 @@
-"""What a record shows of itself in a notebook: a picture in HTML, axes of matplotlib, a table of pandas.
-
-A record does not know how it is drawn. Here is the one way from it to the stage that does, which is loaded when
-somebody looks.
-"""
+"""Records that a notebook shows as a picture in HTML, axes of matplotlib or a table of pandas."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from search.errors import OptionalDependency
 
@@ -18,10 +14,16 @@ if TYPE_CHECKING:
 
 
 class Displayed:
-    """A record that a notebook shows as more than one line of text."""
+    """A record that a notebook shows as more than one line of text.
+
+    Attributes:
+        drawer: loads the module that draws records. The package sets it, as records know nothing of drawing.
+    """
+
+    drawer: ClassVar[Callable[[], Any]]
 
     def _repr_html_(self) -> str:
-        return _notebook().html(self)
+        return Displayed.drawer().html(self)
 
     def _plotted(self, ax: Axes | None, **how: Any) -> Axes:
         """
@@ -29,7 +31,7 @@ class Displayed:
             OptionalDependency: matplotlib is not installed.
         """
         _require("matplotlib", "pictures", "drawing a matrix")
-        return _notebook().plot(self, ax, **how)
+        return Displayed.drawer().plot(self, ax, **how)
 
     def _tabulated(self, **how: Any) -> DataFrame:
         """
@@ -37,13 +39,9 @@ class Displayed:
             OptionalDependency: pandas is not installed.
         """
         _require("pandas", "notebooks", "a table")
-        return _notebook().frame(self, **how)
+        return Displayed.drawer().frame(self, **how)
 
 
 def _require(package: str, extra: str, purpose: str) -> None:
     if find_spec(package) is None:
         raise OptionalDependency(package, extra, purpose)
-
-
-def _notebook() -> Any:
-    return import_module("search.render.notebook")

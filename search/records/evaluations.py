@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from search.records.predictions import ClassFigures
-
 Task = Literal["retrieval", "spans", "sts", "qa", "ner"]
 
 
@@ -22,6 +20,17 @@ class Estimate:
     mean: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """One class: precision, recall and F1 in [0, 1], and how many examples there are of it."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
 
 
 @dataclass(frozen=True)

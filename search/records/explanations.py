@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from numpy import ufunc
     from pandas import DataFrame
 
-    from search.records.options import Layer
-    from search.records.tokens import Matrix, Vector
+    from search.records.tokens import Layer, Matrix, Vector
 
 NEIGHBOURS = 0.15  # what their cosine counts in an alignment; 0.1 to 0.3 give the same F1 to 0.002
 

@@ -13,6 +13,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, TypeVar, get_args, get_origin
 
 from search.errors import InputError
+from search.records.tokens import Layer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,6 @@ class Option:
     example: Any = None
 
 
-Layer: TypeAlias = int | Literal["middle", "last"]
 Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 

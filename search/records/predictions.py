@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from search.records.evaluations import Estimate
+    from search.records.evaluations import ClassFigures, Estimate
     from search.records.tokens import Token, Word
 
 
@@ -200,17 +200,6 @@ class Example:
     passage: int | None = None
     path: str | None = None
     line: int = 0
-
-
-@dataclass(frozen=True)
-class ClassFigures:
-    """One class: precision, recall and F1 in [0, 1], and how many examples there are of it."""
-
-    label: str
-    precision: float
-    recall: float
-    f1: float
-    support: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from search.records.shown import Shown, Spans
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 Part = Literal["special", "prompt", "context", "text"]
+Layer: TypeAlias = int | Literal["middle", "last"]
 
 
 @dataclass(frozen=True)

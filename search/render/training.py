@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.table import Column
 from rich.text import Text
 
-from search.records.evaluations import ClassReport, TrainingReport
-from search.records.predictions import ClassFigures, LabelReport, LabelTraining
+from search.records.evaluations import ClassFigures, ClassReport, TrainingReport
+from search.records.predictions import LabelReport, LabelTraining
 from search.render.evaluation import interval
 from search.render.format import duration, escape, one_line, shown_path
 from search.render.terminal import Canvas, as_text, grid, number

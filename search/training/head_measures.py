@@ -31,8 +31,7 @@ from search.bert.tagging import NO_ENTITY, Tagger, chunks, parsed
 from search.evaluating.answering import answer_values
 from search.evaluating.dataset import AnsweredQuestion
 from search.evaluating.entities import Sentence, entity_counts, entity_figures, figure_of, words_said
-from search.records.evaluations import ClassReport, Estimate
-from search.records.predictions import ClassFigures
+from search.records.evaluations import ClassFigures, ClassReport, Estimate
 from search.statistics import mean_of, of_counts
 from search.training.measures import Figures
 
