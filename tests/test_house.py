@@ -67,7 +67,6 @@ CIRCLES = {
     "search.cli.inspect search.cli.looking",
     "search.corpus.read search.corpus.reader",
     "search.encoding.engine search.encoding.openvino_engine search.encoding.torch_engine",
-    "search.encoding.workers search.encoding.workers_ray",
     "search.ranking.fusion search.ranking.options search.ranking.question",
     "search.store.calibration search.store.copies search.store.passages search.store.protocol search.store.writer",
     "search.store.layout search.store.milvus.address",

@@ -10,7 +10,7 @@ engine.py       batches -> hidden states of every layer, by openvino_engine.py, 
 pooling.py      hidden states -> one vector for each text, and what each token adds to it
 fingerprint.py  what must be equal for two embeddings to be comparable
 encoder.py      all of these together: the public `Encoder`
-workers.py      other processes that encode; workers_ray.py, actors of a Ray cluster
+workers.py      other processes that encode, or actors of a Ray cluster
 """
 
 from search.encoding.encoder import Encoder

@@ -1,12 +1,13 @@
 """Workers: other processes that encode for one index, on this machine or on a Ray cluster.
 
-A thread for each worker hands it one batch at a time, so it is known which batch a worker died over. That batch is
-encoded again by a new worker; if it kills that one, too, its texts are encoded one by one, and a text that kills a
-worker by itself ends the run with its name.
+A thread for each worker hands it one batch at a time, so it is known which batch a worker died over. A new worker
+encodes the texts of that batch one by one; a text that kills this one, too, ends the run with its name.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import logging
 import multiprocessing
 import os
 import re
@@ -15,27 +16,35 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from search.errors import InputError, ModelError, SearchError, first_line
+import numpy as np
+
+from search.encoding.encoder import Encoder
+from search.encoding.models import model_files
+from search.encoding.openvino_engine import usable_cores
+from search.errors import InputError, ModelError, OptionalDependency, first_line
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
-    import numpy as np
     from numpy.typing import NDArray
 
-    from search.encoding.encoder import Encoder
     from search.encoding.fingerprint import Fingerprint
 
     Embeddings: TypeAlias = NDArray[np.float32]
 
 _STARTS = 3  # attempts to start a worker before giving up
-# Largest difference between components of embeddings of length 1. Less exact arithmetic varies more by processor.
-_SAME, _COMPARABLE, _COMPARABLE_ROUGHLY = 1e-6, 1e-4, 0.05
+_RAY_CORES = 4  # of one worker, at most; with more, Python would be what limits it
+_RAY_SECONDS = 60.0  # for the cluster to find room for a worker
+_RAY_OBJECTS = 256 * 2**20  # bytes of Ray's object store, where it is started here
+
+# Read when Ray is imported: it neither reports its use nor, started here, listens to other machines.
+_RAY_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+_COMPARABLE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.05}  # difference between components of unit vectors
 _PROBE = ("Café 27", "Many people say that time is long; to find the key, they look for a door with a lock.")
 
 
@@ -44,108 +53,200 @@ class WorkerDied(Exception):
 
 
 class Worker(Protocol):
-    """An encoder in another process.
+    """An encoder in another process."""
 
-    Attributes:
-        name: machine and process, for messages.
-    """
-
-    name: str
-
-    def encode(self, texts: Sequence[str]) -> Embeddings | str:
-        """Embeddings (n, d), or an error message.
+    def encode(self, texts: Sequence[str]) -> Embeddings:
+        """Embeddings (n, d).
 
         Raises:
             WorkerDied: the worker is gone.
+            ModelError: it cannot encode, or computes other embeddings than this process.
         """
 
     def kill(self) -> None:
         """End the worker, also in the middle of its work. May be called twice."""
 
 
+@dataclass
 class RemoteEncoder:
-    """What runs in a worker: an encoder that returns errors as text, since not every exception can be pickled.
+    """What runs in a worker.
 
-    Args:
+    Attributes:
         fingerprint: of the embeddings to compute; its model is looked for on the worker's machine only.
         engine: as for `Encoder`.
+        probe: embeddings of _PROBE by the process that stores embeddings.
         files: the model's files by name, for a machine that lacks the model.
     """
 
-    def __init__(
-        self, fingerprint: Fingerprint, engine: str, files: Mapping[str, bytes] | None = None
-    ) -> None:
-        self._fingerprint, self._engine, self._files = fingerprint, engine, files
-        self._encoder: Encoder | None = None
+    fingerprint: Fingerprint
+    engine: str
+    probe: Embeddings
+    files: Mapping[str, bytes] | None = None
+    _encoder: Encoder | None = None
 
-    def encode(self, texts: Sequence[str]) -> Embeddings | str:
+    def encode(self, texts: Sequence[str]) -> Embeddings:
         try:
             self._encoder = self._encoder or self._load()
             return self._encoder.encode(texts, role="document")
-        except SearchError as error:
-            return str(error)
-        except Exception as error:
-            return f"{type(error).__name__}: {first_line(error)}"
+        except Exception as error:  # not every exception can be pickled
+            here = f"{socket.gethostname()}, process {os.getpid()}"
+            raise ModelError(f"the worker on {here} cannot encode: {first_line(error)}") from None
 
     def _load(self) -> Encoder:
         try:
-            return self._find(None)
+            return self._checked(None)
         except ModelError:
-            if not self._files:
+            if not self.files:
                 raise
         with tempfile.TemporaryDirectory() as folder:
-            for name, content in self._files.items():
-                path = Path(folder) / name
+            for name, content in self.files.items():
+                path = Path(folder, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-            encoder = self._find(folder)
-            encoder.encode(_PROBE)  # reads all files
-            return encoder
+            return self._checked(folder)
 
-    def _find(self, model: str | None) -> Encoder:
-        from search.encoding.encoder import Encoder
+    def _checked(self, model: str | None) -> Encoder:
+        """The encoder, after its arithmetic was compared with that of the process that stores embeddings."""
+        encoder = Encoder.of(self.fingerprint, model=model, offline=True, engine=self.engine, many=True)
+        off = float(np.abs(_probed(encoder) - self.probe).max())
+        if not off <= (limit := _COMPARABLE[encoder.precision]):
+            raise InputError(
+                f"it computes other embeddings than this machine: they differ by {off:.1e} ({limit:.0e} is allowed). "
+                "Use the same versions and engine on all machines, or leave that one out."
+            )
+        return encoder
 
-        return Encoder.of(self._fingerprint, model=model, offline=True, engine=self._engine, many=True)
 
-    def name(self) -> str:
-        return f"{socket.gethostname()}, process {os.getpid()}"
+def _probed(encoder: Encoder) -> Embeddings:
+    return encoder.encode(_PROBE, role="document")
+
+
+_remote: RemoteEncoder  # of a process that is a worker
 
 
 class ProcessWorker:
     """A worker that is a process of this machine; it ends with this process."""
 
-    def __init__(self, fingerprint: Fingerprint, engine: str, threads: int) -> None:
+    def __init__(self, remote: RemoteEncoder, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, fingerprint, engine, threads), name="seewhy-worker", daemon=True
-        )
-        self._process.start()
-        theirs.close()  # so that the connection breaks when the process ends
-        self.name = f"this machine, process {self._process.pid}"
+        self._process = ProcessPoolExecutor(1, context, _begin, (remote, threads))
+        self._killing = threading.Lock()
 
-    def encode(self, texts: Sequence[str]) -> Embeddings | str:
+    def encode(self, texts: Sequence[str]) -> Embeddings:
         try:
-            self._connection.send(texts)
-            answer: Embeddings | str = self._connection.recv()
-            return answer
-        except (OSError, EOFError):
-            self._process.join(5)
-            raise WorkerDied(f"process {self._process.pid}, exit code {self._process.exitcode}") from None
+            return self._process.submit(_encode, texts).result()
+        except (RuntimeError, CancelledError) as error:  # the executor is broken or shut down
+            raise WorkerDied(first_line(error)) from None
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.join()
+        with self._killing:
+            for process in tuple((self._process._processes or {}).values()):
+                process.kill()
+            self._process.shutdown(cancel_futures=True)
 
 
-def _serve(connection: Connection, fingerprint: Fingerprint, engine: str, threads: int) -> None:
-    """Encode what comes through a connection, until it is closed."""
+def _begin(remote: RemoteEncoder, threads: int) -> None:
+    """Prepare this process to encode for its parent."""
+    global _remote
+    _remote = remote
     os.environ["OMP_NUM_THREADS"] = str(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
-    encoder = RemoteEncoder(fingerprint, engine)
-    with suppress(EOFError, OSError):
-        while True:
-            connection.send(encoder.encode(connection.recv()))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
+
+
+def _encode(texts: Sequence[str]) -> Embeddings:
+    return _remote.encode(texts)
+
+
+class RayWorker:
+    """A worker that is a Ray actor."""
+
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray, self._actor = ray, actor
+        self._get(actor.__ray_ready__.remote(), _RAY_SECONDS)
+
+    def encode(self, texts: Sequence[str]) -> Embeddings:
+        embeddings: Embeddings = self._get(self._actor.encode.remote(texts))
+        return embeddings
+
+    def kill(self) -> None:
+        with suppress(Exception):  # the cluster may be gone
+            self._ray.kill(self._actor)
+
+    def _get(self, reference: Any, timeout: float | None = None) -> Any:
+        try:
+            return self._ray.get(reference, timeout=timeout)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.GetTimeoutError:
+            self.kill()
+            raise WorkerDied(f"the cluster had no room for it in {timeout:.0f} s") from None
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise WorkerDied(first_line(error)) from None
+
+
+@contextmanager
+def _ray_workers(address: str, encoder: Encoder, engine: str) -> Iterator[Workers]:
+    """A worker for up to four cores of each node of a Ray cluster.
+
+    Args:
+        address: "ray" for the cluster this program is connected to, else that of RAY_ADDRESS, else one started on this
+            machine; or "ray://HOST:PORT" of a Ray Client server.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise OptionalDependency("ray", "ray", f"--workers {address}")
+    os.environ.update(_RAY_QUIET | os.environ)
+    import ray
+
+    started = not ray.is_initialized()
+    if started:
+        _connect(ray, os.environ.get("RAY_ADDRESS", "") if address == "ray" else address)
+    try:
+        nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+        cores = min(_RAY_CORES, *filter(None, nodes)) if any(nodes) else 0
+        if not cores:
+            raise ModelError("no node of the Ray cluster has a CPU. Add one with: ray start")
+        actor = ray.remote(num_cpus=cores, max_restarts=0, scheduling_strategy="SPREAD")(RemoteEncoder)
+        files = ray.put(model_files(encoder.whole.files))
+        arguments = (encoder.fingerprint, engine, _probed(encoder), files)
+        size = sum(n // cores for n in nodes)
+        with closing(Workers(size, lambda: RayWorker(ray, actor.remote(*arguments)))) as pool:
+            yield pool
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    if not address:
+        options |= {
+            "include_dashboard": False,
+            "object_store_memory": _RAY_OBJECTS,
+            "num_cpus": usable_cores(),
+        }
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    try:
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        if host and port.isdecimal():  # Ray would wait for minutes
+            socket.create_connection((host.strip("[]"), int(port)), 10).close()
+        ray.init(address or "local", **options)
+    except Exception as error:  # of many kinds
+        what = f"the Ray cluster at '{address}' cannot be used" if address else "Ray cannot be started here"
+        raise ModelError(
+            f"{what}: {first_line(error)}. Check that it runs and has the same versions of Ray, Python and seewhy, or "
+            "use --workers with a number."
+        ) from None
+    finally:
+        if threading.current_thread() is threading.main_thread() and on_sigterm is not None:
+            signal.signal(signal.SIGTERM, on_sigterm)  # Ray has installed its own
+    ray._private.worker._worker_logs_enabled = False  # logs of lost nodes would go to standard output
 
 
 class Workers:
@@ -154,17 +255,14 @@ class Workers:
     Args:
         size: number of workers.
         start: starts a worker; WorkerDied if it cannot.
-        encoder: this process's encoder, with which workers must agree.
     """
 
-    def __init__(self, size: int, start: Callable[[], Worker], encoder: Encoder) -> None:
+    def __init__(self, size: int, start: Callable[[], Worker]) -> None:
         self.ahead = 2 * size  # batches that may wait besides the one that is stored next
-        self._start, self._encoder = start, encoder
-        self._threads = ThreadPoolExecutor(size, "seewhy-worker")
-        self._local = threading.local()
-        self._lock, self._running, self._closed = threading.Lock(), set[Worker](), False
-        self._probe: Embeddings | None = None
-        self._deaths, self._difference = 0, 0.0
+        self._start = start
+        self._threads, self._local = ThreadPoolExecutor(size, "seewhy-worker"), threading.local()
+        self._running: list[Worker] = []
+        self._closed, self._deaths = False, 0
 
     def submit(
         self, texts: Sequence[str], describe: Callable[[int], str] = "text {}".format
@@ -176,31 +274,24 @@ class Workers:
 
         The result is a ModelError if workers cannot be started, disagree with this process, or a text kills them.
         """
-        if self._probe is None:
-            self._probe = self._encoder.encode(_PROBE, role="document")
         return self._threads.submit(self._encode, texts, describe)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about the workers, for a report."""
         died = f"workers died {self._deaths} times; their batches were encoded again"
-        off = f"embeddings of workers differ from this machine's by up to {self._difference:.1e}"
-        return (*([died] if self._deaths else ()), *([off] if self._difference > _SAME else ()))
+        return (died,) if self._deaths else ()
 
     def close(self) -> None:
         """Kill all workers, also in the middle of their work."""
-        with self._lock:
-            self._closed = True
+        self._closed = True
         for worker in tuple(self._running):
             worker.kill()
         self._threads.shutdown(cancel_futures=True)
 
     def _encode(self, texts: Sequence[str], describe: Callable[[int], str]) -> Embeddings:
-        for _ in range(2):
-            with suppress(WorkerDied):
-                return self._ask(texts)
-        import numpy as np
-
+        with suppress(WorkerDied):
+            return self._ask(texts)
         rows = []
         for position, text in enumerate(texts):
             try:
@@ -214,70 +305,33 @@ class Workers:
 
     def _ask(self, texts: Sequence[str]) -> Embeddings:
         """Have this thread's worker encode texts; WorkerDied if it dies over them."""
-        worker = getattr(self._local, "worker", None) or self._started()
+        worker = self._local.__dict__.pop("worker", None) or self._started()
         try:
-            answer = worker.encode(texts)
+            embeddings = worker.encode(texts)
         except WorkerDied:
-            self._dismiss(worker)
-            self._deaths += not self._closed
+            worker.kill()
+            self._deaths += 1
             raise
-        if isinstance(answer, str):
-            raise ModelError(f"the worker on {worker.name} cannot encode: {answer}")
-        return answer
+        self._local.worker = worker
+        return embeddings
 
     def _started(self) -> Worker:
-        """A new worker for this thread, after its arithmetic was compared with this process's.
-
-        Raises:
-            ModelError: it computes something else, or cannot be started.
-        """
-        reason = ""
+        """A new worker that has loaded its model."""
+        reason = "interrupted"
         for _ in range(_STARTS):
             try:
                 worker = self._start()
-            except WorkerDied as error:
-                reason = str(error)
-                continue
-            with self._lock:
-                self._running.add(worker)
+                self._running.append(worker)
                 if self._closed:
                     worker.kill()
-            try:
-                self._check(worker)
+                worker.encode([])
+                return worker
             except WorkerDied as error:
                 reason = str(error)
-                self._dismiss(worker)
-                if self._closed:
-                    break
-            else:
-                self._local.worker = worker
-                return worker
         raise ModelError(
             f'no worker can be started: {reason}. In a script, call this under `if __name__ == "__main__":`. What was '
             "encoded before is kept; leave --workers out to go on in this process alone."
         )
-
-    def _dismiss(self, worker: Worker) -> None:
-        self._local.worker = None
-        with self._lock:
-            self._running.discard(worker)
-        worker.kill()
-
-    def _check(self, worker: Worker) -> None:
-        import numpy as np
-
-        assert self._probe is not None
-        answer = worker.encode(_PROBE)
-        if isinstance(answer, str):
-            raise ModelError(f"the worker on {worker.name} cannot encode: {answer}")
-        off = float(np.abs(answer - self._probe).max()) if answer.shape == self._probe.shape else np.inf
-        limit = _COMPARABLE if self._encoder.precision == "fp32" else _COMPARABLE_ROUGHLY
-        if not off <= limit:
-            raise ModelError(
-                f"the worker on {worker.name} computes other embeddings than this machine: they differ by {off:.1e} "
-                f"({limit:.0e} is allowed). Use the same versions and engine on all machines, or leave that one out."
-            )
-        self._difference = max(self._difference, off)
 
 
 def parse_workers(workers: int | str | None) -> int | str | None:
@@ -286,16 +340,14 @@ def parse_workers(workers: int | str | None) -> int | str | None:
     Raises:
         InputError: it is something else.
     """
-    if isinstance(workers, str) and re.fullmatch("[0-9]{1,9}", workers):
-        workers = int(workers)
-    if workers is None or workers == "ray" or (isinstance(workers, str) and workers.startswith("ray://")):
+    if workers is None or workers == "ray" or str(workers).startswith("ray://"):
         return workers
-    if type(workers) is not int or workers < 1:
+    if not re.fullmatch("[1-9][0-9]{0,3}", str(workers)):
         raise InputError(
             f"workers is {workers!r:.80}. Give a number of processes (2), 'ray', or the address of a Ray cluster "
             "(ray://HOST:10001)."
         )
-    return workers
+    return int(workers)
 
 
 @contextmanager
@@ -314,19 +366,11 @@ def start_workers(workers: int | str | None, encoder: Encoder, engine: str) -> I
     workers = parse_workers(workers)
     if workers is None:
         yield None
-        return
-    if isinstance(workers, int):
-        from search.encoding.openvino_engine import usable_cores
-
-        threads = max(1, usable_cores() // workers)
-        pool = Workers(workers, lambda: ProcessWorker(encoder.fingerprint, engine, threads), encoder)
-        with closing(pool):
+    elif isinstance(workers, str):
+        with _ray_workers(workers, encoder, engine) as pool:
             yield pool
     else:
-        from search.encoding.workers_ray import RayCluster
-
-        with (
-            closing(RayCluster(workers, encoder, engine)) as cluster,
-            closing(Workers(cluster.size, cluster.start, encoder)) as pool,
-        ):
+        threads = max(1, usable_cores() // workers)
+        remote = cache(lambda: RemoteEncoder(encoder.fingerprint, engine, _probed(encoder)))
+        with closing(Workers(workers, lambda: ProcessWorker(remote(), threads))) as pool:
             yield pool

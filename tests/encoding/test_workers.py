@@ -41,15 +41,15 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def two_at_work(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when two workers have started."""
-    started, both, check = [], threading.Event(), Workers._check
+    started, both, start = [], threading.Event(), Workers._started
 
-    def checked(self: Workers, worker: workers.Worker) -> None:
-        check(self, worker)
-        started.append(worker)
+    def counted(self: Workers) -> workers.Worker:
+        started.append(start(self))
         if len(started) == 2:
             both.set()
+        return started[-1]
 
-    monkeypatch.setattr(Workers, "_check", checked)
+    monkeypatch.setattr(Workers, "_started", counted)
     return both
 
 
@@ -93,38 +93,30 @@ def test_processes_make_the_index_that_one_makes_also_if_they_are_killed(
 class LocalWorker:
     """A worker in this process, which dies where a function of the texts says so."""
 
-    name = "here"
+    def __init__(self, encoder: Encoder, dies: Callable[[Sequence[str]], bool]) -> None:
+        self._encoder, self._dies = encoder, dies
 
-    def __init__(self, encoder: Encoder, dies: Callable[[Sequence[str]], bool], off: float) -> None:
-        self._encoder, self._dies, self._off = encoder, dies, off
-
-    def encode(self, texts: Sequence[str]) -> "np.ndarray | str":
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
         if self._dies(texts):
             raise WorkerDied("out of memory")
-        return self._encoder.encode(texts) + self._off
+        return self._encoder.encode(texts)
 
     def kill(self) -> None: ...
 
 
-def local_workers(
-    encoder: Encoder, dies: Callable[[Sequence[str]], bool] = lambda _: False, off: float = 0.0
-) -> Workers:
-    return Workers(2, lambda: LocalWorker(encoder, dies, off), encoder)
-
-
-def test_a_text_that_kills_workers_is_named(tiny: Encoder) -> None:
-    pool = local_workers(tiny, lambda texts: "poison" in texts)
+def test_a_text_that_kills_two_workers_is_named(tiny: Encoder) -> None:
+    pool = Workers(2, lambda: LocalWorker(tiny, lambda texts: "poison" in texts))
     well = pool.submit(["key", "door"])
     ill = pool.submit(["key", "door", "poison", "lock", "water"], "text {} of five".format)
     with pytest.raises(ModelError, match="text 2 of five kills every worker .* --exclude"):
         ill.result(20)
     np.testing.assert_array_equal(well.result(20), tiny.encode(["key", "door"]))
     pool.close()
-    assert "workers died 3 times" in pool.notes[0]  # twice over all five, once over the text itself
+    assert "workers died 2 times" in pool.notes[0]
 
 
 def test_a_batch_that_is_too_much_for_workers_is_taken_apart(tiny: Encoder) -> None:
-    pool = local_workers(tiny, lambda texts: len(texts) > 2)
+    pool = Workers(2, lambda: LocalWorker(tiny, lambda texts: len(texts) > 2))
     texts = ["key", "door", "lock", "water", "people"]
     np.testing.assert_allclose(pool.submit(texts).result(20), tiny.encode(texts), atol=1e-6)
     pool.close()
@@ -134,7 +126,7 @@ def test_an_index_names_the_document_of_such_a_text(
     notes: Path, tiny_model: Path, tiny: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = LocalWorker(
-        tiny, lambda texts: any("Many people say that time is long.\nIt" in t for t in texts), 0
+        tiny, lambda texts: any("Many people say that time is long.\nIt" in t for t in texts)
     )
     monkeypatch.setattr(workers, "ProcessWorker", lambda *_: worker)
     with pytest.raises(ModelError, match="passage in lines 1 to 2 of 'deep/time.txt' kills"):
@@ -142,32 +134,33 @@ def test_an_index_names_the_document_of_such_a_text(
 
 
 def test_no_worker_can_be_started(tiny: Encoder) -> None:
-    pool = local_workers(tiny, lambda _: True)
+    pool = Workers(2, lambda: LocalWorker(tiny, lambda _: True))
     for _ in range(2):
         with pytest.raises(ModelError, match="no worker can be started: out of memory.*__main__"):
             pool.submit(["key"]).result(20)
     pool.close()
 
 
-@pytest.mark.parametrize(("off", "note"), [(1e-7, ""), (1e-5, "by up to 1.0e-05"), (1e-3, None)])
-def test_workers_with_other_arithmetic(tiny: Encoder, off: float, note: str | None) -> None:
-    pool = local_workers(tiny, off=off)
-    encoded = pool.submit(["key"])
-    if note is None:
-        with pytest.raises(ModelError, match="other embeddings than this machine.* by 1.0e-03"):
-            encoded.result(20)
-    else:
-        encoded.result(20)
-        assert note in " ".join(pool.notes) and bool(note) == bool(pool.notes)
-    pool.close()
+def test_workers_with_other_arithmetic(tiny: Encoder) -> None:
+    probe = workers._probed(tiny)
+    for off in (1e-5, 1e-3):
+        worker = workers.ProcessWorker(RemoteEncoder(tiny.fingerprint, "auto", probe + np.float32(off)), 1)
+        if off == 1e-3:
+            with pytest.raises(
+                ModelError, match="process .* other embeddings than this machine.* by 1.0e-03"
+            ):
+                worker.encode([])
+        else:
+            np.testing.assert_allclose(worker.encode(["key"]), tiny.encode(["key"]), atol=1e-6)
+        worker.kill()
 
 
 def test_a_machine_without_the_model_is_sent_it(tiny: Encoder, own_cache: Path) -> None:
-    fingerprint = replace(tiny.fingerprint, model="nobody/has-it")
-    without = RemoteEncoder(fingerprint, "torch").encode(["key"])
-    assert isinstance(without, str) and "no model 'nobody/has-it'" in without
-    sent = RemoteEncoder(fingerprint, "torch", model_files(tiny.whole.files))
-    np.testing.assert_allclose(sent.encode(["key"]), tiny.encode(["key"]), atol=1e-6)  # type: ignore[arg-type]
+    arguments = replace(tiny.fingerprint, model="nobody/has-it"), "torch", workers._probed(tiny)
+    with pytest.raises(ModelError, match="no model 'nobody/has-it'"):
+        RemoteEncoder(*arguments).encode(["key"])
+    sent = RemoteEncoder(*arguments, model_files(tiny.whole.files))
+    np.testing.assert_allclose(sent.encode(["key"]), tiny.encode(["key"]), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +172,7 @@ def test_bad_numbers_of_workers(notes: Path, bad: int | str) -> None:
 
 
 def test_ray_is_an_extra(notes: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.encoding.workers_ray.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("search.encoding.workers.importlib.util.find_spec", lambda _: None)
     with pytest.raises(OptionalDependency, match=r"--workers ray needs .* pip install 'seewhy\[ray\]'"):
         Index.build(notes, model=str(tiny_model), workers="ray")
 
