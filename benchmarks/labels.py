@@ -4,7 +4,7 @@
 
 The folder holds tweets as in TweetEval (Barbieri et al. 2020): val_text.txt, a text a line, val_labels.txt, a number a
 line, and mapping.txt, which names the numbers. They are written into a CSV file in a temporary place, and
-`search.bert.train_labels` does what `seewhy label train` does with it: logistic regression on embeddings of unit
+`search.bert.train_labels` does what `seewhy lab label train` does with it: logistic regression on embeddings of unit
 length, stratified cross-validation, several divisions into folds, 95 % bootstrap intervals over examples.
 
 Printed are the C that was chosen, accuracy and macro F1 of each pooling, how far above the majority class the accuracy

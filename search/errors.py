@@ -198,7 +198,7 @@ class HeadMismatch(FingerprintMismatch):
         SearchError.__init__(
             self,
             f"the head '{head}' cannot read embeddings of another kind ({listed}). "
-            "Train one for these with: seewhy label train EXAMPLES.csv",
+            "Train one for these with: seewhy lab label train EXAMPLES.csv",
         )
         self.differences = differences
 

@@ -291,6 +291,15 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
+def leaves(group: Any, *above: str) -> Iterator[tuple[list[str], Any]]:
+    """All commands, each with the words that call it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from leaves(command, *above, name)
+        else:
+            yield [*above, name], command
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run `seewhy ARGS...` in this process: exit code, stdout, stderr."""

@@ -69,7 +69,7 @@ def test_options_are_read_without_pydantic() -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    code = "import search.cli.app as a\ntry: a.app('--help')(['--help'])\nexcept SystemExit: pass"
+    code = "import search.cli.app as a\ntry: a.commands()(['--help'])\nexcept SystemExit: pass"
     assert loaded_after(code) == set()
 
 

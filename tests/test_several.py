@@ -120,8 +120,8 @@ def test_the_command(two: Indexes, run: Run) -> None:
     "args",
     [
         ("status",), ("check",), ("similar", "p1"), ("contrast", "a", "1", "2"), ("why-not", "a", "b.md"),
-        ("duplicates",), ("ask", "who", "--model", "m"), ("tag", "--model", "m"), ("index", "."),
-        ("label", "apply", "--head", "h"), ("explain", "door", "p1"), ("query", "door", "--all-indexes"),
+        ("duplicates",), ("lab", "ask", "who", "--model", "m"), ("lab", "tag", "--model", "m"), ("index", "."),
+        ("lab", "label", "apply", "--head", "h"), ("explain", "door", "p1"), ("query", "door", "--all-indexes"),
     ],
 )  # fmt: skip
 def test_where_one_index_is_meant_a_second_is_an_error(run: Run, two: Indexes, args: tuple[str, ...]) -> None:

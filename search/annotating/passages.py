@@ -59,7 +59,7 @@ def tag_index(
         **head.made_with,
         "overlap": OVERLAP,
         "rules": _RULES,
-        COMMAND: f"seewhy tag --task {task} --model {from_anywhere(str(model))}{named}",
+        COMMAND: f"seewhy lab tag --task {task} --model {from_anywhere(str(model))}{named}",
     }
     with annotating(index, name, made_with, fields, replace=replace) as run:
         done = _put(run, _tagged(tagger, run, task, prefix), "tagging", progress)
@@ -247,7 +247,7 @@ def _by_head(head: LinearHead | str | Path, fingerprint: Fingerprint) -> _Labell
         "kind": "linear head",
         CALLED: loaded.name,
         "sha256": loaded.sha256,
-        "command": f"seewhy label apply --head {quoted(folder)}" if folder else "",
+        "command": f"seewhy lab label apply --head {quoted(folder)}" if folder else "",
     }
 
     def labels(run: Annotating) -> Iterator[list[tuple[int, LabelledText]]]:
@@ -265,7 +265,7 @@ def _by_checkpoint(model: str, offline: bool, device: str | None) -> _Labeller:
         "kind": "checkpoint",
         **checkpoint.made_with,
         "exclusive": classifier.exclusive,
-        "command": f"seewhy label apply --model {from_anywhere(model)}",
+        "command": f"seewhy lab label apply --model {from_anywhere(model)}",
     }
 
     def labels(run: Annotating) -> Iterator[list[tuple[int, LabelledText]]]:

@@ -164,7 +164,7 @@ def load_linear_head(folder: str | Path) -> LinearHead:
             raise InputError(f"'{folder}' is no head, that is a checkpoint: --model {folder}") from None
         raise InputError(
             f"there is no head in '{folder}': a head is a folder with {DESCRIPTION} and {WEIGHTS}. "
-            "Train one with: seewhy label train EXAMPLES.csv --out FOLDER"
+            "Train one with: seewhy lab label train EXAMPLES.csv --out FOLDER"
         ) from None
     except OSError as error:
         raise InputError(f"'{folder}' cannot be read: {error.strerror or error}. Check the name.") from None
@@ -176,7 +176,7 @@ def load_linear_head(folder: str | Path) -> LinearHead:
         what = "something is missing" if isinstance(error, (KeyError, IndexDamaged)) else first_line(error)
         raise InputError(
             f"the head in '{folder}' is damaged: {what:.80}. "
-            "Train it again with: seewhy label train EXAMPLES.csv"
+            "Train it again with: seewhy lab label train EXAMPLES.csv"
         ) from None
 
 
@@ -187,7 +187,7 @@ def _built(folder: str | Path, text: bytes, weights: bytes) -> LinearHead:
     if described.get("version") != VERSION:
         raise InputError(
             f"the head in '{folder}' has version {described.get('version')!r:.20} and this version of seewhy reads "
-            f"{VERSION}. Update seewhy, or train it again with: seewhy label train EXAMPLES.csv"
+            f"{VERSION}. Update seewhy, or train it again with: seewhy lab label train EXAMPLES.csv"
         )
     if hashlib.sha256(weights).hexdigest() != described.get("weights_sha256"):
         raise ValueError(f"{WEIGHTS} is not the file that {DESCRIPTION} was written with")

@@ -91,7 +91,7 @@ def check_task(labels: Sequence[str], task: TagTask, model: str) -> None:
     if task == "ner" and not finds_entities:
         raise InputError(
             f"'{model}' names no class O for words that are no entity; it has {shown}. If these are parts of speech, "
-            "seewhy tag --task pos finds them; otherwise name a checkpoint that was trained for entities, such as "
+            "seewhy lab tag --task pos finds them; otherwise name a checkpoint that was trained for entities, such as "
             "dslim/bert-base-NER."
         )
     if task == "pos" and finds_entities and any(_PREFIXED.fullmatch(label) for label in labels):

@@ -6,45 +6,34 @@ what to do; 2 wrong usage; 130 stopped by Ctrl-C.
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Callable
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 from search import __version__
-from search.cli.options import Command, Group, GroupWithDefault, Usage, spelled_out
+from search.cli.options import Command, Group, Usage, spelled_out
 from search.cli.streams import flushed, make_streams_usable, note
 from search.errors import SearchError, is_of_memory
 from search.render.format import cut_in_the_middle, escape
 
-# They answer and end, so garbage may lie about; see `search.__main__`.
-_SOON_OVER = ("query", "explain", "contrast", "why-not", "similar", "similarity", "status", "list")
-_LOOK_FOR_IT_LATER = ("mcp",)  # they load much before they run long
-
-
-def _group(help_: str, name: str | None = None, kind: type[Group] = Group) -> typer.Typer:
-    return typer.Typer(
-        name=name,
-        help=help_,
-        cls=kind,
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+_LONGEST_NAME = 300  # of a path in a message
 
 # What Python says of arguments that it can do nothing with.
 _NO_ARGUMENT = ("embedded null", "integer string conversion")
 
-_LONGEST_NAME = 300  # of a path in a message
-
-# Panel -> command -> where its function is, and the first sentence of what it says of itself, in the order of the help.
+_GROUPS = {
+    "lab": "Look inside BERT, apply task heads, and train.",
+    "lab label": "Label passages or texts by a checkpoint or a trained head.",
+    "lab train": "Train the encoder, or a head on it, on examples.",
+}
+# Panel -> command -> its function and the first sentence of its help, in the order of the help.
 _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
         "index": ("index:index", "Index folders of text, or bring their index up to date."),
@@ -55,7 +44,6 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "similarity:duplicates",
             "List passages that say the same, the largest cluster first.",
         ),
-        "ask": ("ask:ask", "Answer QUESTION with a span of the best passages for it."),
         "serve": ("serve:serve", "Serve a page to search in, and an HTTP API."),
         "mcp": ("mcp:mcp", "Let agents search, by the Model Context Protocol."),
     },
@@ -63,92 +51,120 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "explain": ("explain:explain", "Say why a passage has its score for TEXT, addend by addend."),
         "contrast": ("explain:contrast", "Say why passage A is above passage B for TEXT."),
         "why-not": ("explain:why_not", "Say why a document is not among the hits for TEXT."),
+        "similarity": ("similarity:similarity", "Compare sentences, or two texts token by token."),
     },
     "Indexes": {
         "status": ("index:status", "Say what an index is made of and what was left out of it."),
-        "check": ("index:check", "Check whether an index is intact and up to date."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
+        "check": ("index:check", "Check whether an index is intact and up to date."),
         "move": ("places:move", "Keep an index whose folder was renamed or moved."),
         "remove": ("places:remove", "Delete an index; the folder that was indexed stays as it is."),
-        "models": ("index:models", "List or remove the models that were converted here."),
         "config": ("config:config", "Show or set what options are where they are not given."),
     },
-    "Laboratory": {
-        "similarity": ("similarity:similarity", "Compare sentences, or two texts token by token."),
-        "inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),
-        "vocabulary": (
-            "vocabulary:vocabulary",
-            "Ask a model's vocabulary: by number, by spelling, by likeness.",
-        ),
-        "fill": ("fill:fill", "Say which words BERT puts in the place of [MASK]."),
-        "next": ("fill:follows", "Say how likely each text follows the one before it."),
-        "tag": ("label:tag", "Find entities or parts of speech in all passages."),
+    "Measure": {
         "eval": ("eval:evaluate", "Ask judged queries, and say how good the answers are."),
         "eval-qa": ("eval:evaluate_qa", "Ask a reader questions whose answers are known."),
         "eval-ner": ("eval:evaluate_ner", "Compare entities that a model finds with known ones."),
     },
+    "Laboratory": {
+        "lab inspect": ("inspect:inspect", "Look inside BERT while it reads a text, or a pair of texts."),
+        "lab vocabulary": (
+            "vocabulary:vocabulary",
+            "Ask a model's vocabulary: by number, by spelling, by likeness.",
+        ),
+        "lab fill": ("fill:fill", "Say which words BERT puts in the place of [MASK]."),
+        "lab next": ("fill:follows", "Say how likely each text follows the one before it."),
+        "lab ask": ("ask:ask", "Answer QUESTION with a span of the best passages for it."),
+        "lab tag": ("label:tag", "Find entities or parts of speech in all passages."),
+        "lab label train": ("label:label_train", "Train a head on labelled examples."),
+        "lab label apply": ("label:label_apply", "Label every passage that has no label yet, or texts."),
+        "lab label explain": (
+            "label:label_explain",
+            "Say what each word of a text adds to each label of a head.",
+        ),
+        "lab label remove": ("label:label_remove", "Remove labels from an index."),
+        "lab train encoder": ("train:train_encoder", "Fine-tune the encoder on examples."),
+        "lab train classify": ("train:train_classify", "Train a classifier of texts."),
+        "lab train tag": ("train:train_tag", "Train a tagger of entities."),
+        "lab train read": ("train:train_read", "Train a reader that answers questions with spans."),
+        "lab models": ("index:models", "List or remove the models that were converted here."),
+    },
 }
-_LABELS = {
-    "train": "label_train",
-    "apply": "label_apply",
-    "explain": "label_explain",
-    "remove": "label_remove",
-}
-_TRAININGS = {
-    "encoder": "train_encoder",
-    "classify": "train_classify",
-    "tag": "train_tag",
-    "read": "train_read",
-}
-_GROUPS = {
-    "label": ("Label passages or texts by a checkpoint or a trained head.", Group, _LABELS),
-    "train": ("Train the encoder, or a head on it, on examples.", GroupWithDefault, _TRAININGS),
-}
 
 
-def _function(place: str) -> Callable[..., None]:
-    module, name = place.split(":")
-    return cast("Callable[..., None]", getattr(import_module(f"search.cli.{module}"), name))
+class LazyCommand(Command):
+    """A command whose function is imported when it is called: importing all of them takes longer than a query."""
+
+    def __init__(self, path: str, function: str, about: str, panel: str | None) -> None:
+        super().__init__(
+            path.split()[-1],
+            help=about,
+            rich_help_panel=panel,
+            rich_markup_mode=None,
+            context_settings=_SETTINGS,
+        )
+        self._path, self._function = path, function
+
+    def load(self) -> None:
+        """Import the function; its parameters and docstring become those of the command."""
+        module, name = self._function.split(":")
+        function = getattr(import_module(f"search.cli.{module}"), name)
+        app = typer.Typer(add_completion=False)
+        app.command()(spelled_out(function))
+        loaded = typer.main.get_command(app)
+        self.params, self.callback, self.help = loaded.params, loaded.callback, loaded.help
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        self.load()
+        if self._path != "config" and not extra.get("resilient_parsing"):
+            from search.cli.config import defaults
+
+            extra["default_map"] = defaults(self._path)
+        return super().make_context(info_name, args, parent, **extra)
 
 
-def _silent(about: str) -> Callable[..., None]:
-    """What stands for a command where commands are only listed."""
+class Commands(Group):
+    """A group of commands; for an unknown one it suggests commands of all groups."""
 
-    def nothing() -> None:
-        pass
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            ctx.fail(f"there is no command '{args[0]}'.{_did_you_mean(args[0])}")
+        return super().resolve_command(ctx, args)
 
-    nothing.__doc__ = about
-    return nothing
+
+def _did_you_mean(typed: str) -> str:
+    paths = [*_GROUPS, *(path for commands in _COMMANDS.values() for path in commands)]
+    named = {path.split()[-1]: path for path in sorted(paths, key=len, reverse=True)}
+    return "".join(f" Did you mean: seewhy {named[name]}" for name in get_close_matches(typed, named, 1))
 
 
 @cache
-def app(first: str | None = None) -> typer.Typer:
-    """The command line, as much of it as what is typed first needs: to load every command takes longer than a query.
+def commands() -> TyperGroup:
+    """The whole command line; what a command takes is loaded when it is called."""
+    app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None, context_settings=_SETTINGS)
+    app.callback(help="Semantic search over a folder of text that shows its working.")(_root)
+    groups = {"": cast("TyperGroup", typer.main.get_command(app))}
+    for panel, of_panel in _COMMANDS.items():
+        for path, (function, about) in of_panel.items():
+            group = _group(groups, path.rpartition(" ")[0])
+            group.add_command(LazyCommand(path, function, about, panel if group is groups[""] else None))
+    return groups[""]
 
-    A command that is named is there alone. Where commands are listed, they are there without their options. Anything
-    else, as a name with a slip or a shell that completes it, needs all.
 
-    Args:
-        first: what is typed first; None for all.
-    """
-    named = {name for commands in _COMMANDS.values() for name in commands} | _GROUPS.keys()
-    listed = first in ("-h", "--help")
-    wanted = {first} if first in named else named
-    made = _group("Semantic search over a folder of text that shows its working.", "seewhy")
-    for panel, commands in _COMMANDS.items():
-        for name, (place, about) in commands.items():
-            if name in wanted:
-                function = _silent(about) if listed else spelled_out(_function(place))
-                made.command(name, cls=Command, rich_help_panel=panel)(function)
-    for name, (about, kind, functions) in _GROUPS.items():
-        if name in wanted:
-            group = _group(about, kind=kind)
-            for of_group, function_name in functions.items():
-                function = _silent("") if listed else spelled_out(_function(f"{name}:{function_name}"))
-                group.command(of_group, cls=Command)(function)
-            made.add_typer(group, name=name, rich_help_panel="Laboratory")
-    made.callback()(_root)
-    return made
+def _group(groups: dict[str, TyperGroup], path: str) -> TyperGroup:
+    """The group of this path, added to the one above where it is new."""
+    if path not in groups:
+        above, _, name = path.rpartition(" ")
+        groups[path] = Commands(
+            name=name,
+            help=_GROUPS[path],
+            no_args_is_help=True,
+            rich_help_panel=None if above else "Laboratory",
+            rich_markup_mode=None,
+            context_settings=_SETTINGS,
+        )
+        _group(groups, above).add_command(groups[path])
+    return groups[path]
 
 
 def _version(asked: bool) -> None:
@@ -158,21 +174,11 @@ def _version(asked: bool) -> None:
 
 
 def _root(
-    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    if context.invoked_subcommand not in (None, "config"):
-        from search.cli.config import defaults
-
-        command, found = context.invoked_subcommand, defaults(context.invoked_subcommand)
-        context.default_map = {
-            command: dict.fromkeys(_GROUPS[command][2], found) if command in _GROUPS else found
-        }
-    if context.invoked_subcommand not in (*_SOON_OVER, *_LOOK_FOR_IT_LATER) and not gc.isenabled():
-        gc.freeze()
-        gc.enable()
+    pass
 
 
 def main() -> None:
@@ -180,7 +186,7 @@ def main() -> None:
     make_streams_usable()
     code = 1
     try:
-        code = app("".join(sys.argv[1:2]))(prog_name="seewhy", standalone_mode=False) or 0
+        code = commands()(prog_name="seewhy", standalone_mode=False) or 0
     except Usage as error:
         error.message = escape(error.message)
         with suppress(OSError):

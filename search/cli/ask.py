@@ -1,4 +1,4 @@
-"""seewhy ask"""
+"""seewhy lab ask"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""seewhy fill, seewhy next: what BERT was pre-trained to do"""
+"""seewhy lab fill, seewhy lab next: what BERT was pre-trained to do"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""seewhy index, seewhy status, seewhy list, seewhy check, seewhy models"""
+"""seewhy index, seewhy status, seewhy list, seewhy check, seewhy lab models"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""seewhy inspect: a look inside BERT, and what a model consists of."""
+"""seewhy lab inspect: a look inside BERT, and what a model consists of."""
 
 from __future__ import annotations
 

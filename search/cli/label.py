@@ -1,4 +1,4 @@
-"""seewhy tag, seewhy label train, seewhy label apply, seewhy label explain, seewhy label remove"""
+"""seewhy lab tag, seewhy lab label train, seewhy lab label apply, seewhy lab label explain, seewhy lab label remove"""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ validation_option = panel("Cross-validation")
 
 HeadOption = Annotated[
     Path | None,
-    typer.Option("--head", metavar="FOLDER", help="A head that `seewhy label train --out` has made."),
+    typer.Option("--head", metavar="FOLDER", help="A head that `seewhy lab label train --out` has made."),
 ]
 
 
@@ -183,7 +183,7 @@ def label_train(
     if kept is None:
         output.note("note: the head was not kept; name a folder for it with --out")
     else:
-        output.note(f"wrote {kept}; label with it: seewhy label apply --head {kept}")
+        output.note(f"wrote {kept}; label with it: seewhy lab label apply --head {kept}")
 
 
 def label_apply(
@@ -275,7 +275,7 @@ def label_explain(
 ) -> None:
     """Say what each word of a text adds to each label of a head."""
     if head is None:
-        raise typer.BadParameter("--head is needed: a folder that `seewhy label train --out` has made")
+        raise typer.BadParameter("--head is needed: a folder that `seewhy lab label train --out` has made")
     from search.bert.labelling import explain_label, load_linear_head
     from search.render import predictions as draw
 

@@ -1,4 +1,4 @@
-"""What `seewhy inspect` looks at: each is asked of the library, then saved, drawn or printed."""
+"""What `seewhy lab inspect` looks at: each is asked of the library, then saved, drawn or printed."""
 
 from __future__ import annotations
 

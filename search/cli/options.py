@@ -79,15 +79,6 @@ class Group(TyperGroup):
                 formatter.write_dl(rows)
 
 
-class GroupWithDefault(Group):
-    """Commands of which the first is meant where none is named."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
-            args = [next(iter(self.commands)), *args]
-        return super().parse_args(ctx, args)
-
-
 class Command(TyperCommand):
     """A command whose help lists options under the names of their panels, if there are many, as plain text.
 

@@ -1,4 +1,4 @@
-"""seewhy train encoder, seewhy train classify, seewhy train tag, seewhy train read"""
+"""seewhy lab train encoder, seewhy lab train classify, seewhy lab train tag, seewhy lab train read"""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def train_classify(
 ) -> None:
     """Train a classifier of texts on BERT, with all of it or with layers frozen.
 
-    The result is a folder for `seewhy label apply --model`. Held-out texts are measured before and after.
+    The result is a folder for `seewhy lab label apply --model`. Held-out texts are measured before and after.
     """
     from search.bert import train_classifier
 
@@ -266,7 +266,7 @@ def train_tag(
 ) -> None:
     """Train a tagger of entities on BERT.
 
-    The result is a folder for `seewhy tag --model` and `seewhy eval-ner --model`.
+    The result is a folder for `seewhy lab tag --model` and `seewhy eval-ner --model`.
     """
     from search.bert import train_tagger
 
@@ -283,7 +283,7 @@ def train_read(
 ) -> None:
     """Train a reader that answers questions with spans of a text.
 
-    The result is a folder for `seewhy ask --model` and `seewhy eval-qa --model`.
+    The result is a folder for `seewhy lab ask --model` and `seewhy eval-qa --model`.
     """
     from search.bert import train_reader
 

@@ -1,4 +1,4 @@
-"""seewhy vocabulary: what a model's entries are, by number, by spelling, by likeness."""
+"""seewhy lab vocabulary: what a model's entries are, by number, by spelling, by likeness."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _openvino_or_torch(known: KnownModel, precision: str, lacking: str) -> Engin
         except OSError as error:
             reason = _of_cache(error)
         except (ModelError, RuntimeError) as error:
-            again = f"seewhy models --remove {quoted(known.files.name)}"
+            again = f"seewhy lab models --remove {quoted(known.files.name)}"
             reason = f"{first_line(error).rstrip('.')}. To try again, run: {again}"
             failed = isinstance(error, ModelError) and not is_of_memory(error)
     fallback = TorchEngine(

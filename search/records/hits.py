@@ -70,7 +70,7 @@ class Hit(Displayed):
         copies: in how many other documents this text, or nearly this text, stands, if it stands in many; they are
             left out of the ranking, unless all copies are asked for.
         hidden: the spans of `text` that are markup, which is neither encoded nor counted as words.
-        annotations: field -> value or values, of what models have said of the passage (`seewhy tag`, `seewhy label`).
+        annotations: field -> value or values, what models say of the passage (`seewhy lab tag`, `label`).
         hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
             nearest. None for any other, and where the ranking did not use the cosine.
         verdict: whether anything in the index, or of what passes the filter, seems to answer the query; None where

@@ -24,14 +24,14 @@ _ENCODER = _Kind(
     "sentence-similarity",
     "sentence-transformers, sentence-similarity, feature-extraction",
     "A sentence encoder",
-    "seewhy train encoder",
+    "seewhy lab train encoder",
     '`search.Encoder("this/folder")` or `sentence_transformers.SentenceTransformer("this/folder")`',
 )
 
 
 def _head(pipeline: str, what: str, command: str, call: str, auto: str) -> _Kind:
     load = f'`{call}` or `transformers.{auto}.from_pretrained("this/folder")`'
-    return _Kind("transformers", pipeline, pipeline, what, f"seewhy train {command}", load)
+    return _Kind("transformers", pipeline, pipeline, what, f"seewhy lab train {command}", load)
 
 
 _KINDS: dict[Objective, _Kind] = {

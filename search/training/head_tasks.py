@@ -129,12 +129,12 @@ class Texts(HeadTask):
 
     def _rows(self, path: Path) -> tuple[Sequence[Item], int, tuple[str, ...]]:
         if path.suffix.lower().startswith((".conll", ".iob", ".bio")):
-            raise InputError(f"'{path}' has labels of words: train a tagger with seewhy train tag")
+            raise InputError(f"'{path}' has labels of words: train a tagger with seewhy lab train tag")
         examples = read_examples(path, **self._columns)  # type: ignore[arg-type]
         if any(one.text is None for one in examples):
             raise InputError(
                 f"'{path}' names passages or documents of an index. A checkpoint learns from texts: give a column "
-                "'text', or train a head on the index's embeddings with: seewhy label train"
+                "'text', or train a head on the index's embeddings with: seewhy lab label train"
             )
         found = gathered(examples, None)
         return found.items, found.repeated, (found.contradictions,) if found.contradictions else ()

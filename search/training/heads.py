@@ -103,7 +103,7 @@ def train_classifier(
     label_column: str = "label",
     **options: Unpack[HeadOptions],
 ) -> TrainingReport:
-    """Train a classifier of texts, which `search.bert.label` and `seewhy label apply --model` apply.
+    """Train a classifier of texts, which `search.bert.label` and `seewhy lab label apply --model` apply.
 
     The encoder learns, too, as far as it is not frozen: layers from `freeze` on, or with "all" the new head alone.
 
@@ -134,7 +134,7 @@ def train_classifier(
 
 
 def train_tagger(data: str | Path, out: str | Path, **options: Unpack[HeadOptions]) -> TrainingReport:
-    """Train a tagger of entities, which `search.bert.tag` and `seewhy tag --model` apply.
+    """Train a tagger of entities, which `search.bert.tag` and `seewhy lab tag --model` apply.
 
     Args:
         data: words with their labels in CoNLL format, as for `seewhy eval-ner`.
@@ -150,7 +150,7 @@ def train_tagger(data: str | Path, out: str | Path, **options: Unpack[HeadOption
 
 
 def train_reader(data: str | Path, out: str | Path, **options: Unpack[HeadOptions]) -> TrainingReport:
-    """Train a reader that answers questions with spans, which `search.bert.answer` and `seewhy ask --model` apply.
+    """Train a reader that answers questions with spans, which `search.bert.answer` and `seewhy lab ask --model` apply.
 
     Args:
         data: questions about paragraphs in SQuAD's format, with or without questions that have no answer.

@@ -70,7 +70,7 @@ def changed(folder: Path, **values: object) -> None:
 
 
 def test_a_damaged_or_strange_head_is_refused(head: LinearHead, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no head in .*seewhy label train"):
+    with pytest.raises(InputError, match=r"no head in .*seewhy lab label train"):
         load_linear_head(tmp_path)
     head.save(tmp_path, replace=True)
     changed(tmp_path, version=2)

@@ -1,4 +1,4 @@
-"""`seewhy ask` and `seewhy eval-qa`, as a person and a program see them."""
+"""`seewhy lab ask` and `seewhy eval-qa`, as a person and a program see them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
-    code, out, err = run("ask", QUESTION, "--model", reader, "--max-answer", 4, "--no-answer-margin", -99)
+    code, out, err = run(
+        "lab", "ask", QUESTION, "--model", reader, "--max-answer", 4, "--no-answer-margin", -99
+    )
     assert (code, err) == (0, "")
     found = json.loads(
-        run("ask", QUESTION, "--model", reader, "--max-answer", 4, "--no-answer-margin", -99, "--json")[1]
+        run(
+            "lab", "ask", QUESTION, "--model", reader, "--max-answer", 4, "--no-answer-margin", -99, "--json"
+        )[1]
     )
     assert [one["rank"] for one in found["answers"]] == [1, 2, 3]
     for one in found["answers"]:
@@ -41,54 +45,55 @@ def test_answers_in_a_terminal(run: Run, indexed: Path, reader: Path) -> None:
     assert f"{found['more']:,} further answers not shown" in " ".join(out.split())
     assert "its passage ranks" in " ".join(out.split())
     coloured = run(
-        "ask", QUESTION, "--model", reader, "--no-answer-margin", -99, "-n", 1, "--color", "always"
+        "lab", "ask", QUESTION, "--model", reader, "--no-answer-margin", -99, "-n", 1, "--color", "always"
     )[1]
     assert "\x1b[1;32m" in coloured and "«" not in coloured
 
 
 def test_device(run: Run, indexed: Path, reader: Path) -> None:
     assert (
-        json.loads(run("ask", QUESTION, "--model", reader, "--device", "cpu", "--json")[1])["device"] == "cpu"
+        json.loads(run("lab", "ask", QUESTION, "--model", reader, "--device", "cpu", "--json")[1])["device"]
+        == "cpu"
     )
-    code, out, err = run("ask", QUESTION, "--model", reader, "--device", "banana")
+    code, out, err = run("lab", "ask", QUESTION, "--model", reader, "--device", "banana")
     assert (code, out) == (1, "") and "PyTorch cannot compute on the device 'banana' here: " in err
 
 
 def test_no_answer_is_an_answer(run: Run, indexed: Path, reader: Path) -> None:
-    code, out, err = run("ask", QUESTION, "--model", reader, "--no-answer-margin", 99)
+    code, out, err = run("lab", "ask", QUESTION, "--model", reader, "--no-answer-margin", 99)
     assert (code, err) == (0, "")
     assert out.startswith("No answer: no span in any of the ")
     assert "has a margin of 99 over no answer" in " ".join(out.split())
     assert "The nearest:" in out
-    found = json.loads(run("ask", QUESTION, "--model", reader, "--no-answer-margin", 99, "--json")[1])
+    found = json.loads(run("lab", "ask", QUESTION, "--model", reader, "--no-answer-margin", 99, "--json")[1])
     assert found["answers"] == [] and found["nearest"]["rank"] == 0
     assert found["unanswered"] == found["passages"]
-    code, out, _ = run("ask", QUESTION, "--model", reader, "--where", "path:gone.md")
+    code, out, _ = run("lab", "ask", QUESTION, "--model", reader, "--where", "path:gone.md")
     assert (code, out) == (0, "No answer: there is no passage to read.\n")
 
 
 def test_one_text(run: Run, reader: Path, tmp_path: Path) -> None:
     file = tmp_path / "keys.txt"
     file.write_text("The door is open.\nThe key is in the water.\n", encoding="utf-8")
-    code, out, err = run("ask", QUESTION, "--in", file, "--model", reader, "--no-answer-margin", -99)
+    code, out, err = run("lab", "ask", QUESTION, "--in", file, "--model", reader, "--no-answer-margin", -99)
     assert (code, err) == (0, "")
     assert "  line 1" in out or "  line 2" in out
     assert "1 passage in 1 window read by" in out
     assert "there is no" not in err
-    code, _, err = run("ask", QUESTION, "--in", tmp_path / "gone.txt", "--model", reader)
+    code, _, err = run("lab", "ask", QUESTION, "--in", tmp_path / "gone.txt", "--model", reader)
     assert code == 1 and "cannot be read" in err
 
 
 def test_wrong_usage(run: Run, indexed: Path, reader: Path, tiny_model: Path) -> None:
-    code, _, err = run("ask", QUESTION)
+    code, _, err = run("lab", "ask", QUESTION)
     assert code == 2
     assert "deepset/roberta-base-squad2" in err
-    assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "--where", "path:b")[0] == 2
-    assert run("ask", QUESTION, "--model", reader, "--in", "a.txt", "-k", 3)[0] == 2
-    code, out, err = run("ask", QUESTION, "--model", tiny_model)
+    assert run("lab", "ask", QUESTION, "--model", reader, "--in", "a.txt", "--where", "path:b")[0] == 2
+    assert run("lab", "ask", QUESTION, "--model", reader, "--in", "a.txt", "-k", 3)[0] == 2
+    code, out, err = run("lab", "ask", QUESTION, "--model", tiny_model)
     assert (code, out) == (1, "")
     assert "has no head for answer spans" in err and err.count("\n") == 1
-    code, _, err = run("ask", "key " * 200, "--model", reader, "--mode", "lexical")
+    code, _, err = run("lab", "ask", "key " * 200, "--model", reader, "--mode", "lexical")
     assert code == 1 and "Shorten it" in err
 
 

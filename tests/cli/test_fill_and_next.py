@@ -1,4 +1,4 @@
-"""`seewhy fill` and `seewhy next`."""
+"""`seewhy lab fill` and `seewhy lab next`."""
 
 import json
 
@@ -24,7 +24,7 @@ def follower(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_fill(run: Run, filler: str) -> None:
     text = "turn the [MASK] and [MASK] it"
-    code, out, err = run("fill", text, "--model", filler, "-k", 3)
+    code, out, err = run("lab", "fill", text, "--model", filler, "-k", 3)
     assert (code, err) == (0, "")
     found = fill(text, model=filler, k=3)
     rows = [line.split() for line in out.splitlines()]
@@ -35,7 +35,7 @@ def test_fill(run: Run, filler: str) -> None:
             assert any(row[: len(name.split()) + 3] == [*name.split(), *numbers] for row in rows)
     assert "mask 1 of 2, characters 9-15" in out and "mask 2 of 2, characters 20-26" in out
     assert "masked at once, and each is guessed by itself" in " ".join(out.split())
-    said = json.loads(run("fill", text, "--model", filler, "-k", 3, "--json")[1])
+    said = json.loads(run("lab", "fill", text, "--model", filler, "-k", 3, "--json")[1])
     assert [len(mask["guesses"]) for mask in said["masks"]] == [3, 3]
     assert said["masks"][1]["guesses"][0]["id"] == found.masks[1].guesses[0].id
 
@@ -45,19 +45,19 @@ def test_fill_among_and_word(run: Run, filler: str) -> None:
         ["turn the [MASK]", "--model", filler, "--among", "key", "##s", "--json"],
         ["--json", "--among", "key", "##s", "--model", filler, "--", "turn the [MASK]"],
     ):
-        (mask,) = json.loads(run("fill", *args)[1])["masks"]
+        (mask,) = json.loads(run("lab", "fill", *args)[1])["masks"]
         assert {guess["piece"] for guess in mask["among"]} == {"key", "##s"}
         assert len(mask["guesses"]) == 5
     (mask,) = fill("turn the key", model=filler, word="key").masks
     assert mask.hidden is not None
-    out = run("fill", "turn the key", "--word", "key", "--model", filler)[1]
+    out = run("lab", "fill", "turn the key", "--word", "key", "--model", filler)[1]
     assert f"'key', characters 9-12: rank {mask.hidden.rank} of 400, probability" in out
     assert "of the words that were asked about" in run(
-        "fill", "the [MASK]", "--model", filler, "--among", "key")[1]  # fmt: skip
+        "lab", "fill", "the [MASK]", "--model", filler, "--among", "key")[1]  # fmt: skip
 
 
 def test_next(run: Run, follower: str) -> None:
-    code, out, err = run("next", *TEXTS, "--model", follower)
+    code, out, err = run("lab", "next", *TEXTS, "--model", follower)
     assert (code, err) == (0, "")
     one, two = next_sentences(TEXTS, model=follower)
     rows = [line.split()[:6] for line in out.splitlines()]
@@ -68,7 +68,7 @@ def test_next(run: Run, follower: str) -> None:
         ("B after C", two.reverse_probability, two.reverse_logits),
     ):
         assert [*name.split(), f"{likely:.4f}", f"{logits[0]:.3f}", f"{logits[1]:.3f}"] in rows
-    said = json.loads(run("next", *TEXTS, "--model", follower, "--json")[1])
+    said = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--json")[1])
     assert said["texts"] == TEXTS
     assert [pair["probability"] for pair in said["pairs"]] == pytest.approx(
         [one.probability, two.probability]
@@ -78,7 +78,8 @@ def test_next(run: Run, follower: str) -> None:
 def test_labels_have_numbers(run: Run, follower: str) -> None:
     for number, name in (("0", "is-next"), ("1", "not-next")):
         by_number, by_name = (
-            run("next", "a key", "a door", "--model", follower, "--label", label) for label in (number, name)
+            run("lab", "next", "a key", "a door", "--model", follower, "--label", label)
+            for label in (number, name)
         )
         assert by_number == by_name and by_number[0] == 0
 
@@ -86,40 +87,44 @@ def test_labels_have_numbers(run: Run, follower: str) -> None:
 def test_losses(run: Run, filler: str, follower: str) -> None:
     labels = ["--label", "key", "lock", "--model", filler]
     found = fill("turn the [MASK] and [MASK]", model=filler, labels=["key", "lock"])
-    out = " ".join(run("fill", "turn the [MASK] and [MASK]", *labels)[1].split())
+    out = " ".join(run("lab", "fill", "turn the [MASK] and [MASK]", *labels)[1].split())
     for mask in found.masks:
         assert mask.hidden is not None
         assert f"'{mask.hidden.word}', characters {mask.start}-{mask.end}: rank {mask.hidden.rank}" in out
         assert f"loss {mask.hidden.loss:.4f}" in out
     assert f"a guess at random has {np.log(400):.4f}. Their mean is {found.loss:.4f}." in out
-    said = json.loads(run("fill", "turn the [MASK] and [MASK]", *labels, "--json")[1])
+    said = json.loads(run("lab", "fill", "turn the [MASK] and [MASK]", *labels, "--json")[1])
     assert said["loss"] == pytest.approx(found.loss)
     pairs = next_sentences(TEXTS, model=follower, follows=[True, False])
-    out = run("next", *TEXTS, "--model", follower, "--label", "is-next", "--label", "not-next")[1]
+    out = run("lab", "next", *TEXTS, "--model", follower, "--label", "is-next", "--label", "not-next")[1]
     assert f"B after A, label 'is-next': loss {pairs[0].loss:.4f}" in out
     assert f"C after B, label 'not-next': loss {pairs[1].loss:.4f}" in out
-    said = json.loads(run("next", *TEXTS, "--model", follower, "--label", "not-next", "--json")[1])
+    said = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--label", "not-next", "--json")[1])
     assert [pair["label"] for pair in said["pairs"]] == ["not-next", "not-next"]
-    without = json.loads(run("next", *TEXTS, "--model", follower, "--json")[1])
+    without = json.loads(run("lab", "next", *TEXTS, "--model", follower, "--json")[1])
     assert [(pair["label"], pair["loss"]) for pair in without["pairs"]] == [(None, None)] * 2
 
 
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["fill", "the [MASK]"], 2, "such as bert-base-uncased"),
-        (["next", "a", "b"], 2, "such as bert-base-uncased"),
-        (["fill", "the key", "--model", "FILL"], 1, "has no mask. Type [MASK]"),
-        (["fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
-        (["fill", "the [MASK]", "--model", "FILL", "--among", "keyed"], 1, "but 2: key ##ed"),
-        (["fill", "the [MASK]", "--model", "FILL", "--among"], 2, "--among needs a word at least"),
-        (["fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),
-        (["fill", "the [MASK]", "--model", "FILL", "--html", "x.html"], 2, "No such option: --html"),
-        (["next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
-        (["next", "a", "--model", "NEXT"], 2, "give at least two texts"),
-        (["next", "a", "b", "--model", "NEXT", "--label", "maybe"], 2, "Invalid value for '--label'"),
-        (["fill", "a [MASK]", "--model", "FILL", "--label", "key", "lock"], 1, "masks: 1, labels: 2. Give"),
-        (["next", "a", " ", "--model", "NEXT"], 1, "text 2 is empty"),
+        (["lab", "fill", "the [MASK]"], 2, "such as bert-base-uncased"),
+        (["lab", "next", "a", "b"], 2, "such as bert-base-uncased"),
+        (["lab", "fill", "the key", "--model", "FILL"], 1, "has no mask. Type [MASK]"),
+        (["lab", "fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
+        (["lab", "fill", "the [MASK]", "--model", "FILL", "--among", "keyed"], 1, "but 2: key ##ed"),
+        (["lab", "fill", "the [MASK]", "--model", "FILL", "--among"], 2, "--among needs a word at least"),
+        (["lab", "fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),
+        (["lab", "fill", "the [MASK]", "--model", "FILL", "--html", "x.html"], 2, "No such option: --html"),
+        (["lab", "next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
+        (["lab", "next", "a", "--model", "NEXT"], 2, "give at least two texts"),
+        (["lab", "next", "a", "b", "--model", "NEXT", "--label", "maybe"], 2, "Invalid value for '--label'"),
+        (
+            ["lab", "fill", "a [MASK]", "--model", "FILL", "--label", "key", "lock"],
+            1,
+            "masks: 1, labels: 2. Give",
+        ),
+        (["lab", "next", "a", " ", "--model", "NEXT"], 1, "text 2 is empty"),
     ],
 )
 def test_what_cannot_be_done_is_said(

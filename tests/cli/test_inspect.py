@@ -1,4 +1,4 @@
-"""`seewhy inspect`."""
+"""`seewhy lab inspect`."""
 
 import json
 from importlib import util
@@ -19,10 +19,10 @@ drawing = pytest.mark.skipif(
 
 @pytest.fixture
 def run(run: Run, tiny_model: Path) -> Run:
-    """Run `seewhy inspect ARGS...` in this process with a tiny model: exit code, stdout, stderr."""
+    """Run `seewhy lab inspect ARGS...` in this process with a tiny model: exit code, stdout, stderr."""
 
     def command(*args: Any, model: Path = tiny_model) -> tuple[int, str, str]:
-        return run("inspect", "--model", model, *args)
+        return run("lab", "inspect", "--model", model, *args)
 
     return command
 

@@ -1,4 +1,4 @@
-"""`seewhy label`."""
+"""`seewhy lab label`."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def head(examples: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFact
 
 def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> None:
     args = (
+        "lab",
         "label",
         "train",
         examples,
@@ -61,7 +62,7 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
     assert "accuracy of always '" in out
     assert "Confusion: rows are true labels, columns what was said, means of 2 divisions" in out
     assert "<b>door</b>\\x1b[31m" in out and "\x1b" not in out
-    assert f"label with it: seewhy label apply --head {tmp_path / 'head'}" in err
+    assert f"label with it: seewhy lab label apply --head {tmp_path / 'head'}" in err
     assert load_linear_head(tmp_path / "head").name == "topic"
     code, out, err = run(*args, "--out", tmp_path / "head")
     assert (code, out) == (1, "") and "holds a head, and nothing is overwritten" in err
@@ -78,16 +79,18 @@ def test_train(run: Run, examples: Path, tiny_model: Path, tmp_path: Path) -> No
 
 def test_texts(run: Run, head: Path, tmp_path: Path) -> None:
     code, out, err = run(
-        "label", "apply", "--text", "open the door", "--text", "water \x1b[31m", "--head", head
+        "lab", "label", "apply", "--text", "open the door", "--text", "water \x1b[31m", "--head", head
     )
     assert (code, err) == (0, "")
     assert "open the door" in out and "water \\x1b[31m" in out
     assert "Probabilities by topic, a linear head over" in out
     expected = label(["open the door"], head=head).texts[0]
-    found = json.loads(run("label", "apply", "--text", "open the door", "--head", head, "--json")[1])
+    found = json.loads(run("lab", "label", "apply", "--text", "open the door", "--head", head, "--json")[1])
     assert found["texts"][0]["scores"] == pytest.approx(expected.scores)
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
-    code, out, _ = run("label", "apply", "--text", "the key " * 100, "--model", checkpoint, "--offline")
+    code, out, _ = run(
+        "lab", "label", "apply", "--text", "the key " * 100, "--model", checkpoint, "--offline"
+    )
     assert code == 0 and "read in" in out and "windows; the mean of their logits counts" in out
 
 
@@ -96,21 +99,21 @@ def test_texts_of_a_file(run: Run, head: Path, examples: Path, tmp_path: Path) -
     texts = ["open the door", "water \x1b[31m in the water"]
     lines = tmp_path / "texts.txt"
     lines.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    code, out, err = run("label", "apply", "--file", lines, "--head", head)
+    code, out, err = run("lab", "label", "apply", "--file", lines, "--head", head)
     assert (code, err) == (0, "")
     expected = label(texts, head=head).texts
     for text, one in zip(("open the door", "water \\x1b[31m in the water"), expected, strict=True):
         assert any(row.endswith(text) and f"{one.score:.3f}" in row for row in out.splitlines())
     assert "2 texts by topic: " in out and "\x1b" not in out
-    code, out, _ = run("label", "apply", "-f", examples, "--head", head, "--json")
+    code, out, _ = run("lab", "label", "apply", "-f", examples, "--head", head, "--json")
     assert code == 0 and len(json.loads(out)["texts"]) == 60
     (tmp_path / "a.csv").write_text("body\nx\n", encoding="utf-8")
-    code, _, err = run("label", "apply", "-f", tmp_path / "a.csv", "--head", head)
+    code, _, err = run("lab", "label", "apply", "-f", tmp_path / "a.csv", "--head", head)
     assert code == 1 and "a.csv:1: no column 'text'. Rename the one that holds the texts" in err
 
 
 def test_explain(run: Run, head: Path) -> None:
-    args = ("label", "explain", "open the <i>door", "--head", head)
+    args = ("lab", "label", "explain", "open the <i>door", "--head", head)
     code, out, _ = run(*args)
     assert code == 0
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
@@ -130,11 +133,11 @@ def test_explain(run: Run, head: Path) -> None:
 def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path: Path) -> None:
     index = search.Index.build(notes, model=str(tiny_model))
     passages = index.status().passages
-    code, out, err = run("label", "apply", "--head", head, "-i", index.path, "-q")
+    code, out, err = run("lab", "label", "apply", "--head", head, "-i", index.path, "-q")
     assert (code, err) == (0, "")
     assert f"topic: {passages} passages labelled" in out
     assert 'Filter by it: --where "topic=' in out
-    found = json.loads(run("label", "apply", "--head", head, "-i", index.path, "-q", "--json")[1])
+    found = json.loads(run("lab", "label", "apply", "--head", head, "-i", index.path, "-q", "--json")[1])
     assert (found["labelled"], found["before"], found["name"]) == (0, passages, "topic")
     assert sum(found["counts"].values()) == passages
     assert "topic: all" in run("status", "-i", index.path)[1]
@@ -143,28 +146,30 @@ def test_an_index(run: Run, head: Path, notes: Path, tiny_model: Path, tmp_path:
     hits = json.loads(run("query", "the door", "-i", index.path, "--where", where, "--json", "-k", 50)[1])
     assert len(hits) == found["counts"][best]
     checkpoint = save_tiny_head(tmp_path, "label", labels=MOODS)
-    code, _, err = run("label", "apply", "--model", checkpoint, "--name", "topic", "-i", index.path, "-q")
+    code, _, err = run(
+        "lab", "label", "apply", "--model", checkpoint, "--name", "topic", "-i", index.path, "-q"
+    )
     assert code == 1 and "--replace" in err
     code, out, err = run(
-        "label", "apply", "--model", checkpoint, "--name", "topic", "--replace", "-i", index.path
+        "lab", "label", "apply", "--model", checkpoint, "--name", "topic", "--replace", "-i", index.path
     )
     assert code == 0 and "good" in out and f"note: labels of {passages} passages were replaced" in err
-    code, out, err = run("label", "remove", "topic", "-i", index.path, "--json")
+    code, out, err = run("lab", "label", "remove", "topic", "-i", index.path, "--json")
     assert (code, err, json.loads(out)["annotated"]) == (0, "", passages)
-    run("label", "apply", "--head", head, "--name", "has it", "-i", index.path)
-    code, out, _ = run("label", "remove", "has it", "-i", index.path, "-q")
+    run("lab", "label", "apply", "--head", head, "--name", "has it", "-i", index.path)
+    code, out, _ = run("lab", "label", "remove", "has it", "-i", index.path, "-q")
     assert code == 0 and f"Removed the annotations 'has it' of {passages} passages" in out
-    assert run("label", "remove", "topic", "-i", index.path)[0] == 1
+    assert run("lab", "label", "remove", "topic", "-i", index.path)[0] == 1
 
 
 def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, other_model: Path) -> None:
     index = search.Index.build(notes, model=str(other_model))
-    code, _, err = run("label", "apply", "--head", head, "-i", index.path)
+    code, _, err = run("lab", "label", "apply", "--head", head, "-i", index.path)
     assert code == 1 and err.startswith("seewhy: the head 'topic' cannot read embeddings of another kind")
-    assert run("label", "apply", "--head", head.parent, "-i", index.path)[0] == 1
-    code, _, err = run("label", "apply", "--head", other_model, "--text", "a")
+    assert run("lab", "label", "apply", "--head", head.parent, "-i", index.path)[0] == 1
+    code, _, err = run("lab", "label", "apply", "--head", other_model, "--text", "a")
     assert code == 1 and f"that is a checkpoint: --model {other_model}" in err
-    assert run("label", "train", examples.with_name("gone.csv"))[0] == 1
+    assert run("lab", "label", "train", examples.with_name("gone.csv"))[0] == 1
     for wrong in (
         ("apply",),
         ("apply", "--head", head, "--model", "x"),
@@ -181,4 +186,4 @@ def test_what_cannot_be_done(run: Run, head: Path, examples: Path, notes: Path, 
         ("remove",),
         (),
     ):
-        assert run("label", *wrong)[0] == 2, wrong
+        assert run("lab", "label", *wrong)[0] == 2, wrong

@@ -89,7 +89,7 @@ def test_a_query_that_is_no_text(run: Run, indexed: Path) -> None:
     odd = os.fsdecode(b"ab\xff")
     for command in (
         ("query", odd), ("query", odd, "-m", "lexical"), ("query", "key", "--and", odd), ("explain", odd),
-        ("contrast", odd, 1, 2), ("why-not", odd, "keys.md"), ("similarity", "a", odd), ("inspect", odd),
+        ("contrast", odd, 1, 2), ("why-not", odd, "keys.md"), ("similarity", "a", odd), ("lab", "inspect", odd),
     ):  # fmt: skip
         code, out, err = run(*command)
         assert (code, out) == (1, ""), command

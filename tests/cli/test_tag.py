@@ -1,4 +1,4 @@
-"""seewhy tag: an index tagged, gone on with, filtered by, removed; a text of its own; pages."""
+"""seewhy lab tag: an index tagged, gone on with, filtered by, removed; a text of its own; pages."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def index(notes: Path, tiny_model: Path) -> search.Index:
 
 
 def test_entities_of_an_index(run: Run, index: search.Index, tagger: Path, notes: Path) -> None:
-    code, out, _ = run("tag", "--model", tagger, "--json")
+    code, out, _ = run("lab", "tag", "--model", tagger, "--json")
     assert code == 0
     done = json.loads(out)
     assert (done["name"], done["tagged"], done["annotated"], done["passages"]) == ("ner", 5, 5, 5)
@@ -69,22 +69,22 @@ def test_entities_of_an_index(run: Run, index: search.Index, tagger: Path, notes
 
 
 def test_a_run_goes_on_and_updates_are_told(run: Run, index: search.Index, tagger: Path, notes: Path) -> None:
-    _, out, _ = run("tag", "--model", tagger)
+    _, out, _ = run("lab", "tag", "--model", tagger)
     assert out.startswith("ner: tagged all 5 passages, ")
     assert re.search(r"^field +mentions +different +passages +most frequent$", out, re.MULTILINE)
     assert "Filter by them: --where " in out
-    _, out, _ = run("tag", "--model", tagger)
+    _, out, _ = run("lab", "tag", "--model", tagger)
     assert out.startswith("ner: nothing new to tag; all 5 passages")
     (notes / "new.txt").write_text("The door is new.\n", encoding="utf-8")
     _, _, err = run("index", notes)
     assert (
-        "note: new passages have no annotations yet (ner: 5 of 6 passages); go on with: seewhy tag --task ner"
+        "note: new passages have no annotations yet (ner: 5 of 6 passages); go on with: seewhy lab tag --task ner"
         in err
     )
     assert re.search(r"annotations +ner: 5 of 6 passages", run("status")[1])
     _, _, err = run("query", "time", "--where", "has person")
     assert "note: 1 of 6 passages have not been looked at for 'ner' yet" in err
-    _, out, _ = run("tag", "--model", tagger, "--json")
+    _, out, _ = run("lab", "tag", "--model", tagger, "--json")
     assert (json.loads(out)["tagged"], json.loads(out)["annotated"]) == (1, 6)
 
 
@@ -109,22 +109,22 @@ def test_a_run_that_is_stopped_keeps_what_is_done(
 def test_another_checkpoint_is_never_mixed_in(
     run: Run, index: search.Index, tagger: Path, tmp_path: Path
 ) -> None:
-    run("tag", "--model", tagger)
+    run("lab", "tag", "--model", tagger)
     other = save_tagger(tmp_path / "other", ("O", "B-PER", "X-y"))
-    code, _, err = run("tag", "--model", other)
+    code, _, err = run("lab", "tag", "--model", other)
     assert code == 1 and "made otherwise" in err and "--replace" in err
     same = shutil.copytree(
         tagger, tmp_path / "same"
     )  # of another name, and then with classes of another meaning
-    assert run("tag", "--model", same, "-q")[1].startswith("ner: nothing new to tag; all 5 passages")
+    assert run("lab", "tag", "--model", same, "-q")[1].startswith("ner: nothing new to tag; all 5 passages")
     config = json.loads((same / "config.json").read_text("utf-8"))
     swapped = {"B-PER": "B-LOC", "B-LOC": "B-PER", "I-PER": "I-LOC", "I-LOC": "I-PER"}
     config["id2label"] = {key: swapped.get(value, value) for key, value in config["id2label"].items()}
     shutil.copytree(same, tmp_path / "swapped")
     (tmp_path / "swapped" / "config.json").write_text(json.dumps(config), "utf-8")
-    assert "made otherwise" in run("tag", "--model", tmp_path / "swapped")[2]
-    assert run("tag", "--model", other, "--name", "other")[0] == 0
-    code, out, _ = run("tag", "--model", other, "--replace", "--json")
+    assert "made otherwise" in run("lab", "tag", "--model", tmp_path / "swapped")[2]
+    assert run("lab", "tag", "--model", other, "--name", "other")[0] == 0
+    code, out, _ = run("lab", "tag", "--model", other, "--replace", "--json")
     assert code == 0
     assert [one["field"] for one in json.loads(out)["fields"]].count("person") == 1
     assert "were replaced" in json.loads(out)["notes"][0]
@@ -133,15 +133,16 @@ def test_another_checkpoint_is_never_mixed_in(
         ("other", "other_person"),
     ]
     assert (
-        "Removed the annotations 'other' of 5 passages" in run("tag", "--remove", "--name", "other", "-q")[1]
+        "Removed the annotations 'other' of 5 passages"
+        in run("lab", "tag", "--remove", "--name", "other", "-q")[1]
     )
-    code, _, err = run("tag", "--remove", "--name", "other")
+    code, _, err = run("lab", "tag", "--remove", "--name", "other")
     assert code == 1 and "no annotations 'other'; it has ner" in err
 
 
 def test_parts_of_speech_of_an_index(run: Run, index: search.Index, tmp_path: Path) -> None:
     model = save_tagger(tmp_path / "pos", ("NOUN", "PUNCT", "VBD", "JJ", "NNS"))
-    _, out, _ = run("tag", "--task", "pos", "--model", model, "--json")
+    _, out, _ = run("lab", "tag", "--task", "pos", "--model", model, "--json")
     done = json.loads(out)
     counts = {one["field"]: one["mentions"] for one in done["fields"]}
     assert set(counts) == {"noun", "verb", "adjective"}
@@ -161,16 +162,16 @@ def test_long_passages_are_read_in_windows(run: Run, notes: Path, tiny_model: Pa
 def test_a_text(run: Run, tagger: Path) -> None:
     text = "Ada\x1b[31m wrote <b>to</b> Charles."
     found = tag(text, model=str(tagger))
-    code, out, _ = run("tag", "--text", text, "--model", tagger)
+    code, out, _ = run("lab", "tag", "--text", text, "--model", tagger)
     assert code == 0 and "\x1b" not in out and "\\x1b" in out
     for one in found.mentions:
         assert f"{one.field}: " in out and f"({one.start}-{one.end}, {one.score:.4f})" in out
     assert out.count(" 0-3\n") == 1
-    _, out, _ = run("tag", "--text", text, "--model", tagger, "--json")
+    _, out, _ = run("lab", "tag", "--text", text, "--model", tagger, "--json")
     said = json.loads(out)
     assert [word["label"] for word in said["words"]] == [word.label for word in found.words]
     assert said["mentions"] == [vars(one) for one in found.mentions]
-    assert "\x1b[" in run("tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
+    assert "\x1b[" in run("lab", "tag", "--text", "Ada", "--model", tagger, "--color", "always")[1]
 
 
 def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Path) -> None:
@@ -179,13 +180,13 @@ def test_wrong_usage(run: Run, index: search.Index, tagger: Path, tiny_model: Pa
         ("--remove", "--text", "a"),
         ("--model", tagger, "--text", "a", "--name", "b"),
     ):
-        code, out, err = run("tag", *options)
+        code, out, err = run("lab", "tag", *options)
         assert (code, out) == (2, "") and err, options
     for options in (
         ("--model", tagger, "--task", "pos"),
         ("--model", tiny_model),
         ("--model", tagger, "-i", "none"),
     ):
-        code, out, err = run("tag", *options)
+        code, out, err = run("lab", "tag", *options)
         assert (code, out) == (1, "") and err.startswith("seewhy: ") and err.count("\n") == 1
     assert index.status().annotations == ()

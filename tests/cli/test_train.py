@@ -1,4 +1,4 @@
-"""`seewhy train`."""
+"""`seewhy lab train`."""
 
 import json
 import re
@@ -22,10 +22,10 @@ QUICK = ("--lr", "0.001", "--batch-size", "8")
 
 @pytest.fixture
 def run(run: Run, tiny_model: Path, tmp_path: Path) -> Run:
-    """Run `seewhy train ARGS... --out out` in this process with a tiny model: exit code, stdout, stderr."""
+    """Run `seewhy lab train ARGS... --out out` in this process with a tiny model: exit code, stdout, stderr."""
 
     def command(*args: Any, out: Any = tmp_path / "out") -> tuple[int, str, str]:
-        return run("train", *args, "--model", tiny_model, "--out", out)
+        return run("lab", "train", *args, "--model", tiny_model, "--out", out)
 
     return command
 
@@ -34,20 +34,20 @@ def run(run: Run, tiny_model: Path, tmp_path: Path) -> Run:
 @pytest.mark.skipif(util.find_spec("matplotlib") is None, reason="the extra 'pictures' is not installed")
 def test_graded_sentences_with_files(run: Run, tmp_path: Path) -> None:
     data, png = write_graded(tmp_path / "a.tsv"), tmp_path / "a.png"
-    code, out, err = run(data, "--dev-share", "0.3", "--png", png, *QUICK)
+    code, out, err = run("encoder", data, "--dev-share", "0.3", "--png", png, *QUICK)
     assert code == 0, err
     assert err == f"wrote {png}\n"
     lines = [line.split() for line in out.splitlines()]
     assert ["metric", "before", "after", "difference", "95", "%", "interval"] in lines
     assert png.read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "out" / "model.safetensors").is_file()
-    code, out, err = run(data, *QUICK)
+    code, out, err = run("encoder", data, *QUICK)
     assert (code, out) == (1, "") and "and nothing is overwritten" in err
 
 
 @trainable
 def test_pairs_as_json_then_an_index(run: Run, tmp_path: Path, notes: Path) -> None:
-    code, out, err = run(write_pairs(tmp_path / "a.csv"), "--json", "-q", "--seed", "7", *QUICK)
+    code, out, err = run("encoder", write_pairs(tmp_path / "a.csv"), "--json", "-q", "--seed", "7", *QUICK)
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert (found["objective"], found["settings"]["seed"], found["settings"]["loss"]) == (
@@ -95,20 +95,6 @@ def test_a_tagger_and_a_reader_as_json(run: Run, tmp_path: Path) -> None:
     assert (json.loads(out)["objective"], json.loads(out)["classes"]) == ("read", None)
 
 
-def test_the_encoder_is_meant_where_nothing_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it was before heads were trained, too; `encoder` says it."""
-    seen: list[Any] = []
-
-    def stop(data: Path, *given: Any, **named: Any) -> None:
-        seen.append(str(data))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("search.training.train", stop)
-    for args in (["a.csv"], ["encoder", "a.csv"], ["--epochs", "2", "a.csv"]):
-        run(*args)
-    assert seen == ["a.csv"] * 3
-
-
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
@@ -119,13 +105,13 @@ def test_the_encoder_is_meant_where_nothing_is_named(run: Run, monkeypatch: pyte
         ),
         (["read", "a.json", "--class-weights", "balanced"], 2, "No such option: --class-weights"),
         (["tag", "no.conll"], 1, "'no.conll' cannot be read"),
-        ([], 2, "Missing argument 'DATA'"),
-        (["a.csv", "--png", "no/folder/x.png"], 1, "there is no folder"),
-        (["no.csv"], 1, "there is no 'no.csv'"),
-        (["a.csv", "--loss", "hinge"], 2, "hinge"),
-        (["a.csv", "--lr", "-1"], 2, "--lr"),
-        (["a.csv", "--warmup", "2"], 2, "--warmup"),
-        (["no.csv", "--dev-share", "0"], 1, "dev_share is 0.0, but must be more than 0"),
+        (["encoder"], 2, "Missing argument 'DATA'"),
+        (["encoder", "a.csv", "--png", "no/folder/x.png"], 1, "there is no folder"),
+        (["encoder", "no.csv"], 1, "there is no 'no.csv'"),
+        (["encoder", "a.csv", "--loss", "hinge"], 2, "hinge"),
+        (["encoder", "a.csv", "--lr", "-1"], 2, "--lr"),
+        (["encoder", "a.csv", "--warmup", "2"], 2, "--warmup"),
+        (["encoder", "no.csv", "--dev-share", "0"], 1, "dev_share is 0.0, but must be more than 0"),
     ],
 )
 def test_what_cannot_be_done_is_said(run: Run, args: list[str], code: int, message: str) -> None:
@@ -143,7 +129,7 @@ def test_a_stop_says_how_to_go_on(run: Run, tmp_path: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     monkeypatch.setattr("search.training.train", stopped)
-    assert "The same command with --resume goes on" in run("a.csv")[2]
+    assert "The same command with --resume goes on" in run("encoder", "a.csv")[2]
 
 
 def test_the_options_name_every_choice() -> None:

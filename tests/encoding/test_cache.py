@@ -186,7 +186,8 @@ def test_a_sound_entry_stays_whatever_openvino_says(
     encoder = sound(whole)
     assert encoder.engine.name == ("openvino" if failures == 1 else "torch")
     assert (
-        failures == 1 or "No such file or directory. To try again, run: seewhy models" in encoder.remarks[0]
+        failures == 1
+        or "No such file or directory. To try again, run: seewhy lab models" in encoder.remarks[0]
     )
     left[0] = 0
     assert sound(whole).engine.name == "openvino"
@@ -284,12 +285,12 @@ def test_nothing_is_followed_out_of_the_cache(
 
 def test_seewhy_models_lists_and_removes_damaged_ones(run: Run, entry: Path) -> None:
     cut("encoder.bin", 7)(entry)
-    code, out, err = run("models")
+    code, out, err = run("lab", "models")
     assert (code, err) == (0, "")
     assert "Not used: encoder.bin is not what was written; it is made again when it is needed" in " ".join(
         out.split()
     )
-    assert run("models", "--remove", entry.name)[0] == 0
+    assert run("lab", "models", "--remove", entry.name)[0] == 0
     assert not entry.exists()
 
 

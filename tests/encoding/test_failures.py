@@ -40,7 +40,7 @@ def test_it_is_tried_once_and_said(tries: list[str], model: str) -> None:
         assert "torch on cpu, fp32 (instead of OpenVINO: " in encoder.runs_on
         (note,) = encoder.notes
         assert note.startswith("PyTorch encodes instead of OpenVINO: ")
-        assert note.endswith(f"no such operation. To try again, run: seewhy models --remove {model}")
+        assert note.endswith(f"no such operation. To try again, run: seewhy lab models --remove {model}")
     assert len(tries) == 1
     for _ in range(2):  # who asks for it by name gets another attempt, and the reason
         with pytest.raises(ModelError, match="no such operation"):
@@ -80,11 +80,11 @@ def test_seewhy_models_lists_and_removes_it(
         return capsys.readouterr()
 
     Encoder(model).encode(["key"])
-    assert "no such operation" in seewhy("models")[0]
-    (row,) = json.loads(seewhy("models", "--json")[0])
+    assert "no such operation" in seewhy("lab", "models")[0]
+    (row,) = json.loads(seewhy("lab", "models", "--json")[0])
     assert row["name"] == model
     assert "no such operation" in row["problem"]
-    assert "could not be converted" in seewhy("models", "--remove", model)[1]
+    assert "could not be converted" in seewhy("lab", "models", "--remove", model)[1]
     assert not any(model.problem for model in cache.listed())
     Encoder(model).encode(["key"])
     assert len(tries) == 2

@@ -18,9 +18,8 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-import typer
-
-from search.cli.app import app, main
+from search.cli.app import commands, main
+from tests.conftest import leaves
 from tests.faults.defects import defect
 from tests.faults.outcome import ENOUGH, Outcome
 
@@ -57,7 +56,7 @@ def odd_arguments(
     """
     outcome = Outcome("odd arguments", seed)
     rng = Random(seed)
-    commands = [found for found in _commands() if only in ("", found[0][0])]
+    wanted = [found for found in _commands() if only in ("", found[0][0])]
     with _here(place):
         code, printed, failure = run(["index", "notes", "--model", model])
     if code or failure:
@@ -65,7 +64,7 @@ def odd_arguments(
         return outcome
     with _here(place), defect(name):
         for _ in range(runs):
-            words, command = rng.choice(commands)
+            words, command = rng.choice(wanted)
             typed = [*words, *_typed(command, rng, model)]
             outcome.runs += 1
             code, printed, failure = run(typed)
@@ -104,12 +103,9 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
 
 
 def _commands() -> Iterator[tuple[list[str], Any]]:
-    for name, command in typer.main.get_command(app()).commands.items():  # type: ignore[attr-defined]
-        inner = getattr(command, "commands", None)
-        if inner is None:
-            yield [name], command
-        else:
-            yield from (([name, other], one) for other, one in inner.items())
+    for names, command in leaves(commands()):
+        command.load()
+        yield names, command
 
 
 def _typed(command: Any, rng: Random, model: str) -> list[str]:

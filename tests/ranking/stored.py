@@ -65,7 +65,7 @@ def add_embedding(connection: sqlite3.Connection, passage: int, vector: np.ndarr
 
 
 def add_annotator(connection: sqlite3.Connection, name: str, fields: list[str]) -> None:
-    made_with = json.dumps({"model": "by hand", "command": f"seewhy tag --name {name}"})
+    made_with = json.dumps({"model": "by hand", "command": f"seewhy lab tag --name {name}"})
     put(connection, "annotators", name, made_with, json.dumps(fields))
 
 

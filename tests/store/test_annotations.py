@@ -13,7 +13,7 @@ from search.store.annotating import annotating, annotators_of, remove_annotator
 from search.store.files import writer_lock
 from search.store.passages import annotations_of
 
-MADE = {"task": "ner", "model": "one", "command": "seewhy tag --task ner --model one"}
+MADE = {"task": "ner", "model": "one", "command": "seewhy lab tag --task ner --model one"}
 FIELDS = ["person", "city"]
 
 
@@ -104,7 +104,7 @@ def test_what_was_not_looked_at_is_said(index: Index) -> None:
     texts(index, "person=people")
     (note,) = index.notes
     assert note.startswith("3 of 5 passages have not been looked at for 'ner' yet")
-    assert note.endswith(f"seewhy tag --task ner --model one --index {index.path}")
+    assert note.endswith(f"seewhy lab tag --task ner --model one --index {index.path}")
     assert texts(index, "person=people") and len(index.notes) == 1  # of a filter that is kept
     texts(index, "kind=csv")
     assert index.notes == ()
@@ -136,7 +136,7 @@ def test_passages_that_change_lose_theirs_and_only_they(index: Index, notes: Pat
     report = index.update()
     assert report.renamed == 1
     assert (
-        "new passages have no annotations yet (ner: 4 of 5 passages); go on with: seewhy tag"
+        "new passages have no annotations yet (ner: 4 of 5 passages); go on with: seewhy lab tag"
         in report.notes[-1]
     )
     assert report.notes[-1].endswith(f" --index {index.path}")

@@ -154,7 +154,7 @@ def test_the_folder_is_whole_and_plain(made: dict[str, Made], tiny_model: Path) 
         assert str(tiny_model.parent) not in (out / "config.json").read_text(encoding="utf-8") + (
             out / "README.md"
         ).read_text(encoding="utf-8")
-        assert f"`seewhy train {what}`" in (out / "README.md").read_text(encoding="utf-8")
+        assert f"`seewhy lab train {what}`" in (out / "README.md").read_text(encoding="utf-8")
         assert not list(out.parent.glob(".*"))
         assert report.base_sha256 != report.sha256
 
@@ -393,7 +393,7 @@ def test_data_that_nothing_can_be_learned_from(tiny_model: Path, tmp_path: Path)
 
 
 def test_a_classifier_does_not_learn_from_labels_of_words(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="train a tagger with seewhy train tag"):
+    with pytest.raises(InputError, match="train a tagger with seewhy lab train tag"):
         bert.train_classifier(tmp_path / "x.conll", tmp_path / "out")
 
 
