@@ -13,5 +13,5 @@ training.py   trainings of encoders and of heads for labels
 json.py       any record, for programs                   csv.py        matrices, hits and figures, for spreadsheets
 scale.py      where colours end                           units.py      the lines of an explanation
 notebook.py   what a notebook shows of a record: HTML, axes of matplotlib, tables of pandas
-picture/      matrices and curves as PNG                 page/         likewise as HTML
+picture.py    matrices and curves as PNG                 page/         likewise as HTML
 """

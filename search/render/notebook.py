@@ -105,7 +105,7 @@ def _(inspected: Inspection) -> str:
 
 def plot(record: Any, ax: Axes | None, ends: tuple[float, float] | None, **how: Any) -> Axes:
     """A matrix as a heat map in axes of matplotlib, by default in those of a new figure of pyplot."""
-    from search.render.picture.axes import heat_map
+    from search.render.picture import heat_map
 
     scale = COSINES if ends is None else Ends(*ends)
     if isinstance(record, Similarities):
@@ -118,8 +118,12 @@ def plot(record: Any, ax: Axes | None, ends: tuple[float, float] | None, **how: 
     rows, columns = ([unit.label for unit in side] for side in (drawn.query, drawn.passage))
     if cells is drawn.similarity:
         return heat_map(ax, cells, rows, columns, f"Cosines at {layer_of(record)}", scale, "cosine")
-    scale = around_zero(largest_addend(drawn)) if ends is None else scale
-    return heat_map(ax, cells, rows, columns, "Contributions; numbers in thousandths", scale, "contribution")
+    if ends is None:
+        scale = around_zero(largest_addend(drawn))
+    thousandths = Ends(1000 * scale.low, 1000 * scale.high)
+    return heat_map(
+        ax, 1000 * cells, rows, columns, "Contributions, in thousandths", thousandths, "contribution"
+    )
 
 
 def frame(record: Any, **how: Any) -> DataFrame:

@@ -92,8 +92,8 @@ def test_heat_maps_are_drawn_into_axes() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == ["key", "##s"]
     assert axes.images[0].get_clim() == (-1, 1)
     added = why.plot(Figure().subplots(), matrix="contributions", by="word")
-    np.testing.assert_allclose(added.images[0].get_array(), units(why).contributions)
-    assert added.images[0].get_clim()[1] == pytest.approx(largest_addend(units(why)))
+    np.testing.assert_allclose(added.images[0].get_array(), 1000 * units(why).contributions)
+    assert added.images[0].get_clim()[1] == pytest.approx(1000 * largest_addend(units(why)))
     scaled = replace(sentences(), rows=("$x$", "b", "c")).plot(Figure().subplots(), ends=(0, 0.8))
     assert scaled.images[0].get_clim() == (0, 0.8)
     scaled.figure.canvas.draw()  # as no label is mathematics

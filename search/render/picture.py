@@ -1,0 +1,335 @@
+"""Matrices and curves as pictures. The extra `pictures` brings matplotlib, which draws them.
+
+    explanation(...), sentences(...), attention(...), contexts(...), training(...)  ->  the bytes of a PNG
+    heat_map(...)  ->  axes of matplotlib, for notebooks
+
+No pyplot but for a notebook that gives no axes; settings of matplotlib are changed only while a picture is drawn.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
+from textwrap import fill, shorten
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from search.records.attention import EVERY_HEAD, Attention, View
+from search.records.comparisons import Similarities
+from search.records.contexts import ContextualCosines
+from search.records.evaluations import CurvePoint, TrainingReport
+from search.records.explanations import Explanation
+from search.records.hits import Hit
+from search.render.contexts import compared, what_is_compared, what_was_compared
+from search.render.format import headings, layer_of, letters, named, one_line, where
+from search.render.heatmap import CAVEATS, labels, rows_line
+from search.render.scale import COSINES, Ends, around_zero
+from search.render.training import base_name, chosen_by, figures_line, steps_line
+from search.render.units import Units, largest_addend, left_out, part
+from search.render.why import signed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from search.records.tokens import Matrix, Vector
+
+EXTRA, PACKAGE = "pictures", "matplotlib"
+MOST_ROWS, MOST_COLUMNS = 24, 40
+PLUS, MINUS = "#2166ac", "#b2182b"
+
+Scale = Literal["contribution", "cosine", "attention"]
+# Colours for values from 0 up, and for values on both sides of 0.
+_COLOURS: dict[Scale, tuple[str, str]] = {
+    "contribution": ("Blues", "RdBu"),
+    "cosine": ("Purples", "PRGn_r"),
+    "attention": ("Greens", "Greens"),
+}
+_DPI = 160
+_MOST_INCHES = 40.0
+_LETTER = 0.08  # inches
+_NUMBERS_UP_TO = 15  # rows or columns
+_LABELS_UP_TO = 150
+_LONGEST_LABEL, _LONGEST_LINE = 40, 300
+
+# Fonts of many scripts for what matplotlib's own font lacks, in the order they are tried in.
+_FONTS = """
+    DejaVu Sans; Noto Sans; Noto Sans CJK SC; Noto Sans CJK JP; Noto Sans Arabic; Noto Sans Hebrew;
+    Noto Sans Devanagari; Noto Sans Thai; Noto Emoji; Noto Sans Symbols2; WenQuanYi Zen Hei; Droid Sans Fallback;
+    Unifont; Arial Unicode MS; Segoe UI; Segoe UI Symbol; Segoe UI Emoji; Microsoft YaHei; Yu Gothic; Malgun Gothic;
+    Nirmala UI; Hiragino Sans; PingFang SC; Apple SD Gothic Neo; Geeza Pro; Apple Symbols; FreeSans
+"""
+
+Drawn = TypeVar("Drawn")
+
+
+@lru_cache(maxsize=1)
+def _fonts() -> list[str]:
+    """The fonts that this machine has."""
+    from matplotlib.font_manager import fontManager
+
+    here = {font.name for font in fontManager.ttflist}
+    return [name for name in map(str.strip, _FONTS.split(";")) if name in here]
+
+
+def _in_fonts(draw: Callable[..., Drawn]) -> Callable[..., Drawn]:
+    """Draw with the fonts above, and read no text as mathematics."""
+
+    @wraps(draw)
+    def drawn(*args: Any, **options: Any) -> Drawn:
+        import matplotlib
+
+        with (
+            matplotlib.rc_context({"font.family": _fonts(), "font.size": 9, "text.parse_math": False}),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")  # of characters that no font has, which are drawn as boxes
+            return draw(*args, **options)
+
+    return drawn
+
+
+@_in_fonts
+def heat_map(
+    ax: Axes | None,
+    cells: Matrix,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    ends: Ends,
+    scale: Scale,
+) -> Axes:
+    """The cells as coloured squares with labels, a scale below them, and numbers where there are few.
+
+    Args:
+        ax: where to draw; None for the axes of a new figure of pyplot, which a notebook shows below its cell.
+    """
+    from matplotlib.colors import Normalize, TwoSlopeNorm
+
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=_size(rows, columns), layout="constrained")
+    below = ends.low < 0
+    norm = TwoSlopeNorm(0, ends.low, ends.high) if below else Normalize(ends.low, ends.high)
+    image = ax.imshow(cells, cmap=_COLOURS[scale][below], norm=norm, aspect="auto", interpolation="nearest")
+    ax.set_title(title, loc="left", weight="bold")
+    for axis, names, angle in ((ax.xaxis, columns, 90), (ax.yaxis, rows, 0)):
+        shown = [_shortened(name) for name in names] if len(names) <= _LABELS_UP_TO else []
+        axis.set_ticks(range(len(shown)), shown, rotation=angle, fontsize=8)
+    if max(cells.shape) <= _NUMBERS_UP_TO:
+        for (i, j), value in np.ndenumerate(cells):
+            dark = abs(float(ends.share(value))) > 0.6
+            number = f"{value:.1f}" if scale == "contribution" else f"{value:.2f}".replace("0.", ".", 1)
+            ax.text(j, i, number, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+    ax.figure.colorbar(image, ax=ax, location="bottom", aspect=40, fraction=0.05)
+    return ax
+
+
+@_in_fonts
+def sentences(similarities: Similarities, ends: Ends = COSINES) -> bytes:
+    """Cosines of sentences as the bytes of a PNG; columns of other sentences have letters, listed below."""
+    rows, columns, legend = names_of(similarities)
+    figure = _figure(_size(rows, columns))
+    title = f"{len(rows)} x {len(columns)} sentences"
+    heat_map(figure.subplots(), similarities.cosines, rows, columns, title, ends, "cosine")
+    note = f"Cosines of sentence embeddings: {similarities.model}, {similarities.pooling} pooling."
+    return _png(figure, title, [], [*legend, note])
+
+
+def names_of(similarities: Similarities) -> tuple[list[str], list[str], list[str]]:
+    """Labels of the rows and columns, and what the letters of the columns stand for."""
+    rows = [f"{_shortened(text)}  {i}" for i, text in enumerate(similarities.rows, 1)]
+    if similarities.itself:
+        return rows, [str(i) for i in range(1, len(rows) + 1)], []
+    columns = [letters(j) for j in range(len(similarities.columns))]
+    return (
+        rows,
+        columns,
+        [f"{name}: {text}" for name, text in zip(columns, similarities.columns, strict=True)],
+    )
+
+
+@_in_fonts
+def explanation(why: Explanation, drawn: Units, hit: Hit | None = None, ends: Ends = COSINES) -> bytes:
+    """Both matrices of an explanation as the bytes of a PNG, the sums of the addends beside them.
+
+    Of many units those are drawn that added most, and a line says what was left out.
+
+    Args:
+        drawn: the units of `why`.
+        ends: of the colours of cosines.
+    """
+    shown = part(drawn, MOST_ROWS, MOST_COLUMNS)
+    rows, columns = ([unit.label for unit in side] for side in (shown.query, shown.passage))
+    width, height = _size(rows, columns)
+    figure = _figure((2 * width + 2, height + 1.5))
+    axes = figure.subplot_mosaic(
+        [["above", ".", "."], ["added", "beside", "cosines"]],
+        width_ratios=(1, 0.25, 1),
+        height_ratios=(1, max(height, 2)),
+    )
+    added = around_zero(1000 * largest_addend(shown))
+    title = "Contributions, in thousandths: what made the score"
+    heat_map(axes["added"], 1000 * shown.contributions, rows, columns, title, added, "contribution")
+    heat_map(axes["cosines"], shown.similarity, rows, columns, f"Cosines at {layer_of(why)}", ends, "cosine")
+    _bars(axes["above"], axes["above"].bar, shown.passage_added)
+    _bars(axes["beside"], axes["beside"].barh, shown.query_added)
+    axes["above"].set_xlim(axes["added"].get_xlim())
+    axes["beside"].set_ylim(axes["added"].get_ylim())
+    return _png(figure, f"Why: {why.query}", _head(why, hit), _notes(why, shown))
+
+
+def _bars(axes: Axes, draw: Callable[..., Any], added: Vector) -> None:
+    """A bar and a number for what each unit added."""
+    tones = [PLUS if value >= 0 else MINUS for value in added]
+    bars = draw(range(len(added)), added, 0.7, color=tones)
+    upright = 90 if draw == axes.bar and len(added) > _NUMBERS_UP_TO else 0
+    axes.bar_label(bars, fmt="%+.3f", padding=2, fontsize=6, rotation=upright)
+    axes.margins(0.3)
+    axes.set_axis_off()
+
+
+def _head(why: Explanation, hit: Hit | None) -> list[str]:
+    if hit is None:
+        return [f"First: {why.query}", f"Second: {why.passage}"]
+    return [f"Query: {why.query}", f"Passage: {where(hit)} {named(hit)}", headings(hit)]
+
+
+def _notes(why: Explanation, shown: Units) -> list[str]:
+    parts = [f"{why.weight * why.sum_of_contributions:.6f} (contributions)"]
+    if why.terms:
+        parts.append(f"{sum(term.contribution for term in why.terms):.6f} (terms)")
+    if why.late is not None:
+        parts.append(f"{float(why.late.sum()):.6f} (best matches)")
+    rest = "residual" if not why.steps else f"completeness error of integrated gradients, {why.steps} steps"
+    return [
+        f"score {why.score:.6f} = {' + '.join(parts)} {signed(why.residual)} ({rest}). "
+        "Bars are sums of rows and columns. Cosines do not add up to anything.",
+        f"{left_out(shown)} All of it: --csv or --html." if left_out(shown) else "",
+    ]
+
+
+@_in_fonts
+def attention(attention: Attention, view: View = EVERY_HEAD) -> bytes:
+    """Weights of a text as the bytes of a PNG: a matrix, or every head of every layer, in rows and columns."""
+    names, title = labels(attention), view.title(attention)
+    weights = view.matrix(attention)
+    if weights is None:
+        figure, order = _every_head(attention)
+        notes = [f"{rows_line(attention)} {order}", *CAVEATS]
+    else:
+        figure = _figure(_size(names, names))
+        ends = Ends(0.0, float(weights.max()))
+        heat_map(figure.subplots(), weights, names, names, "", ends, "attention")
+        notes = [rows_line(attention), *CAVEATS]
+    return _png(figure, title, [title, "  |  ".join(attention.texts)], notes)
+
+
+def _every_head(attention: Attention) -> tuple[Figure, str]:
+    """One image of all matrices, an empty row and column behind each; and how to read it."""
+    from matplotlib.colors import PowerNorm
+
+    layers, heads, n, _ = attention.weights.shape
+    padded = np.pad(attention.weights, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+    cells = padded.transpose(0, 2, 1, 3).reshape(layers * (n + 1), heads * (n + 1))
+    side = min(max(0.9, 0.035 * n), 2.2)
+    figure = _figure((heads * side + 1.5, layers * side + 2))
+    axes = figure.subplots()
+    image = axes.imshow(
+        cells, cmap=_COLOURS["attention"][0], norm=PowerNorm(0.5, 0, 1), interpolation="nearest"
+    )
+    axes.xaxis.tick_top()
+    for axis, count, name in ((axes.xaxis, heads, "head"), (axes.yaxis, layers, "layer")):
+        middles = np.arange(count) * (n + 1) + (n - 1) / 2
+        axis.set_ticks(middles, [f"{name} {i}" for i in range(1, count + 1)], fontsize=8)
+    figure.colorbar(image, ax=axes, location="bottom", aspect=40, fraction=0.05)
+    order = " · ".join(f"{i} {label}" for i, label in enumerate(labels(attention)))
+    return figure, f"Rows and columns in the order of the tokens: {order}."
+
+
+@_in_fonts
+def contexts(cosines: ContextualCosines) -> bytes:
+    """Cosines of a word by layer, as the bytes of a PNG."""
+    names, columns = compared(cosines)
+    figure = _figure((8.5, max(4.5, 0.22 * len(names))))
+    axes = _chart(figure.subplots(), "layer")
+    for number, (name, column) in enumerate(zip(names, columns, strict=True)):
+        label = f"{column[-1]:.2f}  {_shortened(name)}"
+        axes.plot(column, marker="os^Dv"[number % 5], markersize=4, clip_on=False, label=label)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    title = f"{what_is_compared(cosines)}, by layer"
+    texts = [f"{letters(i)}: {text}" for i, text in enumerate(cosines.texts)]
+    return _png(figure, title, [title, *texts], [what_was_compared(cosines)])
+
+
+@_in_fonts
+def training(done: TrainingReport) -> bytes:
+    """The loss by step, and the held-out score by step, as the bytes of a PNG."""
+    before, after, gap = done.before[done.primary], done.after[done.primary], done.difference[done.primary]
+    figure = _figure((10.0, 4.5))
+    left, right = figure.subplots(1, 2)
+    _curve(left, done.losses, MINUS, "training loss")
+    _curve(right, done.scores, PLUS, f"{done.primary}, {chosen_by(done)} (dashed: before)")
+    right.axhline(done.scores[0].value, color="grey", linewidth=1, linestyle="--")
+    best = [point.value for point in done.scores if point.step == done.kept]
+    right.plot([done.kept] * len(best), best, "o", color=PLUS, markersize=8, clip_on=False)
+    head = f"{base_name(done)}: {done.primary} {before.mean:.4f} before, {after.mean:.4f} after"
+    note = (
+        f"{figures_line(done)}. Difference {gap.mean:+.4f}, 95 % interval {gap.low:+.4f} to {gap.high:+.4f}. "
+        f"Steps: {steps_line(done)}."
+    )
+    return _png(figure, "learning curve", [head], [note])
+
+
+def _curve(axes: Axes, points: Sequence[CurvePoint], tone: str, name: str) -> None:
+    _chart(axes, "step").set_title(name, loc="left", color=tone)
+    axes.plot(
+        [point.step for point in points], [point.value for point in points], "o-", markersize=3.5, color=tone
+    )
+
+
+def _chart(axes: Axes, below: str) -> Axes:
+    axes.grid(linewidth=0.4)
+    axes.set_xlabel(below)
+    axes.locator_params("x", integer=True)
+    return axes
+
+
+def _size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
+    """Inches that a matrix takes with its labels."""
+    cell = 0.45 if max(len(rows), len(columns)) <= _NUMBERS_UP_TO else 0.25
+    beside, below = (_LETTER * min(max(map(len, names)), _LONGEST_LABEL) for names in (rows, columns))
+    return (
+        min(max(len(columns) * cell + beside, 4.0), _MOST_INCHES),
+        min(max(len(rows) * cell, 1.5) + below + 1.0, _MOST_INCHES),
+    )
+
+
+def _figure(size: tuple[float, float]) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(max(size[0], 6.5), size[1]), layout="constrained", facecolor="white")
+
+
+def _png(figure: Figure, title: str, head: Sequence[str], notes: Sequence[str]) -> bytes:
+    """The file with lines above and below the picture; it grows to hold a long one."""
+    room = int(figure.get_figwidth() / _LETTER)
+    above, below = (
+        "\n".join(fill(shorten(one_line(line), _LONGEST_LINE), room) for line in lines if line)
+        for lines in (head, notes)
+    )
+    figure.suptitle(above, x=0, ha="left", weight="bold")
+    figure.supxlabel(below, x=0, ha="left", fontsize=8, color="#5d6575")
+    file = io.BytesIO()
+    shown = {"Title": one_line(title)}
+    figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight", pad_inches=0.3, metadata=shown)
+    return file.getvalue()
+
+
+def _shortened(text: str) -> str:
+    text = one_line(text)
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
