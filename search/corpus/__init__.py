@@ -9,10 +9,9 @@
     text.py       bytes -> characters, lines, headings -> sections, values of metadata
     markdown.py  rst.py  html.py                      one document a file
     table.py                                          one document a record: CSV, TSV, JSON Lines
-    pdf.py  docx.py  pptx.py  xlsx.py  epub.py        what the extra `documents` reads, in a child process
-    notebook.py                                       Jupyter's, read there as well
-    reader.py     that process, from outside and from inside
-    archive.py    zip and XML from strangers          writing.py    a text as it is put together
+    pdf.py  office.py                                 PDF; Word, PowerPoint, Excel and EPUB, in a child process
+    notebook.py                                       Jupyter notebooks, there as well
+    reader.py     the child process and its limits    writing.py    a document as it is put together
     markup.py     what a reader does not read as words; markdown_marks.py and rst_marks.py find where it is
     blocks.py     headings stay with their text, and long text is cut in bounded time
     counting.py   tokens of a text, word by word where the tokenizer allows it

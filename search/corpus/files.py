@@ -193,18 +193,10 @@ _CODE_NAMES = """
     procfile justfile cmakelists.txt sconstruct sconscript build.bazel workspace meson.build
 """.split()
 
-# What is read in a child process: kind -> the package that does, which comes with the extra `documents` if not with
-# Python. EPUB takes the HTML reader as well, which is always there.
+# Kinds that are read in a child process, and the packages of the extra `documents` that some of them need.
+DOCUMENT_KINDS = frozenset("pdf docx pptx xlsx epub notebook".split())
 EXTRA = "documents"
-PACKAGES = {
-    "pdf": "pypdfium2",
-    "docx": "lxml",
-    "pptx": "lxml",
-    "xlsx": "openpyxl",
-    "epub": "lxml",
-    "notebook": "json",
-}
-DOCUMENT_KINDS = frozenset(PACKAGES)
+PACKAGES = {"pdf": "pypdfium2", "docx": "mammoth", "pptx": "pptx", "xlsx": "openpyxl"}
 
 # Those that are not read, and what people can do about it.
 _DOCUMENT_FORMATS = {
@@ -287,8 +279,7 @@ def unreadable(name: str, readable: Container[str] = DOCUMENT_KINDS) -> tuple[st
 
 def readable() -> frozenset[str]:
     """The kinds of documents that can be read here and now."""
-    there = {package for package in set(PACKAGES.values()) if find_spec(package) is not None}
-    return frozenset(kind for kind, package in PACKAGES.items() if package in there)
+    return DOCUMENT_KINDS - {kind for kind, package in PACKAGES.items() if find_spec(package) is None}
 
 
 def require(kind: str, path: str) -> None:
@@ -296,6 +287,6 @@ def require(kind: str, path: str) -> None:
     Raises:
         OptionalDependency: the package for a kind is missing.
     """
-    package = PACKAGES[kind]
-    if find_spec(package) is None:
+    package = PACKAGES.get(kind)
+    if package and find_spec(package) is None:
         raise OptionalDependency(package, EXTRA, f"reading '{path}'")

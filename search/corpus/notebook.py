@@ -7,17 +7,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from search.corpus.files import Reason
+from search.corpus.files import Reason, Skipped
 from search.corpus.markdown_marks import parsed
-from search.corpus.writing import Extracted, Writing
+from search.corpus.writing import Writing
 from search.errors import ReadError
+from search.records.documents import Document
 from search.records.shown import Shown
 
 _LONGEST_OUTPUT = 2_000  # characters
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def extract(path: str, raw: bytes) -> Extracted:
+def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     """A notebook of format 3 or 4. Pictures and raw cells are left out, and all but the beginning of a long output.
 
     Raises:
@@ -31,7 +32,7 @@ def extract(path: str, raw: bytes) -> Extracted:
         ]
     elif not isinstance(cells, list):
         raise ReadError(path, Reason.DAMAGED, "its cells are no list")
-    writing = Writing(path)
+    writing = Writing(path, "notebook")
     for cell in map(_dictionary, cells):
         writing.page(runs_on=True)
         source, kind = _text(cell.get("source", cell.get("input"))), cell.get("cell_type")
@@ -45,7 +46,7 @@ def extract(path: str, raw: bytes) -> Extracted:
                 writing.paragraph(_COLOUR.sub("", _written(output))[:_LONGEST_OUTPUT])
     metadata = _dictionary(_dictionary(notebook).get("metadata"))
     language = _dictionary(metadata.get("language_info")).get("name")
-    return writing.done(_text(metadata.get("title")), {"language": _text(language)})
+    return [writing.done(_text(metadata.get("title")), {"language": _text(language)})]
 
 
 def _write_markdown(writing: Writing, source: str) -> None:

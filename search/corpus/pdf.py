@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Any
 
-from search.corpus.files import Reason
+from search.corpus.files import Reason, Skipped
 from search.corpus.text import one_line
-from search.corpus.writing import Extracted, Writing, clean
+from search.corpus.writing import Writing, clean
 from search.errors import ReadError
+from search.records.documents import Document
 
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d))?(?:Z|([+-]\d\d)'?(\d\d)'?)?")
 _METADATA = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -56,7 +57,7 @@ _LEADER = re.compile(r"(?:\. ?){4,}\w*$|…\s*\w*$")  # of a table of contents
 _LEADER_SEEN = 80  # characters at the end of a line
 
 
-def extract(path: str, raw: bytes) -> Extracted:
+def extract(path: str, raw: bytes) -> list[Document | Skipped]:
     """A PDF file. Its bookmarks are its headings, each where its words stand on its page.
 
     Text is taken in the order in which the file draws it; what is filled into its forms comes at the end of
@@ -91,7 +92,7 @@ def extract(path: str, raw: bytes) -> Extracted:
         count = "1 page" if len(pages) == 1 else f"{len(pages)} pages"
         scanned = f"{count} without text; a scan can be read once OCR has added the text"
         raise ReadError(path, Reason.NO_TEXT, scanned)
-    writing = Writing(path)
+    writing = Writing(path, "pdf")
     headings = _bookmarks(document, len(pages))
     before = ""
     pages = told_apart(pages)
@@ -107,9 +108,9 @@ def extract(path: str, raw: bytes) -> Extracted:
     said = document.get_metadata_dict()
     metadata = {ours: said[theirs] for theirs, ours in _METADATA.items() if said.get(theirs) not in _NOTHING}
     metadata |= {ours: _date(said.get(theirs, "")) for theirs, ours in _DATES.items()}
-    left_out = _left_out(len(pages), pictures, broken)
     # The first bookmark is a chapter, not the title.
-    return writing.done(said.get("Title", ""), metadata, left_out, titled_by_heading=False)
+    found = writing.done(said.get("Title", ""), metadata, titled_by_heading=False)
+    return [found, *_left_out(path, len(pages), pictures, broken)]
 
 
 def _page(document: Any, index: int) -> tuple[list[Line], bool]:
@@ -247,14 +248,11 @@ def _date(value: str) -> str:
     return f"{year}-{month}-{day}{time}{zone if time else ''}"
 
 
-def _left_out(n_pages: int, pictures: Sequence[int], broken: Sequence[int]) -> tuple[str, str]:
-    details = []
-    if broken:
-        details.append(f"{_listed(broken)} of {n_pages} cannot be read")
-    if pictures:
-        details.append(f"{_listed(pictures)} of {n_pages}: pictures, which need OCR")
-    reason = Reason.DAMAGED if broken else Reason.NO_TEXT if pictures else ""
-    return reason, "; ".join(details)
+def _left_out(path: str, n_pages: int, pictures: Sequence[int], broken: Sequence[int]) -> Iterator[Skipped]:
+    details = [f"{_listed(broken)} of {n_pages} cannot be read"] if broken else []
+    details += [f"{_listed(pictures)} of {n_pages}: pictures, which need OCR"] if pictures else []
+    if details:
+        yield Skipped(path, Reason.DAMAGED if broken else Reason.NO_TEXT, "; ".join(details))
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from search.corpus import html, markdown, rst, table
+from search.corpus import table
 from search.corpus.cut import as_read
 from search.corpus.files import (
     DOCUMENT_KINDS,
@@ -17,7 +17,9 @@ from search.corpus.files import (
     kind_of,
     refusal,
     regular_bytes,
+    require,
 )
+from search.corpus.reader import MARKUP_KINDS, own_reader, parse
 from search.corpus.text import Decoded, decode
 from search.errors import ReadError
 from search.records.documents import Document, Section
@@ -70,7 +72,7 @@ def documents(
 
     Raises:
         ReadError: "binary", "secret", "empty", "undecodable", "damaged", "no text" or
-            "no such column", and for PDF, Office files and EPUB those of `reader.extracted`. Raised while
+            "no such column", and for PDF, Office files and EPUB those of `Reader.parse`. Raised while
             iterating; "no text" after the last record.
         OptionalDependency: the file needs the extra `documents`; `walk` leaves such files out.
     """
@@ -80,7 +82,7 @@ def documents(
         elif item.record:
             yield Skipped(item.name, Reason.NO_TEXT, _NOTHING_BELOW)
         else:
-            raise ReadError(file.path, Reason.NO_TEXT, _NOTHING_BELOW)
+            raise ReadError(file.path, Reason.NO_TEXT, _NOTHING_BELOW if item.text.strip() else "")
 
 
 def _has_text(document: Document) -> bool:
@@ -92,55 +94,38 @@ def _has_text(document: Document) -> bool:
 def _items(
     file: SourceFile, contents: Contents, text_field: str | None, title_field: str | None
 ) -> Iterator[Document | Skipped]:
-    kind = kind_of(file.path)
+    path, kind = file.path, kind_of(file.path)
     if kind in DOCUMENT_KINDS:
-        from search.corpus.reader import extracted
-
-        yield from extracted(file.path, kind, contents.raw)
+        require(kind, path)
+        if not contents.raw:
+            raise ReadError(path, Reason.EMPTY)
+        yield from own_reader().parse(kind, path, contents.raw)
         return
-    decoded = decode(file.path, contents.raw)
+    decoded = decode(path, contents.raw)
     if kind in ("csv", "jsonl"):
-        records = table.documents(file.path, kind, decoded, text_field, title_field)
-        yield from _some(file.path, records)
+        yield from _some(path, table.documents(path, kind, decoded, text_field, title_field))
     else:
-        document, problem = _parsed(file.path, kind, decoded)
-        yield document
-        if problem:
-            yield Skipped(file.path, Reason.AS_PLAIN, problem)
+        yield from _text_items(path, kind, decoded)
 
 
-PARSERS = {"markdown": markdown.document, "rst": rst.document, "html": html.document}
-
-
-def _parsed(path: str, kind: str, decoded: Decoded) -> tuple[Document, str]:
-    """The document, and why it is but the plain text, if it is."""
-    problem = ""
+def _text_items(path: str, kind: str, decoded: Decoded) -> list[Document | Skipped]:
+    """The document; and why it is but the plain text, if it is."""
+    plain = decoded.document(path, kind, file_name(path), (Section(0, len(decoded.text)),))
+    if kind not in MARKUP_KINDS:
+        return [plain]
     try:
-        if kind in PARSERS:
-            document = _in_process(path, kind, decoded)
-            if len(document.sections) <= _MOST_SECTIONS:
-                return document, ""
-            problem = f"it has more than {_MOST_SECTIONS:,} headings"
+        parser = own_reader().parse if len(decoded.text) > _LARGEST_HERE else parse
+        (document,) = parser(kind, path, decoded)
+        if isinstance(document, Document) and len(document.sections) <= _MOST_SECTIONS:
+            return [document]
+        problem = f"it has more than {_MOST_SECTIONS:,} headings"
     except ReadError as error:
         if error.reason == Reason.NO_TEXT:
             raise
         problem = f"its markup {error.reason}" + (f": {error.detail}" if error.detail else "")
-    plain = decoded.document(path, kind, file_name(path), (Section(0, len(decoded.text)),))
-    return plain, problem
-
-
-def _in_process(path: str, kind: str, decoded: Decoded) -> Document:
-    """Parse a file here if it is small, else in the child process, whose limits hold."""
-    if len(decoded.text) > _LARGEST_HERE:
-        from search.corpus.reader import parsed
-
-        return parsed(path, kind, decoded)
-    try:
-        return PARSERS[kind](path, decoded)
-    except ReadError:
-        raise
     except Exception as error:  # a defect of a parser, on markup that nobody thought of
-        raise ReadError(path, Reason.DAMAGED, f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL]) from error
+        problem = f"its markup is damaged: {type(error).__name__}: {error}"[:_LONGEST_DETAIL]
+    return [plain, Skipped(path, Reason.AS_PLAIN, problem)]
 
 
 def _some(path: str, items: Iterator[Document | Skipped]) -> Iterator[Document | Skipped]:

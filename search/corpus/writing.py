@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from search.corpus.files import Reason
-from search.corpus.text import Heading, one_line, sections, whole_characters
+from search.corpus.files import MAX_BYTES, Reason, file_stem
+from search.corpus.text import Heading, line_map, one_line, sections, whole_characters
 from search.errors import ReadError
-from search.records.documents import Section
-
-# Characters of one file's text, as many as bytes of the largest file that the walk lets pass.
-MOST_CHARACTERS = 64 * 2**20
+from search.records.documents import Document, Section
 
 # No characters of a text: controls but tab and line end, and what Unicode sets aside for programs.
 _NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
@@ -28,39 +24,16 @@ _NO_TITLE = frozenset(
 _MADE_BY = re.compile(r"(?:Microsoft (?:Office )?(?:Word|PowerPoint|Excel)) - ", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Extracted:
-    """What is in a file: its text, and what is known of it.
-
-    Attributes:
-        text: with "\\n" as line end, without control characters.
-        title: what the file says about itself; "" for nothing.
-        metadata: author, subject, keywords, description, created, modified, as far as they are there.
-        sections: as in `Document`.
-        pages, marks, tables: as in `Document`.
-        left_out: reason and detail of what is in the file and not in the text; two empty strings if all is.
-    """
-
-    text: str
-    title: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    sections: tuple[Section, ...] = ()
-    pages: tuple[int, ...] = ()
-    marks: tuple[int, ...] = ()
-    tables: tuple[int, ...] = ()
-    left_out: tuple[str, str] = ("", "")
-
-
 class Writing:
-    """A text that grows.
+    """A document whose text grows piece by piece.
 
     Args:
-        path: named in the error.
-        most: characters that it may have.
+        path, kind: of the document.
+        max_characters: limit of its text.
     """
 
-    def __init__(self, path: str, most: int = MOST_CHARACTERS) -> None:
-        self._path, self._most = path, most
+    def __init__(self, path: str, kind: str, max_characters: int = MAX_BYTES) -> None:
+        self._path, self._kind, self._max_characters = path, kind, max_characters
         self._pieces: list[str] = []
         self._length = 0
         self._headings: list[Heading] = []
@@ -88,9 +61,9 @@ class Writing:
             piece = "\n" * line_ends + piece
         self._start = start = self._length + (line_ends if self._length else 0)
         self._length += len(piece)
-        if self._length > self._most:
-            long = f"its text has more than {self._most:,} characters"
-            raise ReadError(self._path, Reason.TOO_LARGE_UNPACKED, long)
+        if self._length > self._max_characters:
+            detail = f"its text has more than {self._max_characters:,} characters"
+            raise ReadError(self._path, Reason.TOO_LARGE_UNPACKED, detail)
         self._pages += [start] * self._next_pages
         self._headings += [Heading(start, level, words) for level, words in self._next_headings]
         self._breaks += [start] * self._next_break
@@ -138,27 +111,29 @@ class Writing:
         self._next_break = self._next_break or not runs_on
 
     def done(
-        self,
-        title: str = "",
-        metadata: Mapping[str, Any] | None = None,
-        left_out: tuple[str, str] = ("", ""),
-        titled_by_heading: bool = True,
-    ) -> Extracted:
-        """All of it. Without a `title` the first heading of level 0 or 1 is it, if that may be."""
+        self, title: str = "", metadata: Mapping[str, Any] | None = None, titled_by_heading: bool = True
+    ) -> Document:
+        """The document. Without a `title` the first heading of level 0 or 1 is its title, if that may be."""
         text = "".join(self._pieces)
-        pages = (*self._pages, *[len(text)] * self._next_pages)
         headings = (h.words for h in self._headings if h.level <= 1 and h.words and titled_by_heading)
-        filled = {name: str(value) for name, value in (metadata or {}).items() if str(value or "").strip()}
-        return Extracted(
+        return Document(
+            path=self._path,
+            kind=self._kind,
             text=text,
-            title=real_title(title) or next(headings, ""),
-            metadata={name: one_line(clean(value)) for name, value in filled.items()},
+            title=real_title(title) or next(headings, "") or file_stem(self._path),
+            lines=line_map(text),
             sections=tuple(_cut(sections(self._headings, 0, len(text)), self._breaks)),
-            pages=pages,
+            metadata=metadata_values(metadata or {}),
+            pages=(*self._pages, *[len(text)] * self._next_pages),
             marks=tuple(self._marks),
             tables=tuple(self._tables),
-            left_out=left_out,
         )
+
+
+def metadata_values(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The values as lines of text, without the empty ones."""
+    values = {name: one_line(clean(str(value or ""))) for name, value in metadata.items()}
+    return {name: value for name, value in values.items() if value}
 
 
 def _cut(whole: Iterable[Section], breaks: Sequence[int]) -> Iterator[Section]:

@@ -10,8 +10,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from search.corpus import Skipped, SourceFile, documents, load
-from search.corpus.files import kind_of
-from search.corpus.reader import Reader, extracted
+from search.errors import ReadError
 from search.records.documents import Document
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -106,11 +105,16 @@ def read(file: SourceFile, **fields: str) -> Iterator[Document | Skipped]:
     return documents(file, load(file), **fields)
 
 
-def parsed(folder: Path, name: str, content: str | bytes) -> Document:
-    """The one document in a file of this name and content."""
+def items(folder: Path, name: str, content: str | bytes) -> list[Document | Skipped]:
+    """The documents in a file of this name and content, and what is left out of it."""
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    (document,) = documents(source_file(path), load(source_file(path)))
+    return list(read(source_file(path)))
+
+
+def parsed(folder: Path, name: str, content: str | bytes) -> Document:
+    """The one document in a file of this name and content."""
+    (document,) = items(folder, name, content)
     assert isinstance(document, Document)
     return document
 
@@ -120,20 +124,20 @@ def outline(document: Document) -> list[tuple[tuple[str, ...], str]]:
     return [(section.trail, document.text[section.start : section.end]) for section in document.sections]
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[Reader]:
-    reader = Reader()
-    yield reader
-    reader.close()
+@pytest.fixture
+def document(tmp_path: Path) -> Callable[[str, bytes], Document]:
+    """The one document in a file of this name and content."""
+    return lambda name, raw: parsed(tmp_path, name, raw)
 
 
 @pytest.fixture
-def document(reader: Reader) -> Callable[[str, bytes], Document]:
-    """The one document in a file of this name and content."""
+def failure(tmp_path: Path) -> Callable[[str, bytes], ReadError]:
+    """The error that reading a file of this name and content raises."""
 
-    def read(name: str, raw: bytes) -> Document:
-        (document,) = extracted(name, kind_of(name), raw, reader)
-        assert isinstance(document, Document)
-        return document
+    def read(name: str, raw: bytes) -> ReadError:
+        with pytest.raises(ReadError) as caught:
+            parsed(tmp_path, name, raw)
+        assert caught.value.path == name
+        return caught.value
 
     return read

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 # What the extras `documents` and `dev` bring.
-for package in ("lxml", "openpyxl", "pypdfium2", "docx", "pptx"):
+for package in ("mammoth", "openpyxl", "pypdfium2", "docx", "pptx"):
     pytest.importorskip(package)
 
 SIZE, STEP, LEFT, TOP = 10, 12, 72, 720

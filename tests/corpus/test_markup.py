@@ -14,15 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from search.corpus import rst
+from search.corpus import html as html_reader
+from search.corpus import markdown, rst
 from search.corpus.markup import markup
-from search.corpus.read import PARSERS
 from search.corpus.text import Decoded
 from search.records.documents import Document, Section
 from search.records.shown import Shown
 
 from .conftest import parsed, shared
 
+PARSERS = {"markdown": markdown.document, "rst": rst.document, "html": html_reader.document}
 MARKDOWN = {
     "# A *bold* `co de` heading #\n": "A bold co de heading\n",
     "Two **lines\nof** it\n===\n": "Two lines\nof it\n\n",

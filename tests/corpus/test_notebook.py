@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from search.corpus.files import Reason
-from search.corpus.notebook import extract
-from search.corpus.reader import Reader, extracted
 from search.errors import ReadError
 from search.records.documents import Document
 
@@ -65,7 +62,7 @@ def test_cells_are_pages_and_their_headings_sections(document: Read) -> None:
     assert [found.text[start : start + 4] for start in found.pages] == ["A fi", "x = ", "x = ", "Last", ""]
 
 
-def test_a_notebook_of_format_3() -> None:
+def test_a_notebook_of_format_3(document: Read) -> None:
     cells = [
         {"cell_type": "heading", "level": 2, "source": ["Early"]},
         {
@@ -74,25 +71,23 @@ def test_a_notebook_of_format_3() -> None:
             "outputs": [{"output_type": "pyout", "text": ["2"]}, {"png": "iVB"}],
         },
     ]
-    found = extract("a.ipynb", notebook(nbformat=3, worksheets=[{"cells": cells}]))
+    found = document("a.ipynb", notebook(nbformat=3, worksheets=[{"cells": cells}]))
     assert (found.text, found.sections[0].trail) == ("Early\n\n1 + 1\n\n2", ("Early",))
 
 
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (b"", Reason.EMPTY),
-        (b"no JSON", Reason.DAMAGED),
-        (b"[" * 100_000, Reason.DAMAGED),
-        (notebook(cells={}), Reason.DAMAGED),
-        (b"[]", Reason.NO_TEXT),
+        (b"", "empty"),
+        (b"no JSON", "damaged"),
+        (b"[" * 100_000, "damaged"),
+        (notebook(cells={}), "damaged"),
+        (b"[]", "no text"),
         (
             notebook(cells=[1, {"cell_type": "code", "source": [2], "outputs": 3}, {"outputs": [4]}]),
-            Reason.NO_TEXT,
+            "no text",
         ),
     ],
 )
-def test_what_is_no_notebook(reader: Reader, raw: bytes, reason: str) -> None:
-    with pytest.raises(ReadError) as caught:
-        list(extracted("a.ipynb", "notebook", raw, reader))
-    assert caught.value.reason == reason
+def test_what_is_no_notebook(failure: Callable[[str, bytes], ReadError], raw: bytes, reason: str) -> None:
+    assert failure("a.ipynb", raw).reason == reason

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from search.corpus import Skipped
 from search.corpus.markup import markup
-from search.corpus.pdf import Line, _date, extract, paragraphs, undivided
-from search.corpus.reader import Reader, extracted
+from search.corpus.pdf import Line, _date, paragraphs, undivided
 from search.errors import ReadError
 from search.records.documents import Document
 
-from .conftest import outline
+from .conftest import items, outline, shared
 from .making import pdf
 
 Read = Callable[[str, bytes], Document]
@@ -117,10 +117,10 @@ def test_what_is_filled_in_is_read(document: Read) -> None:
     )
 
 
-def test_scans(reader: Reader) -> None:
-    with pytest.raises(ReadError, match=r"a\.pdf: no text \(2 pages without text.*OCR"):
-        list(extracted("a.pdf", "pdf", pdf([[], []], pictures=[0, 1]), reader))
-    found = list(extracted("a.pdf", "pdf", pdf([["Text."], [], []], pictures=[1]), reader))
+def test_scans(tmp_path: Path, failure: Callable[[str, bytes], ReadError]) -> None:
+    error = failure("a.pdf", pdf([[], []], pictures=[0, 1]))
+    assert (error.reason, error.detail[:20]) == ("no text", "2 pages without text")
+    found = items(tmp_path, "a.pdf", pdf([["Text."], [], []], pictures=[1]))
     assert found[1:] == [Skipped("a.pdf", "no text", "page 2 of 3: pictures, which need OCR")]
 
 
@@ -133,10 +133,8 @@ def test_scans(reader: Reader) -> None:
         (b"", "empty"),
     ],
 )
-def test_what_cannot_be_read(reader: Reader, raw: bytes, reason: str) -> None:
-    with pytest.raises(ReadError) as caught:
-        list(extracted("a.pdf", "pdf", raw, reader))
-    assert (caught.value.path, caught.value.reason) == ("a.pdf", reason)
+def test_what_cannot_be_read(failure: Callable[[str, bytes], ReadError], raw: bytes, reason: str) -> None:
+    assert failure("a.pdf", raw).reason == reason
 
 
 def test_dates() -> None:
@@ -192,9 +190,7 @@ def test_divided_words(text: str, whole: str) -> None:
     assert undivided([[line(text, 0, 0, 1)]]) == [[whole]]
 
 
-def test_a_pdf_of_the_outside_world() -> None:
-    from .conftest import shared
-
-    found = extract("document.pdf", (shared("folders", "formats") / "document.pdf").read_bytes())
+def test_a_pdf_of_the_outside_world(document: Read) -> None:
+    found = document("document.pdf", (shared("folders", "formats") / "document.pdf").read_bytes())
     assert found.text.startswith("Lorem ipsum dolor sit amet, consetetur sadipscing elitr,")
     assert len(found.pages) == 2

@@ -10,7 +10,6 @@ import pytest
 
 from search.corpus import Contents, Skipped, SourceFile, documents, load
 from search.corpus import read as reading
-from search.corpus.reader import Limits
 from search.errors import ReadError
 from search.records.documents import Document, LineMap, Section
 
@@ -130,9 +129,7 @@ def test_a_child_process_gives_the_same_document(
 ) -> None:
     (here,) = in_a_thread(name, MARKUP[name])
     monkeypatch.setattr(reading, "_LARGEST_HERE", 0)
-    monkeypatch.setattr(
-        reading, "PARSERS", dict.fromkeys(reading.PARSERS)
-    )  # of this process, not of the child
+    monkeypatch.setattr(reading, "parse", None)  # of this process, not of the child
     assert in_a_thread(name, MARKUP[name]) == [here]
     assert isinstance(here, Document)
     assert here.metadata
@@ -142,20 +139,21 @@ def test_a_child_process_gives_the_same_document(
 @pytest.mark.parametrize(
     ("name", "limits", "text", "reason"),
     [
-        ("a.md", Limits(memory=100 * 2**20), "- a\n" * 60_000, "needs too much memory"),
-        ("a.rst", Limits(memory=100 * 2**20), "a\n=\n\n" * 15_000, "needs too much memory"),
-        ("a.html", Limits(seconds=0.5), "<" * 1_000_000, "took too long"),
+        ("a.md", {"MEMORY": 100 * 2**20}, "- a\n" * 60_000, "needs too much memory"),
+        ("a.rst", {"MEMORY": 100 * 2**20}, "a\n=\n\n" * 15_000, "needs too much memory"),
+        ("a.html", {"SECONDS": 0.5}, "<" * 1_000_000, "took too long"),
     ],
 )
 def test_markup_beyond_the_limits_is_plain_text(
     in_a_thread: In,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
-    limits: Limits,
+    limits: dict[str, float],
     text: str,
     reason: str,
 ) -> None:
-    monkeypatch.setattr("search.corpus.reader._LIMITS", (limits, limits))
+    for name_, limit in limits.items():
+        monkeypatch.setattr(f"search.corpus.reader.{name_}", limit)
     document, skipped = in_a_thread(name, text)
     assert isinstance(document, Document)
     assert (document.text, document.title, document.kind) == (text, name, reading.kind_of(name))
@@ -174,7 +172,7 @@ def test_a_parser_that_fails_leaves_plain_text(
     def fails(*_: object) -> Document:
         raise error
 
-    monkeypatch.setattr(reading, "PARSERS", {"markdown": fails})
+    monkeypatch.setattr(reading, "parse", fails)
     (tmp_path / "a.md").write_text("# One\ntext", encoding="utf-8")
     document, skipped = read(source_file(tmp_path / "a.md"))
     assert isinstance(document, Document)

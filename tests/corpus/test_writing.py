@@ -19,7 +19,7 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=20))
 def test_any_sequence_of_steps_gives_a_sound_text(steps: list[tuple]) -> None:  # type: ignore[type-arg]
-    writing = Writing("a")
+    writing = Writing("a", "text")
     for name, *arguments in steps:
         getattr(writing, name)(*arguments)
     found = writing.done()
@@ -34,7 +34,7 @@ def test_any_sequence_of_steps_gives_a_sound_text(steps: list[tuple]) -> None:  
 
 
 def test_pages_begin_where_their_text_does() -> None:
-    writing = Writing("a")
+    writing = Writing("a", "text")
     for text in ("", "one", "", "two", ""):
         writing.page()
         writing.paragraph(text)
@@ -42,7 +42,7 @@ def test_pages_begin_where_their_text_does() -> None:
 
 
 def test_a_heading_without_words_ends_the_sections_above() -> None:
-    writing = Writing("a")
+    writing = Writing("a", "text")
     writing.heading("One", 1)
     writing.section("", 1)
     writing.paragraph("text")
@@ -50,7 +50,7 @@ def test_a_heading_without_words_ends_the_sections_above() -> None:
 
 
 def test_too_much_text() -> None:
-    writing = Writing("a.pdf", most=10)
+    writing = Writing("a.pdf", "pdf", max_characters=10)
     writing.paragraph("12345678")
     with pytest.raises(ReadError, match=r"a\.pdf: too large when unpacked \(its text has more than 10 char"):
         writing.paragraph("1")
@@ -62,9 +62,9 @@ def test_titles_that_nobody_gave() -> None:
         "",
         "A b",
     ]
-    writing = Writing("a")
+    writing = Writing("a", "text")
     writing.heading("Deep", 2)
     writing.heading("First", 1)
     assert writing.done("untitled").title == "First"
-    assert writing.done("untitled", titled_by_heading=False).title == ""
+    assert writing.done("untitled", titled_by_heading=False).title == "a"
     assert writing.done("Given", {"author": " A\x00da ", "subject": None}).metadata == {"author": "Ada"}

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from search.corpus.reader import Limits
 from search.indexing.update import update
 from search.records.reports import Report
 from search.store.settings import PassageSettings, Source
@@ -75,8 +74,8 @@ def test_a_folder_of_the_worst_is_indexed_to_the_end_and_nothing_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each file that cannot be parsed within the limits is plain text, or left out with a reason, once."""
-    limits = Limits(seconds=20, memory=100 * 2**20)
-    monkeypatch.setattr("search.corpus.reader._LIMITS", (limits, limits))
+    monkeypatch.setattr("search.corpus.reader.SECONDS", 20)
+    monkeypatch.setattr("search.corpus.reader.MEMORY", 100 * 2**20)
     for name, text in WORST.items():
         (tmp_path / "worst" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "worst" / name).write_text(text, encoding="utf-8")

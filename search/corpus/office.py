@@ -1,0 +1,279 @@
+"""Word, PowerPoint, Excel and EPUB files, read by mammoth, python-pptx, openpyxl and the HTML reader.
+
+They run in the child process of `search.corpus.reader`, which limits time and memory and turns every other error into
+"damaged". What an archive holds when it is unpacked is checked first.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import date, datetime, time, timedelta
+from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from search.corpus import html
+from search.corpus.files import Reason, Skipped
+from search.corpus.text import Decoded, decode, line_map
+from search.corpus.writing import Writing, metadata_values, real_title, row
+from search.errors import ReadError
+from search.records.documents import Document
+
+# XML is packed to a tenth or so, a bomb to a thousandth.
+_MAX_UNPACKED = 256 * 2**20
+_MAX_ENTRIES = 10_000
+_ENCRYPTED_FLAG = 0x1
+
+# Office files before 2007. A newer one is wrapped in this format when a password protects it.
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
+
+
+def _archive(path: str, raw: bytes) -> zipfile.ZipFile:
+    """A file as a zip archive that is not encrypted and not too large when unpacked."""
+    if raw.startswith(_OLE):
+        if _ENCRYPTED_PACKAGE in raw:
+            raise ReadError(path, Reason.ENCRYPTED, "it opens with a password only")
+        raise ReadError(path, Reason.DAMAGED, "it is an Office file of the older kind under a newer name")
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(raw))
+    except zipfile.BadZipFile:
+        raise ReadError(path, Reason.DAMAGED, "not a valid zip archive") from None
+    entries = archive.infolist()
+    if any(entry.flag_bits & _ENCRYPTED_FLAG for entry in entries):
+        raise ReadError(path, Reason.ENCRYPTED, "its entries open with a password only")
+    n_bytes = sum(entry.file_size for entry in entries)
+    if n_bytes > _MAX_UNPACKED or len(entries) > _MAX_ENTRIES:
+        size = f"{n_bytes:,} bytes in {len(entries):,} entries"
+        limits = f"the limits are {_MAX_UNPACKED:,} and {_MAX_ENTRIES:,}"
+        raise ReadError(path, Reason.TOO_LARGE_UNPACKED, f"{size}; {limits}")
+    return archive
+
+
+def _properties(archive: zipfile.ZipFile) -> tuple[str, dict[str, str]]:
+    """Title and metadata of an Office file."""
+    try:
+        root = ElementTree.fromstring(archive.read("docProps/core.xml"))
+    except (KeyError, ElementTree.ParseError):
+        return "", {}
+    values = {_local(element): element.text or "" for element in root}
+    metadata = {name: values.get(name, "") for name in ("subject", "keywords", "description")}
+    metadata |= {name: values.get(name, "") for name in ("created", "modified")}
+    return values.get("title", ""), {"author": values.get("creator", ""), **metadata}
+
+
+def _local(element: ElementTree.Element) -> str:
+    """An element's name without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+# mammoth: a cell's text is a paragraph of its own, a footnote ends with a link back to where it belongs.
+_IN_CELL = re.compile(r"(<t[dh]\b[^>]*>)<p>|</p>(?=</t[dh]>)")
+_BACK_LINK = re.compile(r'\s*<a href="#[^"]*note-ref-[^"]*">↑</a>')
+_STYLES = "p[style-name='Title'] => h1:fresh"
+
+
+def docx(path: str, raw: bytes) -> list[Document | Skipped]:
+    """A Word file as mammoth's HTML. Its notes stand at the end; heads and feet of pages are left out."""
+    import mammoth
+
+    title, metadata = _properties(_archive(path, raw))
+    found = mammoth.convert_to_html(io.BytesIO(raw), style_map=_STYLES, convert_image=lambda image: [])
+    source = _BACK_LINK.sub("", _IN_CELL.sub(r"\1", found.value))
+    document = html.document(path, Decoded(source, "utf-8"))
+    return [
+        replace(
+            document,
+            kind="docx",
+            title=real_title(title) or document.title,
+            lines=line_map(document.text),
+            metadata=metadata_values(metadata),
+            apart=(),
+        )
+    ]
+
+
+def pptx(path: str, raw: bytes) -> list[Document | Skipped]:
+    """A PowerPoint file: a page for each slide, with its title as heading, its shapes and its speaker notes."""
+    from pptx import Presentation
+
+    title, metadata = _properties(_archive(path, raw))
+    writing = Writing(path, "pptx")
+    for slide in Presentation(io.BytesIO(raw)).slides:
+        writing.page()
+        heading = slide.shapes.title
+        if heading is None or not writing.heading(heading.text_frame.text, 1):
+            writing.section("", 1)
+        for shape in slide.shapes:
+            if heading is None or shape.shape_id != heading.shape_id:
+                _write_shape(writing, shape)
+        if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
+            writing.section("Speaker notes", 2)
+            writing.paragraph(notes.text)
+    return [writing.done(title, metadata)]
+
+
+def _write_shape(writing: Writing, shape: Any) -> None:
+    from pptx.enum.shapes import MSO_SHAPE_TYPE, PP_PLACEHOLDER
+
+    if shape.is_placeholder and shape.placeholder_format.type == PP_PLACEHOLDER.SLIDE_NUMBER:
+        return
+    if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
+        for each in shape.shapes:
+            _write_shape(writing, each)
+    elif shape.has_text_frame:
+        writing.group(paragraph.text for paragraph in shape.text_frame.paragraphs)
+    elif getattr(shape, "has_table", False):
+        writing.group(row(cell.text for cell in line.cells) for line in shape.table.rows)
+    elif getattr(shape, "has_chart", False):
+        writing.group(_chart_labels(shape.chart))
+
+
+def _chart_labels(chart: Any) -> Iterator[str]:
+    """A chart's title, and the names of its series and categories."""
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield chart.chart_title.text_frame.text
+    for plot in chart.plots:
+        yield from (series.name for series in plot.series)
+        yield from map(str, plot.categories)
+
+
+_DIGITS = ".15g"  # Excel shows no more digits
+
+
+def xlsx(path: str, raw: bytes) -> list[Document | Skipped]:
+    """An Excel file: a page and a section for each sheet, a line for each row, tabs between cells.
+
+    A cell shows what it showed when the file was saved: of a formula its result. Hidden sheets, rows and
+    columns are read as well; charts, drawings and comments are not.
+    """
+    from openpyxl import load_workbook
+
+    title, metadata = _properties(_archive(path, raw))
+    book = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
+    writing = Writing(path, "xlsx")
+    for name in book.sheetnames:
+        writing.page()
+        writing.section(name, 2)  # no sheet's name is the title of the whole
+        if hasattr(sheet := book[name], "reset_dimensions"):  # a sheet that is one chart has no cells
+            sheet.reset_dimensions()  # a sheet's own statement of its size is often wrong
+            _write_sheet(writing, sheet.iter_rows())
+    return [writing.done(title, metadata)]
+
+
+def _write_sheet(writing: Writing, lines: Iterable[Any]) -> None:
+    apart, in_table = True, False
+    for line in lines:
+        cells = [_shown(cell) for cell in line]
+        if any(cells):
+            added = writing.add(row(cells), 2 if apart else 1)
+            in_table = added and _is_header(line) if apart else in_table
+            if in_table:
+                writing.row_of_table(is_header=apart)
+        apart = not any(cells)
+
+
+def _is_header(line: Any) -> bool:
+    """Whether a row that nothing stands above seems to name columns: several texts, and nothing else."""
+    values = [cell.value for cell in line if cell.value is not None]
+    return len(values) > 1 and all(isinstance(value, str) for value in values)
+
+
+def _shown(cell: Any) -> str:
+    """A cell's value as text: dates as ISO 8601, shares as percentages."""
+    value = cell.value
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, (int, float)):
+        if "%" in (cell.number_format or ""):
+            return format(value * 100, _DIGITS) + "%"
+        return format(value, _DIGITS) if isinstance(value, float) else str(value)
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    return str(value) if isinstance(value, (str, timedelta)) else ""
+
+
+_CHAPTERS = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
+_BOOK_METADATA = {
+    "creator": "author",
+    "subject": "subject",
+    "description": "description",
+    "publisher": "publisher",
+    "date": "created",
+    "language": "language",
+}
+# <title/> is whole in XML. In HTML it has only begun, and everything after it belongs to it.
+_CLOSED_AT_ONCE = re.compile(
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)([A-Za-z][\w:-]*)"
+    r"((?:\s[^<>]*?)?)/>"
+)
+
+
+def epub(path: str, raw: bytes) -> list[Document | Skipped]:
+    """An EPUB book: its chapters in order, each read as HTML. A chapter without a heading has its title as one."""
+    archive = _archive(path, raw)
+    container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
+    package = next((file.get("full-path", "") for file in container.iter() if _local(file) == "rootfile"), "")
+    book = ElementTree.fromstring(archive.read(package))
+    chapters = list(_spine(posixpath.dirname(package), book))
+    if "META-INF/encryption.xml" in archive.namelist():
+        encrypted = unquote(archive.read("META-INF/encryption.xml").decode("utf-8", "replace"))
+        if any(f'"{name}"' in encrypted for name in chapters):
+            raise ReadError(path, Reason.ENCRYPTED, "it is protected against copying")
+    title, metadata = _book_properties(book)
+    writing = Writing(path, "epub")
+    unread = [name for name in chapters if not _write_chapter(writing, archive, name, title)]
+    left_out = f"{len(unread)} of {len(chapters)} chapters, the first is '{unread[0]}'" if unread else ""
+    if len(unread) == len(chapters):
+        raise ReadError(path, Reason.DAMAGED, left_out or "it has no chapters")
+    document = writing.done(title, metadata)
+    return [document, Skipped(path, Reason.DAMAGED, left_out)] if unread else [document]
+
+
+def _spine(folder: str, book: ElementTree.Element) -> Iterator[str]:
+    """The entries that hold the chapters, in order."""
+    items = {item.get("id"): item for item in book.iter() if _local(item) == "item"}
+    for reference in book.iter():
+        item = items.get(reference.get("idref"))
+        if item is not None and _local(reference) == "itemref" and item.get("media-type") in _CHAPTERS:
+            yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
+
+
+def _book_properties(book: ElementTree.Element) -> tuple[str, dict[str, str]]:
+    title, metadata = "", dict[str, str]()
+    for item in book.iter():
+        name, value = _local(item), (item.text or "").strip()
+        if "purl.org/dc/elements" not in item.tag or not value:
+            continue
+        if name == "title":
+            title = title or value
+        elif key := _BOOK_METADATA.get(name):
+            metadata[key] = f"{metadata[key]}, {value}" if key in metadata else value
+    return title, metadata
+
+
+def _write_chapter(writing: Writing, archive: zipfile.ZipFile, name: str, book_title: str) -> bool:
+    """Add a chapter. False if it cannot be read."""
+    try:
+        decoded = decode(name, archive.read(name))
+        source = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", decoded.text)
+        chapter = html.document(name, replace(decoded, text=source))
+    except ReadError as error:
+        return error.reason in (Reason.NO_TEXT, Reason.EMPTY)  # a cover, say
+    except (KeyError, zipfile.BadZipFile, NotImplementedError):
+        return False
+    titles = (book_title, posixpath.splitext(posixpath.basename(name))[0])
+    has_headings = any(section.trail for section in chapter.sections)
+    untitled = () if has_headings or chapter.title in titles else (chapter.title,)
+    for section in chapter.sections:
+        trail = section.trail or untitled
+        writing.section(trail[-1] if trail else "", max(len(trail), 1))
+        writing.paragraph(chapter.text[section.start : section.end])
+    return True

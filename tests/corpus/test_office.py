@@ -1,0 +1,283 @@
+"""Word, PowerPoint, Excel and EPUB files, whole, damaged and made to do harm."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from search.errors import ReadError
+
+from .conftest import items, outline
+from .making import docx, epub, pptx, replaced, xlsx, zipped
+
+Read = Callable[[str, bytes], Any]
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+MAIN = "word/document.xml"
+
+
+def body(xml: str, more: dict[str, Any] | None = None) -> bytes:
+    """A Word file whose body is this XML."""
+    main = f"<w:document {W}><w:body>{xml}</w:body></w:document>"
+    return replaced(docx(lambda document: None), {MAIN: main, **(more or {})})
+
+
+def report(document: Any) -> None:
+    document.core_properties.author = "Ada"
+    document.core_properties.comments = ""
+    document.add_heading("All about keys", 0)
+    document.add_heading("Rotate", 1)
+    document.add_paragraph("Open the ").add_run("door").bold = True
+    document.add_heading("Slowly", 2)
+    document.add_paragraph("one", style="List Bullet")
+    document.add_paragraph("two", style="List Bullet")
+    table = document.add_table(2, 2)
+    for row, words in zip(table.rows, [("key", "lock"), ("big", "small")], strict=True):
+        for cell, word in zip(row.cells, words, strict=True):
+            cell.text = word
+    document.add_paragraph("After.")
+
+
+def test_word_headings_lists_and_tables(document: Read) -> None:
+    found = document("a.docx", docx(report))
+    assert outline(found) == [
+        (("All about keys",), "All about keys\n\n"),
+        (("Rotate",), "Rotate\n\nOpen the door\n\n"),
+        (("Rotate", "Slowly"), "Slowly\n\none\ntwo\n\nkey\tlock\nbig\tsmall\n\nAfter."),
+    ]
+    assert (found.title, found.kind, found.pages) == ("All about keys", "docx", ())
+    assert found.metadata["author"] == "Ada"
+    assert found.metadata["created"].startswith("20")
+    assert found.lines.span(0, 5) == (1, 1)
+
+
+def test_words_own_title_comes_first(document: Read) -> None:
+    def write(document: Any) -> None:
+        document.core_properties.title = "Given"
+        document.add_heading("Heading", 1)
+
+    assert document("a.docx", docx(write)).title == "Given"
+    assert document("a.docx", docx(lambda document: document.add_paragraph("Text."))).title == "a"
+
+
+def test_word_changes_and_notes(document: Read) -> None:
+    """What was inserted is read, what was deleted is not; a note is named and stands at the end."""
+    notes = (
+        f'<w:footnotes {W}><w:footnote w:id="2"><w:p><w:r><w:t>The note.</w:t></w:r></w:p>'
+        "</w:footnote></w:footnotes>"
+    )
+    relation = (
+        '<Relationship Id="rIdN" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/'
+        'footnotes" Target="footnotes.xml"/></Relationships>'
+    )
+    more = {
+        "word/footnotes.xml": notes,
+        "word/_rels/document.xml.rels": lambda text: text.replace("</Relationships>", relation),
+    }
+    xml = (
+        "<w:p><w:ins><w:r><w:t>In</w:t></w:r></w:ins><w:del><w:r><w:delText>out</w:delText></w:r></w:del>"
+        '<w:r><w:footnoteReference w:id="2"/></w:r></w:p><w:p><w:r><w:t>Next.</w:t></w:r></w:p>'
+    )
+    assert document("a.docx", body(xml, more)).text == "In[1]\n\nNext.\n\nThe note."
+
+
+def talk(presentation: Any) -> None:
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    presentation.core_properties.author = "Ada"
+    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+    slide.placeholders[1].text = "Open the door.\nTurn the key."
+    slide.shapes.title.text = "Rotating keys"
+    slide.notes_slide.notes_text_frame.text = "Smile."
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(2, 2, 0, 0, 99, 99).table
+    for row, words in enumerate([("key", "lock"), ("big", "small")]):
+        for column, word in enumerate(words):
+            table.cell(row, column).text = word
+    slide.shapes.add_group_shape().shapes.add_textbox(0, 0, 9, 9).text_frame.text = "In a group."
+    data = CategoryChartData()
+    data.categories = ["East", "West"]
+    data.add_series("Sales", (1, 2))
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 99, 99, data).chart
+    chart.has_title = True
+    chart.chart_title.text_frame.text = "What was sold"
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    slide.notes_slide.notes_text_frame.text = "Alone."
+
+
+def test_slides(document: Read) -> None:
+    found = document("a.pptx", pptx(talk))
+    assert outline(found) == [
+        (("Rotating keys",), "Rotating keys\n\nOpen the door.\nTurn the key.\n\n"),
+        (("Rotating keys", "Speaker notes"), "Smile.\n\n"),
+        ((), "key\tlock\nbig\tsmall\n\nIn a group.\n\nWhat was sold\nSales\nEast\nWest\n\n"),
+        (("Speaker notes",), "Alone."),
+    ]
+    assert [found.page(found.text.index(words)) for words in ("Rotating", "Smile", "key\t", "Al")] == [
+        1,
+        1,
+        2,
+        3,
+    ]
+    assert (found.title, found.kind, found.metadata["author"]) == ("Rotating keys", "pptx", "Ada")
+
+
+def people(book: Any) -> None:
+    sheet = book.active
+    sheet.title = "People"
+    sheet.append(["Name", "Born", "Share", "Keys"])
+    sheet.append(["Ada", datetime.date(1915, 12, 10), 0.125, 3])
+    sheet["C2"].number_format = "0.0%"
+    sheet.append([])
+    sheet.append(["two\nlines", datetime.datetime(2020, 1, 2, 3, 4), 3.0, True])
+    sheet.append([None, datetime.time(3, 4), 0.1 + 0.2])
+    book.create_sheet("Empty")
+    book.create_sheet("Far")["C7"] = "here"
+    book.properties.creator = "Ada"
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+def test_sheets_rows_and_values(document: Read) -> None:
+    def belittle(sheet: str) -> str:
+        assert 'ref="A1:D5"' in sheet
+        return sheet.replace('ref="A1:D5"', 'ref="A1"')
+
+    found = document("a.xlsx", replaced(xlsx(people), {SHEET: belittle}))
+    assert outline(found) == [
+        (
+            ("People",),
+            "Name\tBorn\tShare\tKeys\nAda\t1915-12-10\t12.5%\t3\n\n"
+            "two lines\t2020-01-02T03:04:00\t3\tTRUE\n\t03:04:00\t0.3\n\n",
+        ),
+        (("Far",), "\t\there"),
+    ]
+    assert found.page(0) == 1
+    assert found.page(found.text.index("here")) == 3
+    assert (found.title, found.kind, found.metadata["author"]) == ("a", "xlsx", "Ada")
+
+
+def test_a_formula_shows_its_last_result(document: Read) -> None:
+    row = '<row r="1"><c r="A1"><f>1+1</f><v>2</v></c><c r="B1" t="e"><f>1/0</f><v>#DIV/0!</v></c></row>'
+    raw = replaced(xlsx(people), {SHEET: lambda text: text.replace("<sheetData>", f"<sheetData>{row}", 1)})
+    assert document("a.xlsx", raw).text.startswith("2\t#DIV/0!\n")
+
+
+CHAPTERS = {
+    "cover.xhtml": '<svg><image href="cover.png"/></svg>',
+    "one.xhtml": "<h1>The Door</h1><p>It was <em>open</em>.</p><h2>Inside</h2><p>Dark.</p>",
+    "two b.xhtml": "<p>No heading here.</p>",
+}
+
+
+def test_chapters_in_order(document: Read) -> None:
+    opf = {"OEBPS/book.opf": lambda text: text.replace("two b.xhtml", "two%20b.xhtml")}
+    found = document("a.epub", replaced(epub(CHAPTERS), opf))
+    assert outline(found) == [
+        (("The Door",), "The Door\n\nIt was open.\n\n"),
+        (("The Door", "Inside"), "Inside\n\nDark.\n\n"),
+        ((), "No heading here."),
+    ]
+    assert (found.title, found.kind, found.pages) == ("The Lock", "epub", ())
+    assert found.metadata == {"author": "Ada, Bob", "language": "en"}
+
+
+def test_the_title_of_a_chapter_without_heading(document: Read) -> None:
+    titled = {"OEBPS/two b.xhtml": lambda text: text.replace("<title/>", "<title>Second</title>")}
+    assert outline(document("a.epub", replaced(epub(CHAPTERS), titled)))[-1][0] == ("Second",)
+
+
+def protected(uri: str) -> dict[str, str]:
+    return {
+        "META-INF/encryption.xml": f'<encryption xmlns="urn:x"><CipherReference URI="{uri}"/></encryption>'
+    }
+
+
+def test_protected_books_and_protected_fonts(document: Read, failure: Read) -> None:
+    assert document("a.epub", epub(CHAPTERS, protected("OEBPS/font.otf"))).title == "The Lock"
+    assert failure("a.epub", epub(CHAPTERS, protected("OEBPS/one.xhtml"))).reason == "encrypted"
+
+
+def test_a_chapter_that_cannot_be_read_is_left_out_and_named(tmp_path: Any) -> None:
+    raw = replaced(epub({"no.xhtml": "", **CHAPTERS}), {"OEBPS/no.xhtml": "<p>\0</p>\n"})
+    book, left_out = items(tmp_path, "a.epub", raw)
+    assert book.text.startswith("The Door")
+    assert (left_out.path, left_out.reason) == ("a.epub", "damaged")
+    assert left_out.detail == "1 of 4 chapters, the first is 'OEBPS/no.xhtml'"
+
+
+def slide(presentation: Any) -> None:
+    presentation.slides.add_slide(presentation.slide_layouts[5]).shapes.title.text = "Text."
+
+
+WHOLE = {
+    "docx": docx(lambda document: document.add_paragraph("Text.")),
+    "pptx": pptx(slide),
+    "xlsx": xlsx(lambda book: book.active.append(["Text."])),
+    "epub": epub({"a.xhtml": "<p>Text.</p>"}),
+}
+PART = {"docx": MAIN, "pptx": "ppt/slides/slide1.xml", "xlsx": SHEET, "epub": "OEBPS/a.xhtml"}
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+def encrypted(raw: bytes) -> bytes:
+    changed = bytearray(raw)
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        changed[changed.index(mark) + offset] |= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("kind", sorted(WHOLE))
+def test_what_cannot_be_read(failure: Read, document: Read, kind: str) -> None:
+    whole, name = WHOLE[kind], f"a.{kind}"
+    assert document(name, whole).text == "Text."
+    reasons = {
+        "empty": b"",
+        "damaged": whole[: len(whole) // 2],
+        "encrypted": encrypted(whole),
+        "too large when unpacked": replaced(whole, {PART[kind]: bytes(2**28 + 1)}),
+    }
+    assert {reason: failure(name, raw).reason for reason, raw in reasons.items()} == {
+        reason: reason for reason in reasons
+    }
+    for raw in (b"no zip", zipped({"../../evil.txt": "text"}), zipped(dict.fromkeys(map(str, range(3)), ""))):
+        assert failure(name, raw).reason == "damaged"
+    assert failure(name, OLE + "EncryptedPackage".encode("utf-16-le")).reason == "encrypted"
+    assert failure(name, OLE).reason == "damaged"
+
+
+def test_no_text(failure: Read) -> None:
+    assert failure("a.docx", body("<w:p/>")).reason == "no text"
+    assert failure("a.pptx", pptx(lambda presentation: None)).reason == "no text"
+    assert failure("a.xlsx", xlsx(lambda book: None)).reason == "no text"
+    assert failure("a.epub", epub({"cover.xhtml": CHAPTERS["cover.xhtml"]})).reason == "no text"
+
+
+ENTITIES = '<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "' + "&a;" * 100 + '"><!ENTITY c "' + "&b;" * 100 + '">'
+BOMB = ENTITIES + '<!ENTITY d "' + "&c;" * 100 + '"><!ENTITY e "' + "&d;" * 100 + '">]>'
+
+
+@pytest.mark.parametrize("kind", sorted(WHOLE))
+@pytest.mark.parametrize("outside", [False, True])
+def test_entities_are_not_expanded(tmp_path: Any, kind: str, outside: bool) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("a secret", encoding="utf-8")
+    prolog = f'<!DOCTYPE a [<!ENTITY e SYSTEM "{secret.as_uri()}">]>' if outside else BOMB
+
+    def arm(part: str) -> str:
+        _, _, rest = part.rpartition("?>")
+        return f'<?xml version="1.0"?>{prolog}' + rest.replace("Text.", "Text.&e;")
+
+    try:
+        (found,) = items(tmp_path, f"a.{kind}", replaced(WHOLE[kind], {PART[kind]: arm}))
+    except ReadError as error:
+        assert error.reason in ("damaged", "no text")
+    else:
+        assert len(found.text) < 2000
+        assert "haha" not in found.text
+        assert "secret" not in found.text
