@@ -118,9 +118,7 @@ def test_once_the_extra_is_installed_the_files_are_read(
     assert before.report is not None
     assert before.report.documents == 2  # the book needs no package
     shown = reports.report(before.report, width=200)
-    assert (
-        "needs seewhy[documents]: closed.pdf, cut.docx, empty.xlsx, keys.pdf, scan.pdf and 3 more" in shown
-    )
+    assert "needs seewhy[documents]: closed.pdf, cut.docx, empty.xlsx, keys.pdf, scan.pdf and 3 more" in shown
     assert "read them with: pip install 'seewhy[documents]'" in reports.status(before.status())
     after = search.Index.build(papers)
     assert after.report is not None

@@ -75,7 +75,7 @@ def test_a_folder_of_the_worst_is_indexed_to_the_end_and_nothing_tried_again(
 ) -> None:
     """Each file that cannot be parsed within the limits is plain text, or left out with a reason, once."""
     monkeypatch.setattr("search.corpus.reader.SECONDS", 20)
-    monkeypatch.setattr("search.corpus.reader.MEMORY", 100 * 2**20)
+    monkeypatch.setattr("search.corpus.reader.MEMORY", 150 * 2**20)
     for name, text in WORST.items():
         (tmp_path / "worst" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "worst" / name).write_text(text, encoding="utf-8")
