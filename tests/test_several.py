@@ -116,20 +116,6 @@ def test_the_command(two: Indexes, run: Run) -> None:
     assert run("query", "door", "--all-indexes", "-C", "1")[0] == 0
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("status",), ("check",), ("similar", "p1"), ("contrast", "a", "1", "2"), ("why-not", "a", "b.md"),
-        ("duplicates",), ("lab", "ask", "who", "--model", "m"), ("lab", "tag", "--model", "m"), ("index", "."),
-        ("lab", "label", "apply", "--head", "h"), ("explain", "door", "p1"), ("query", "door", "--all-indexes"),
-    ],
-)  # fmt: skip
-def test_where_one_index_is_meant_a_second_is_an_error(run: Run, two: Indexes, args: tuple[str, ...]) -> None:
-    code, _, err = run(*args, "-i", "notes", "--index", "papers")
-    assert code == 2
-    assert "index" in err and "No such" not in err
-
-
 def test_one_that_is_damaged_is_left_out_of_all_there_are(two: Indexes, run: Run) -> None:
     segment_file(two.all[0].path, ".words").write_bytes(b"x")
     code, out, err = run("query", "open the door", "--all-indexes", "--json")

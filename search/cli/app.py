@@ -7,20 +7,20 @@ what to do; 2 wrong usage; 130 stopped by Ctrl-C.
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, cast
 
 import typer
-from typer.core import TyperGroup
+from typer._coercion import build_runtime_param
+from typer.core import TyperCommand, TyperGroup
 
 from search import __version__
-from search.cli.options import Command, Group, Usage, spelled_out
-from search.cli.streams import flushed, make_streams_usable, note
+from search.cli.options import flattened
+from search.cli.output import flushed, make_streams_usable, note
 from search.errors import SearchError, is_of_memory
-from search.render.format import cut_in_the_middle, escape
+from search.render.format import cut_in_the_middle
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 _LONGEST_NAME = 300  # of a path in a message
@@ -57,8 +57,8 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "status": ("index:status", "Say what an index is made of and what was left out of it."),
         "list": ("index:list_indexes", "List the indexes in your data folder."),
         "check": ("index:check", "Check whether an index is intact and up to date."),
-        "move": ("places:move", "Keep an index whose folder was renamed or moved."),
-        "remove": ("places:remove", "Delete an index; the folder that was indexed stays as it is."),
+        "move": ("index:move", "Keep an index whose folder was renamed or moved."),
+        "remove": ("index:remove", "Delete an index; the folder that was indexed stays as it is."),
         "config": ("config:config", "Show or set what options are where they are not given."),
     },
     "Measure": {
@@ -92,17 +92,37 @@ _COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
-class LazyCommand(Command):
+class _Value:
+    """Leaves texts and defaults as they are.
+
+    Typer converts all else by pydantic, which takes as long to load as a tenth of a query.
+    """
+
+    @staticmethod
+    def coerce(value: Any, param: Any, ctx: Any) -> Any:
+        source = ctx.get_parameter_source(param.name)
+        is_default = source is None or source.name in ("DEFAULT", "DEFAULT_MAP")
+        if is_default or param.type_descriptor.annotation in (str, list[str]):
+            return value
+        return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
+
+
+class _Quick:
+    """A command or group whose values are converted by `_Value`."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            param._runtime_param = _Value
+        return params
+
+
+class LazyCommand(_Quick, TyperCommand):
     """A command whose function is imported when it is called: importing all of them takes longer than a query."""
 
     def __init__(self, path: str, function: str, about: str, panel: str | None) -> None:
-        super().__init__(
-            path.split()[-1],
-            help=about,
-            rich_help_panel=panel,
-            rich_markup_mode=None,
-            context_settings=_SETTINGS,
-        )
+        name = path.split()[-1]
+        super().__init__(name, help=about, rich_help_panel=panel, context_settings=_SETTINGS)
         self._path, self._function = path, function
 
     def load(self) -> None:
@@ -110,9 +130,10 @@ class LazyCommand(Command):
         module, name = self._function.split(":")
         function = getattr(import_module(f"search.cli.{module}"), name)
         app = typer.Typer(add_completion=False)
-        app.command()(spelled_out(function))
-        loaded = typer.main.get_command(app)
-        self.params, self.callback, self.help = loaded.params, loaded.callback, loaded.help
+        app.command()(flattened(function))
+        loaded: Any = typer.main.get_command(app)
+        self.params, self.callback = loaded.params, loaded.callback
+        self.help = loaded.help
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         self.load()
@@ -123,7 +144,7 @@ class LazyCommand(Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
-class Commands(Group):
+class Commands(_Quick, TyperGroup):
     """A group of commands; for an unknown one it suggests commands of all groups."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -141,7 +162,7 @@ def _did_you_mean(typed: str) -> str:
 @cache
 def commands() -> TyperGroup:
     """The whole command line; what a command takes is loaded when it is called."""
-    app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None, context_settings=_SETTINGS)
+    app = typer.Typer(cls=Commands, no_args_is_help=True, context_settings=_SETTINGS)
     app.callback(help="Semantic search over a folder of text that shows its working.")(_root)
     groups = {"": cast("TyperGroup", typer.main.get_command(app))}
     for panel, of_panel in _COMMANDS.items():
@@ -160,7 +181,6 @@ def _group(groups: dict[str, TyperGroup], path: str) -> TyperGroup:
             help=_GROUPS[path],
             no_args_is_help=True,
             rich_help_panel=None if above else "Laboratory",
-            rich_markup_mode=None,
             context_settings=_SETTINGS,
         )
         _group(groups, above).add_command(groups[path])
@@ -187,10 +207,11 @@ def main() -> None:
     code = 1
     try:
         code = commands()(prog_name="seewhy", standalone_mode=False) or 0
-    except Usage as error:
-        error.message = escape(error.message)
-        with suppress(OSError):
-            error.show()
+    except typer.TyperException as error:  # wrong usage
+        if wrong := " ".join(error.format_message().split()):  # "" where help was shown
+            context: Any = getattr(error, "ctx", None)
+            help_ = f" Help: {context.command_path} --help" if context else ""
+            _complain(f"{wrong.rstrip('.')}.{help_}")
         code = error.exit_code
     except typer.Abort:
         note("seewhy: stopped.")

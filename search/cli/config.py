@@ -1,66 +1,23 @@
-"""The configuration file: what options are where they are not given; seewhy config"""
+"""The configuration file, which holds the defaults of options; seewhy config"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from search.cli.options import COLORS
-from search.cli.output import echo, write_file
-from search.cli.streams import note
+from search.cli.output import COLORS, echo, note, write_file
 from search.errors import InputError, quoted
 from search.files import toml
 from search.records.options import MODES, ListOptions, declared
 
-
-@dataclass(frozen=True)
-class Setting:
-    """What a key of the file may be, in words and as a test; how it is read where it is typed."""
-
-    may_be: str
-    is_right: Callable[[Any], bool]
-    read: Callable[[str], Any] = str
-
-
-def _text(may_be: str) -> Setting:
-    return Setting(may_be, lambda value: isinstance(value, str) and value.strip() != "")
-
-
-def _count(least: int) -> Setting:
-    return Setting(
-        f"a whole number, at least {least}", lambda value: type(value) is int and value >= least, _number
-    )
-
-
-def _one_of(values: tuple[str, ...]) -> Setting:
-    return Setting("one of " + ", ".join(values), lambda value: isinstance(value, str) and value in values)
-
-
-def _number(typed: str) -> int | str:
-    return int(typed) if typed.isdecimal() and len(typed) < 10 else typed
-
-
-def _yes_or_no(typed: str) -> bool | str:
-    return {"true": True, "false": False}.get(typed.lower(), typed)
-
-
-_SWITCH = Setting("true or false", lambda value: isinstance(value, bool), _yes_or_no)
-
-SETTINGS: dict[str, Setting] = {
-    "index": _text("the name or path of an index"),
-    **{name: _count(int(option.ge or 0)) for name, (_, option) in declared(ListOptions).items()},
-    "mode": _one_of(MODES),
-    "update": _SWITCH,
-    "no_server": _SWITCH,
-    "color": _one_of(COLORS),
-    "offline": _SWITCH,
-    "model": _text("the name or folder of a model, for new indexes"),
-}
+_CHOICES = {"mode": MODES, "color": COLORS}
+_LEAST = {name: int(option.ge or 0) for name, (_, option) in declared(ListOptions).items()}
+_SWITCHES = ("update", "no_server", "offline")
+SETTINGS = ("index", *_LEAST, "mode", "update", "no_server", "color", "offline", "model")
 # The commands for which all of it counts, but for the model. To others an index or k is something else, such as where
 # to keep an index, which one to remove, how many words fill a gap.
 _ASKING = (
@@ -71,8 +28,7 @@ _EVERYWHERE = ("color", "offline")
 
 def place() -> Path:
     """The file: `$SEEWHY_CONFIG`, or the platform's place."""
-    chosen = os.environ.get("SEEWHY_CONFIG")
-    if chosen:
+    if chosen := os.environ.get("SEEWHY_CONFIG"):
         return Path(chosen).expanduser()
     from platformdirs import user_config_path
 
@@ -80,24 +36,16 @@ def place() -> Path:
 
 
 def settings() -> dict[str, Any]:
-    """What the file says; {} where there is none.
+    """The settings of the file; {} if it does not exist.
 
     Raises:
-        InputError: it cannot be read, or says what it may not; the message names the file, the key and the way out.
+        InputError: it cannot be read, or has an invalid setting; the message names file, key and remedy.
     """
     file = place()
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"the configuration in '{file}' cannot be read: {error}. Mend it, or delete it."
-        ) from None
-    found = toml(text, f"the configuration in '{file}'")
-    for key, value in found.items():
+    values = toml(_text(file), f"the configuration in '{file}'")
+    for key, value in values.items():
         _require(key, value, f"the configuration in '{file}'", f"seewhy config --unset {quoted(key)}")
-    return found
+    return values
 
 
 def model_for_new_indexes() -> str | None:
@@ -106,26 +54,14 @@ def model_for_new_indexes() -> str | None:
 
 def defaults(command: str) -> dict[str, Any]:
     """The defaults of a command's options, as typer takes them."""
-    found = settings()
+    values = settings()
     if command not in _ASKING:
-        return {name: found[name] for name in _EVERYWHERE if name in found}
-    index = found.pop("index", None)
-    return found | ({"index": [index]} if index and not os.environ.get("SEEWHY_INDEX") else {})
-
-
-def _require(key: str, value: Any, where: str, way_out: str) -> None:
-    if key not in SETTINGS:
-        raise InputError(
-            f"{where} has '{key}', which there is not; there are {', '.join(SETTINGS)}. {_try(way_out)}"
-        )
-    if not SETTINGS[key].is_right(value):
-        raise InputError(
-            f"{where} has {key} = {value!r:.80}, but it is {SETTINGS[key].may_be}. {_try(way_out)}"
-        )
-
-
-def _try(way_out: str) -> str:
-    return f"Try: {way_out}" if way_out else ""
+        return {name: values[name] for name in _EVERYWHERE if name in values}
+    index = values.pop("index", None)
+    several = command in ("query", "explain", "search")
+    if index and not os.environ.get("SEEWHY_INDEX"):
+        values["index"] = [index] if several else index
+    return values
 
 
 def config(
@@ -139,35 +75,58 @@ def config(
     """
     file = place()
     if unset and not key:
-        _change(file, lambda document: document.pop(unset, None))
+        _change(file, unset, None)
     elif key and value is not None and not unset:
-        read = SETTINGS[key].read(value) if key in SETTINGS else value
+        read = _read(key, value)
         _require(key, read, "what you typed", "seewhy config -h")
-        _change(file, lambda document: document.update({key: read}))
+        _change(file, key, read)
     elif key is not None or unset:
         raise typer.BadParameter("name a key and its value, or --unset and a key.")
     else:
         note(f"{file}{'' if file.is_file() else '  (not there yet)'}")
-        echo("\n".join(f"{name} = {_shown(one)}" for name, one in settings().items()))
+        echo("\n".join(f"{name} = {json.dumps(one)}" for name, one in settings().items()))
 
 
-def _shown(value: Any) -> str:
-    import tomlkit
-
-    return tomlkit.item(value).as_string()
-
-
-def _change(file: Path, change: Callable[[Any], Any]) -> None:
-    """Change the file and leave all else in it as it stands, comments too."""
-    import tomlkit
-    from tomlkit.exceptions import ParseError
-
+def _text(file: Path) -> str:
     try:
-        document = (
-            tomlkit.parse(file.read_text(encoding="utf-8-sig")) if file.is_file() else tomlkit.document()
-        )
-    except (ParseError, UnicodeDecodeError) as error:
-        raise InputError(f"'{file}' is no TOML: {error}. Mend it, or delete it.") from None
-    change(document)
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the configuration in '{file}' cannot be read: {error}. Correct it, or delete it."
+        ) from None
+
+
+def _read(key: str, typed: str) -> Any:
+    if key in _LEAST and typed.isdecimal() and len(typed) < 10:
+        return int(typed)
+    return {"true": True, "false": False}.get(typed.lower(), typed) if key in _SWITCHES else typed
+
+
+def _require(key: str, value: Any, where: str, remedy: str) -> None:
+    """
+    Raises:
+        InputError: there is no such setting, or its value is invalid.
+    """
+    if key not in SETTINGS:
+        raise InputError(f"{where} has an unknown setting '{key}'. Choose from: {', '.join(SETTINGS)}.")
+    if key in _SWITCHES:
+        valid, form = isinstance(value, bool), "true or false"
+    elif key in _LEAST:
+        valid, form = type(value) is int and value >= _LEAST[key], f"a whole number, at least {_LEAST[key]}"
+    elif key in _CHOICES:
+        valid, form = value in _CHOICES[key], "one of " + ", ".join(_CHOICES[key])
+    else:
+        valid, form = isinstance(value, str) and bool(value.strip()), "a name or a path"
+    if not valid:
+        raise InputError(f"{where} has {key} = {value!r:.80}, but it must be {form}. Try: {remedy}")
+
+
+def _change(file: Path, key: str, value: Any) -> None:
+    """Set a key, or remove it; all other lines of the file stay as they are, comments too."""
+    lines = [line for line in _text(file).splitlines() if line.partition("=")[0].strip(" \"'") != key]
+    if value is not None:
+        lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_file(file, tomlkit.dumps(document))
+    write_file(file, "".join(f"{line}\n" for line in lines))

@@ -18,7 +18,7 @@ from search.cli.options import (
     layer_of,
     passage_or_path,
 )
-from search.cli.output import DrawnOutput, Output, echo, late_progress_bar, output_option
+from search.cli.output import DrawnOutput, Output, echo, output_option, progress_bar
 from search.errors import InputError
 from search.records import options
 
@@ -79,7 +79,7 @@ def explain(
     else:
         of_hit = _only(opened, which)
         hit = of_hit.hit(question, passage_or_path(which), **options.part_of(chosen, options.RerankOptions))
-    with late_progress_bar(output.quiet) as progress:
+    with progress_bar(output.quiet) as progress:
         explanation = of_hit.explain(question, hit, layer=layer_of(shown.layer), progress=progress)
     tested = of_hit.faithfulness(explanation) if check else None
     shown.show(

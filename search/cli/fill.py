@@ -34,9 +34,7 @@ def fill(
     k: Annotated[int, top_k("Number of words at each mask.")] = 5,
     among: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WORD...", help="Also score these words, up to the next option. Give the text before."
-        ),
+        typer.Option(metavar="WORD", help="Also score this word; may be repeated."),
     ] = None,
     word: Annotated[
         str | None,
@@ -47,9 +45,7 @@ def fill(
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WORD...", help="The right word of each [MASK], up to the next option: says its loss."
-        ),
+        typer.Option(metavar="WORD", help="The right word of a [MASK], one for each: says its loss."),
     ] = None,
     offline: OfflineOption = False,
 ) -> None:

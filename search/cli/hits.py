@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from search.cli.options import NUMBER_OR_ONE, index_of, to_update
+from search.cli.options import index_of, to_update
 from search.cli.output import Output, echo, output_option
 from search.errors import InputError, quoted
 
@@ -43,10 +43,7 @@ class HitsOutput(Output):
     hit_to_open: Annotated[
         int | None,
         output_option(
-            "--open",
-            metavar=NUMBER_OR_ONE,
-            min=1,
-            help="Then open hit N, or the first, in $VISUAL or $EDITOR, at its line.",
+            "--open", metavar="N", min=1, help="Then open hit N in $VISUAL or $EDITOR, at its line."
         ),
     ] = None
     lines: Annotated[
@@ -168,7 +165,7 @@ class HitsOutput(Output):
     @property
     def _links(self) -> Links | None:
         """How places are linked to, on a terminal in colour."""
-        if not (self._in_colour and sys.stdout.isatty()):
+        if not (self.in_colour and sys.stdout.isatty()):
             return None
         import socket
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from search.cli.options import OfflineOption, checkpoint, panel
-from search.cli.output import DrawnOutput, output_option
-from search.cli.saving import SaveOption, check_savable
+from search.cli.output import DrawnOutput, SaveOption, check_savable, output_option
 
 if TYPE_CHECKING:
     from search.records.attention import View
@@ -78,8 +77,8 @@ class TextsOptions:
     against: Annotated[
         list[str] | None,
         texts_option(
-            metavar="WORD...",
-            help="With --word: also compare with these, up to the next option. Give the texts before.",
+            metavar="WORD",
+            help="With --word: also compare with this word; may be repeated.",
         ),
     ] = None
     equal_rows: Annotated[

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import search.bert as bert
-from search.cli.output import DrawnOutput
-from search.cli.saving import save
+from search.cli.output import DrawnOutput, save
 from search.errors import InputError
 
 if TYPE_CHECKING:

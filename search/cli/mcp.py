@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search.cli.options import EngineOptions, ServedIndexes
-from search.cli.streams import note
+from search.cli.output import note
 from search.errors import OptionalDependency, SearchError
 
 if TYPE_CHECKING:

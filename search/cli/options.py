@@ -1,8 +1,7 @@
 """How a function becomes a command, and options that several commands share, each declared once.
 
 An option stands alone, or in a group that a command takes as one: a kind of `search.records.options`, or a frozen
-dataclass. `spelled_out` makes an option of each of its fields. An option is called as its parameter is, unless it says
-otherwise.
+dataclass. `flattened` makes an option of each of its fields.
 """
 
 from __future__ import annotations
@@ -11,23 +10,12 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache, partial, wraps
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    TypeAlias,
-    cast,
-    get_args,
-    get_type_hints,
-    is_typeddict,
-)
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast, get_type_hints, is_typeddict
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from search.cli.values import in_plain_words
+from search.cli.output import note, progress_bar, stopped_gently, text_of
 from search.errors import SearchError, quoted
 from search.records import options
 
@@ -42,149 +30,26 @@ if TYPE_CHECKING:
 
     Asked: TypeAlias = Index | Indexes | Answered
 
-NUMBER_OR_ONE = "[N]"  # the metavar of an option that means 1 where no number follows
-MOST_IN_ONE_LIST = 12  # options and arguments; more are shown in panels
 
-# What the command line could not make sense of, click's ClickException, of which typer names but one kind.
-Usage: Any = typer.BadParameter.__mro__[2]
-
-# Options of other programs for what is called otherwise here.
-_CALLED_HERE = {
-    **dict.fromkeys(("--limit", "--top", "--max-results", "--num-results", "-n"), "-k, the number of hits"),
-    "--filter": "--where",
-    "--glob": "--where, as in --where path:docs/**",
-    "--threshold": "--min-score",
-    "--output": "--format",
-    "--verbose": "--explain or --timing",
-}
-
-
-class Group(TyperGroup):
-    """Commands whose help lists them under the names of their panels, in the order in which these first come."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        in_plain_words(self.get_params(ctx))
-        return super().parse_args(ctx, args)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        there = [(name, self.commands[name]) for name in self.list_commands(ctx)]
-        longest = max(len(name) for name, _ in there)
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for name, command in there:
-            panel = getattr(command, "rich_help_panel", None)
-            row = name.ljust(longest), command.get_short_help_str(formatter.width - 6 - longest)
-            sections.setdefault(panel if isinstance(panel, str) else "Commands", []).append(row)
-        for panel, rows in sections.items():
-            with formatter.section(panel):
-                formatter.write_dl(rows)
-
-
-class Command(TyperCommand):
-    """A command whose help lists options under the names of their panels, if there are many, as plain text.
-
-    Typer draws panels with rich, which a quick `--help` has no time to load.
-    """
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        params = self.get_params(ctx)
-        in_panels = len(params) > MOST_IN_ONE_LIST
-        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-        for param in params:
-            main = "Arguments" if param.param_type_name == "argument" else "Options"
-            panel = getattr(param, "rich_help_panel", None) if in_panels else None
-            if record := param.get_help_record(ctx):
-                sections.setdefault(panel or main, []).append(record)
-        for name, records in sections.items():
-            if records:
-                with formatter.section(name):
-                    formatter.write_dl(records)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """An error names the way out, where what was meant can be told."""
-        typed = list(args)
-        in_plain_words(self.get_params(ctx))
-        try:
-            return super().parse_args(ctx, self._with_many(ctx, args))
-        except Usage as error:
-            if said := self._meant(error, typed):
-                error.message, error.possibilities = said, None
-            raise
-
-    def _meant(self, error: Any, typed: list[str]) -> str:
-        """What to say of an option that there is not, or of words too many; "" for what click says of it."""
-        option = getattr(error, "option_name", "")
-        text = next((arg for arg in typed if arg.startswith(option) and option), "")
-        if text.startswith("---") or " " in text.partition("=")[0]:
-            words = " ".join(map(quoted, (*(arg for arg in typed if arg != text), "--", text)))
-            return f"a text that begins with '-' goes behind '--': {error.ctx.command_path} {words}"
-        if option in _CALLED_HERE:
-            return f"there is no option {option}; here it is {_CALLED_HERE[option]}"
-        if "extra argument" in error.format_message() and any(str(p.metavar) == "TEXT" for p in self.params):
-            pieces = [str(p.metavar) for p in self.params if p.param_type_name == "argument"]
-            if not pieces:
-                text = error.format_message().partition(" (")[2][:-1]
-                by = "--head DIR" if self.name == "apply" else "--model MODEL"
-                return f"Give the text with --text: {error.ctx.command_path} {by} --text {quoted(text)}"
-            example = " ".join('"all words of the text"' if piece == "TEXT" else piece for piece in pieces)
-            return f"a text of several words goes in quotes: {error.ctx.command_path} {example}"
-        return ""
-
-    def _with_many(self, ctx: Any, args: list[str]) -> list[str]:
-        """An option that is listed with `WORD...` takes all words up to the next option.
-
-        One with `[N]` takes a number, if there is one.
-        """
-        many = {name for param in self.params if str(param.metavar).endswith("...") for name in param.opts}
-        maybe = {name for param in self.params if param.metavar == NUMBER_OR_ONE for name in param.opts}
-        parsed: list[str] = []
-        taking = ""
-        for i, arg in enumerate(args):
-            if arg == "--":
-                return [*parsed, *args[i:]]
-            if arg in many:
-                taking = arg
-                if i + 1 == len(args) or args[i + 1].startswith("-"):
-                    raise typer.BadParameter(f"{arg} needs a word at least", ctx=ctx)
-            elif arg.startswith("-"):
-                taking = ""
-                parsed.append(arg)
-                if arg in maybe and not "".join(args[i + 1 : i + 2]).isdecimal():
-                    parsed.append("1")
-            else:
-                parsed += [taking, arg] if taking else [arg]
-        return parsed
-
-
-def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with an option for every field of its groups of options.
-
-    A group is a parameter whose type is a dataclass, whose fields are annotated as the parameters of a command are, or
-    a kind of declared options. Typer sees the fields, the function gets the groups.
-    """
+def flattened(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with an option for every field of its groups of options, as Typer takes it."""
     # get_type_hints of Python 3.10 hides the options that are None by default.
     hints = inspect.get_annotations(function, eval_str=True)
-    groups: dict[str, Any] = {}
-    once: list[str] = []
+    groups = {
+        name: (hint, _options_of(hint))
+        for name, hint in hints.items()
+        if is_dataclass(hint) or is_typeddict(hint)
+    }
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
-        if is_dataclass(hints[name]) or is_typeddict(hints[name]):
-            groups[name] = hints[name]
-            parameters += _options_of(hints[name])
-        else:
-            parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
-
-    for place, parameter in enumerate(parameters):
-        if get_args(parameter.annotation)[:1] == (str | None,) and parameter.name == "index":
-            _, *option = get_args(parameter.annotation)
-            parameters[place] = parameter.replace(annotation=Annotated[(list[str] | None, *option)])
-            once.append(parameter.name)
+        alone = parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY)
+        parameters += groups[name][1] if name in groups else [alone]
 
     @wraps(function)
     def command(**given: Any) -> None:
-        given |= {name: _only(given[name]) for name in once}
         made = {
-            name: group(**{option.name: given.pop(option.name) for option in _options_of(group)})
-            for name, group in groups.items()
+            name: group(**{option.name: given.pop(option.name) for option in of_group})
+            for name, (group, of_group) in groups.items()
         }
         function(**given, **made)
 
@@ -193,38 +58,18 @@ def spelled_out(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _only(named: list[str] | None) -> str | None:
-    """The index that is meant by a command that takes one.
-
-    Raises:
-        typer.BadParameter: several are named; else the last would win, and nobody would know.
-    """
-    if named and len(named) > 1:
-        raise typer.BadParameter(
-            f"this command takes one index, and {' and '.join(named)} are named. Several are for query and explain.",
-            param_hint="--index",
-        )
-    return named[0] if named else None
-
-
-@cache
 def _options_of(group: Any) -> list[inspect.Parameter]:
     if is_typeddict(group):
-        return [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=option.default,
-                annotation=Annotated[_typed(type_), declared_option(group, name)],
-            )
+        named = [
+            (name, option.default, Annotated[_typed(type_), declared_option(group, name)])
             for name, (type_, option) in options.declared(group).items()
         ]
-    hints = get_type_hints(group, include_extras=True)
+    else:
+        hints = get_type_hints(group, include_extras=True)
+        named = [(field.name, field.default, hints[field.name]) for field in fields(group)]
     return [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
-        for field in fields(group)
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, default, annotation in named
     ]
 
 
@@ -246,10 +91,6 @@ def _typed(type_: Any) -> Any:
     if type_ == Sequence[str] | None:
         return list[str] | None
     return str | None if type_ == int | str | None else type_
-
-
-Color = Literal["auto", "always", "never"]
-COLORS: tuple[str, ...] = get_args(Color)
 
 
 def panel(name: str) -> Callable[..., Any]:
@@ -284,8 +125,6 @@ def _or_stdin(typed: Any) -> Any:
     """What was typed, or what stands in standard input for "-"."""
     if typed not in ("-", ["-"], ("-",)):
         return typed
-    from search.cli.output import text_of
-
     text = text_of("-", "Give a question.").strip()
     return text if isinstance(typed, str) else [text]
 
@@ -439,19 +278,17 @@ class AnyIndexOptions(EngineOptions):
     ) -> Index | Indexes:
         """As `FreshIndexOptions.open`; the `Indexes` where several are meant."""
         named = self.index or []
-        if self.all_indexes and named:
-            from search.cli.config import settings
-
-            named = [] if named == [settings().get("index")] else named  # it was not typed
-        if self.all_indexes and named:
-            raise typer.BadParameter("--all-indexes asks all there are: leave --index out.")
         if not self.all_indexes and len(named) < 2:
             one = FreshIndexOptions(self.offline, self.engine, named[0] if named else None, self.update)
             return one.open(model, pooling, quiet)
         from search.several import Indexes
 
         opened = Indexes.open(
-            named or None, model=model, pooling=pooling, offline=self.offline, engine=self.engine
+            None if self.all_indexes else named,
+            model=model,
+            pooling=pooling,
+            offline=self.offline,
+            engine=self.engine,
         )
         for index in opened.all if self.update else ():
             _update(index, quiet)
@@ -460,8 +297,6 @@ class AnyIndexOptions(EngineOptions):
 
 def _update(opened: Index, quiet: bool) -> None:
     """Bring an index up to date, and say what changed; or why it is not, as it answers all the same."""
-    from search.cli.output import progress_bar, stopped_gently
-    from search.cli.streams import note
     from search.render.reports import update_line
 
     try:

@@ -1,7 +1,7 @@
-"""What a command prints, draws and reads, and how far it is: options for it, and where a result goes.
+"""What a command prints, draws, writes and reads.
 
-Results go to stdout, everything else to stderr. There a progress bar is drawn anew on a terminal; elsewhere (a log
-file, a pipe) a line is written now and then.
+Results go to stdout, everything else to stderr. There progress is a bar on a terminal; elsewhere (a log file, a pipe) a
+line now and then.
 """
 
 from __future__ import annotations
@@ -11,24 +11,39 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from search.cli.options import Color, panel
-from search.cli.streams import note
 from search.errors import InputError, OptionalDependency, ReadError
 from search.records.reports import Progress
+from search.render.format import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 NARROWEST, WIDEST = 40, 100
-output_option = panel("Output")
+Color = Literal["auto", "always", "never"]
+COLORS: tuple[str, ...] = get_args(Color)
+output_option = partial(typer.Option, rich_help_panel="Output")
 PngOption = Annotated[
     Path | None, typer.Option("--png", metavar="FILE", help="Draw it into a PNG file (extra `pictures`).")
+]
+SaveOption = Annotated[
+    Path | None,
+    output_option(
+        "--save",
+        metavar="FILE",
+        help="Write whole tensors instead: .npz all of them by name, .npy the main one.",
+    ),
 ]
 
 
@@ -46,16 +61,16 @@ class Output:
     def style(self) -> dict[str, Any]:
         """How text is drawn: characters a line, the terminal's within reason, and whether in colour."""
         width = shutil.get_terminal_size((80, 24)).columns
-        return {"width": max(NARROWEST, min(WIDEST, width)), "colour": self._in_colour}
+        return {"width": max(NARROWEST, min(WIDEST, width)), "colour": self.in_colour}
 
     @property
-    def _in_colour(self) -> bool:
+    def in_colour(self) -> bool:
         if self.color != "auto":
             return self.color == "always"
         return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
     def show(self, record: Any, text: Callable[..., str], data: Callable[[], str] | None = None) -> None:
-        """Print a result: as JSON if that was asked for, else as text. Only one of them is made.
+        """Print a result as text, or as JSON with --json. Only one of them is made.
 
         Args:
             text: draws the record.
@@ -71,11 +86,11 @@ class Output:
             echo(json.document(record))
 
     def note(self, text: str) -> None:
-        """Anything that is no result, to stderr."""
+        """Print anything that is no result to stderr."""
         note(text, self.quiet)
 
     def remarks(self, sentences: Iterable[str]) -> None:
-        """What the library has to say beside a result, a note each."""
+        """Print the notes of the library."""
         for sentence in sentences:
             self.note(f"note: {sentence}")
 
@@ -85,8 +100,8 @@ class DrawnOutput(Output):
     """What is printed or drawn, and how; the files are checked before any work is done.
 
     Raises:
-        InputError: a file that cannot be written.
-        OptionalDependency: a PNG alone is asked for, and what draws it is not installed.
+        InputError: a file cannot be written.
+        OptionalDependency: a PNG is asked for, and what draws it is not installed.
     """
 
     png: PngOption = None
@@ -112,81 +127,84 @@ class DrawnOutput(Output):
         data: Callable[[], str] | None = None,
         csv: Callable[[], str] | None = None,
     ) -> None:
-        """Write the files that were asked for, and say so; then print.
-
-        Both files are drawn before the first is written, so that one that cannot be drawn leaves none behind.
+        """Write the files that were asked for; then print.
 
         Args:
             record, text, data: what is printed; see `show`.
             png, html: what is written; each is made if its file was asked for.
             csv: printed instead of text or JSON.
-
-        Raises:
-            InputError: a file cannot be written.
-            OptionalDependency: a PNG was asked for, too, and what draws it is not installed; all else is done.
         """
-        missing = _missing(self.png)
-        asked = ((None if missing else self.png, png), (self.html, html))
-        drawn = [(path, draw()) for path, draw in asked if path and draw]
-        for path, content in drawn:
-            write_file(path, content)
-            self.note(f"wrote {path}")
+        for path, draw in ((self.png, png), (self.html, html)):
+            if path and draw:
+                write_file(path, draw())
+                self.note(f"wrote {path}")
         if csv:
             echo(csv())
         elif self.as_json or not self.files:
             self.show(record, text, data)
-        if missing:
-            raise missing
 
 
 def echo(text: str) -> None:
-    """A result, to stdout.
-
-    Raises:
-        InputError: it takes nothing more, as a full disk; but what stopped to read may do so.
-    """
+    """Print a result to stdout."""
     if text:
+        typer.echo(text, color=True)  # whether there are colours was decided when it was rendered
+
+
+def note(text: str, quiet: bool = False) -> None:
+    """Print anything that is no result to stderr, escaped; it is lost where that takes nothing more."""
+    if not quiet:
+        with suppress(OSError):
+            typer.echo(escape(text), err=True)
+
+
+def make_streams_usable() -> None:
+    """Open standard streams that were closed before the program began, and let them print any character.
+
+    Otherwise the next file that is opened, an index for instance, would have the number of one of them. Stdin and
+    stdout fail when they are used.
+    """
+    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)
+            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w", encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flushed() -> bool:
+    """Whether all that was printed has been taken; the rest is dropped, so that Python's own end is quiet."""
+    whole = True
+    for stream in (sys.stdout, sys.stderr):
         try:
-            typer.echo(text, color=True)  # whether there are colours was decided when it was rendered
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise InputError(
-                f"nothing can be written to standard output: {error.strerror or error}. Send the result elsewhere."
-            ) from None
+            stream.flush()
+        except (OSError, ValueError):
+            whole = False
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return whole
 
 
 def check_drawable(png: Path | None, html: Path | None = None) -> None:
-    """Refuse files that cannot be made, before any work is done. A page is made also where the PNG beside it cannot be.
+    """Refuse files that cannot be made, before any work is done.
 
     Raises:
         InputError: a name that nothing can be written to.
-        OptionalDependency: a PNG alone is asked for, and what draws it is not installed.
+        OptionalDependency: a PNG is asked for, and what draws it is not installed.
     """
-    check_writable(png, html)
-    if not html and (missing := _missing(png)):
-        raise missing
-
-
-def _missing(png: Path | None) -> OptionalDependency | None:
-    """What to say of a PNG where nothing that draws it is installed."""
     from search.render.picture import EXTRA, PACKAGE
 
-    if png is None or find_spec(PACKAGE):
-        return None
-    return OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
+    check_writable(png, html)
+    if png and not find_spec(PACKAGE):
+        raise OptionalDependency(PACKAGE, EXTRA, "drawing a PNG")
 
 
 def check_writable(*paths: Path | None) -> None:
     """Refuse names that nothing can be written to, before any work is done.
 
     Raises:
-        InputError: a folder, or a name in a folder that is not there.
+        InputError: a folder, or a name in a folder that does not exist.
     """
-
-    named = [path.resolve() for path in paths if path]
-    if len(set(named)) < len(named):
-        raise InputError(f"'{named[0].name}' is named twice. Give each file a name of its own.")
     for path in filter(None, paths):
         if path.is_dir():
             raise InputError(f"'{path}' is a folder. Name a file to write to.")
@@ -215,26 +233,61 @@ def write_file(path: Path, content: str | bytes) -> None:
         ) from None
 
 
-def text_of(name: str, way_out: str) -> str:
+def check_savable(path: Path | None) -> None:
+    """
+    Raises:
+        InputError: nothing can be written to it, or its name ends otherwise.
+    """
+    if path and path.suffix not in (".npy", ".npz"):
+        raise InputError(f"'{path}' is not a NumPy file. End it with .npz, or with .npy for one array.")
+    check_writable(path)
+
+
+def save(path: Path, arrays: Mapping[str, NDArray[np.generic]], main: str = "") -> str:
+    """Write arrays into a NumPy file, and say what was written.
+
+    Args:
+        main: the name of the array that a .npy file holds; "" for none.
+
+    Raises:
+        InputError: a .npy file is asked for where there is no main array, or it cannot be written.
+    """
+    import io
+
+    import numpy as np
+
+    file = io.BytesIO()
+    if path.suffix == ".npy":
+        if not main:
+            raise InputError(f"'{path}' holds one array, and there are {len(arrays)}. Save them as .npz.")
+        np.save(file, arrays[main], allow_pickle=False)
+        contents = f"{main} {arrays[main].shape}"
+    else:
+        np.savez(file, allow_pickle=False, **arrays)
+        contents = f"{len(arrays)} arrays" if len(arrays) > 12 else ", ".join(arrays)
+    write_file(path, file.getvalue())
+    return f"wrote {path}: {contents}"
+
+
+def text_of(name: str, remedy: str) -> str:
     """The text of a file, or of standard input for "-".
 
     Args:
-        way_out: what to do where it is no text.
+        remedy: what to do where it is no text.
 
     Raises:
         InputError: it cannot be read.
     """
     from search.corpus.text import decode
 
+    called = "standard input" if name == "-" else f"'{name}'"
     try:
         raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         return decode(name, raw).text
     except OSError as error:
-        raise InputError(
-            f"{_called(name)} cannot be read: {error.strerror or error}. Check the name."
-        ) from None
+        raise InputError(f"{called} cannot be read: {error.strerror or error}. Check the name.") from None
     except ReadError as error:
-        raise InputError(f"{_called(name)} cannot be read as text: {error.reason}. {way_out}") from None
+        raise InputError(f"{called} cannot be read as text: {error.reason}. {remedy}") from None
 
 
 def lines_of(name: str) -> list[str]:
@@ -243,99 +296,59 @@ def lines_of(name: str) -> list[str]:
     Raises:
         InputError: it cannot be read, or a line before the last is empty.
     """
-
-    lines = text_of(name, "Give one sentence a line.").splitlines()
-    while lines and not lines[-1].strip():
-        lines.pop()
+    lines = text_of(name, "Give one sentence a line.").rstrip().splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip():
-            raise InputError(f"line {number} of {_called(name)} is empty. Give one sentence a line.")
+            raise InputError(f"line {number} of '{name}' is empty. Give one sentence a line.")
     return lines
 
 
-def _called(name: str) -> str:
-    return "standard input" if name == "-" else f"'{name}'"
-
-
-_STARTED = time.perf_counter()
 _SECONDS_BETWEEN_LINES = 15.0
-# The time that is left goes by the speed of so long, as batches differ; rich looks at the last 1,000 steps only.
-_SECONDS_OF_SPEED, _SECONDS_BETWEEN_STEPS = 300.0, 0.3
+_SECONDS_OF_SPEED = 300.0  # by which the time that is left is estimated, as batches differ
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """A callback for `Index.build` and its like; None when nothing is to be shown.
-
-    What begins again, as one way to ask after another, has its bar begin again.
-    """
+    """A progress callback for the library, whose bar begins with the first report; None if quiet."""
     if quiet:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    before, shown, drawn = 0, 0.0, sys.stderr.isatty()
-    started = noted = time.monotonic()
-    room = shutil.get_terminal_size((80, 24))  # rich cannot read every value of COLUMNS
-    console = Console(stderr=True, width=min(WIDEST, room.columns), height=room.lines)
-    with Bar(
-        *columns,
-        console=console,
-        transient=True,
-        speed_estimate_period=_SECONDS_OF_SPEED,
-        get_time=time.monotonic,
-        disable=not drawn,
-    ) as bar:
-        bar.add_task("looking", total=None, rate="")
-        [task] = bar.tasks
-
-        def show(state: Progress) -> None:
-            nonlocal started, before, shown, noted
-            now = time.monotonic()
-            if state.done < before:
-                started = now
-                bar.reset(task.id)
-            elif now - shown < _SECONDS_BETWEEN_STEPS and state.done < state.total:
-                return
-            before, shown = state.done, now
-            bar.update(
-                task.id,
-                description=f"{state.stage} {_counted(state)}",
-                completed=state.done,
-                total=max(state.total, 1),
-                rate=_rate(state, started),
-            )
-            if drawn or now - noted < _SECONDS_BETWEEN_LINES or not state.total:
-                return
-            noted = now
-            left = f"about {seconds:,.0f} s left" if (seconds := task.time_remaining) else ""
-            parts = f"{task.percentage:3.0f}%", _counted(state), task.fields["rate"], left
-            note("  ".join(filter(None, parts)))
-
-        yield show
+    with ExitStack() as stack:
+        start = cache(lambda: stack.enter_context(_bar()))
+        yield lambda state: start()(state)
 
 
 @contextmanager
-def late_progress_bar(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """As `progress_bar`, for work that may be no work: there is no bar before it says how far it is."""
-    with ExitStack() as stack:
-        bar = cache(lambda: stack.enter_context(progress_bar(quiet)))
+def _bar() -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    noted = time.monotonic()
+    with Bar(
+        *Bar.get_default_columns(),
+        console=Console(stderr=True),
+        transient=True,
+        speed_estimate_period=_SECONDS_OF_SPEED,
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        task = bar.add_task("")
 
         def show(state: Progress) -> None:
-            if drawn := bar():
-                drawn(state)
+            nonlocal noted
+            total = max(state.total, 1)
+            bar.update(task, description=_described(state), completed=state.done, total=total)
+            now = time.monotonic()
+            if bar.disable and now - noted >= _SECONDS_BETWEEN_LINES:
+                noted = now
+                note(f"{state.done / total:4.0%}  {_described(state)}")
 
         yield show
+
+
+def _described(state: Progress) -> str:
+    if state.stage in ("training", "integrating"):
+        return f"{state.stage} step {state.done:,} of {state.total:,}"
+    return f"{state.stage} {state.passages:,} passages"
 
 
 @contextmanager
@@ -346,33 +359,3 @@ def stopped_gently(quiet: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         note("seewhy: stopped. What was done is kept; the same command goes on from there.", quiet)
         raise
-
-
-class Clock:
-    """Laps since the one before, the first since this program's own code began to be loaded."""
-
-    def __init__(self) -> None:
-        self._laps = [("start", time.perf_counter() - _STARTED)]
-        self._last = time.perf_counter()
-
-    def lap(self, name: str, _done: object = None) -> None:
-        """End a lap. `_done` is a place to write the expression that is timed."""
-        now = time.perf_counter()
-        self._laps.append((name, now - self._last))
-        self._last = now
-
-    def report(self) -> str:
-        """One line a lap, and their sum; Python's own start, some hundredths of a second, comes on top."""
-        total = ("together", sum(seconds for _, seconds in self._laps))
-        return "\n".join(f"{seconds * 1000:8.1f} ms  {name}" for name, seconds in [*self._laps, total])
-
-
-def _counted(state: Progress) -> str:
-    if state.stage in ("training", "integrating"):
-        return f"step {state.done:,} of {state.total:,}"
-    return f"{state.passages:,} passages"
-
-
-def _rate(state: Progress, started: float) -> str:
-    seconds = time.monotonic() - started
-    return f"{state.tokens / seconds:,.0f} tokens/s" if state.tokens and seconds > 0 else ""

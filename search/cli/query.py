@@ -23,8 +23,7 @@ from search.cli.options import (
     retyped,
     to_type,
 )
-from search.cli.output import Clock, echo, output_option
-from search.cli.streams import note
+from search.cli.output import echo, output_option
 from search.errors import InputError, quoted
 from search.records import options
 
@@ -63,7 +62,6 @@ def query(
             help="Exit code 1 if no hit comes back, or nothing seems to answer TEXT; for the default ranking.",
         ),
     ] = False,
-    timing: Annotated[bool, output_option("--timing", help="Say on stderr where the time went.")] = False,
     no_server: Annotated[
         bool,
         hits_option(
@@ -76,7 +74,6 @@ def query(
     pooling: PoolingOption = None,
 ) -> None:
     """Rank the passages of an index by how well they answer TEXT."""
-    clock = Clock()
     form = output.format()
     if explain and form != "text":
         raise typer.BadParameter(
@@ -91,7 +88,7 @@ def query(
         raise typer.BadParameter("--layer is for the matrices of --matrices: give both, or leave it out.")
     text = " ".join(words)
     question = parts.question(text)
-    alone = not (explain or matrices or timing or model or pooling or output.hit_to_open)
+    alone = not (explain or matrices or model or pooling or output.hit_to_open)
     opened: Any = None  # an index, several, or what a server found in one
     if (
         alone
@@ -106,17 +103,7 @@ def query(
             index.named, text, {**selection, **ranking, **filters}, output.marked, output.lines_needed
         )
     if opened is None:
-        from search.index import Index  # noqa: F401 (loaded here, to be timed)
-
-        clock.lap("import the library")
         opened = index.open(model, pooling, output.quiet)
-    clock.lap("open the index")
-    if timing:
-        clock.lap("find the model", opened.encoder)
-        clock.lap("load its tokenizer", opened.encoder.tokenizer)
-        clock.lap(f"load it ({opened.encoder.engine.name})", opened.encoder.engine)
-        opened.query("a", k=1, mode=ranking["mode"], weight=ranking["weight"])
-        clock.lap("load words and vectors, first query")
     hits = opened.query(question, **selection, **ranking, **filters, explain=matrices, layer=layer_of(layer))
     if fail_if_nothing and hits and hits[0].verdict is None:
         raise typer.BadParameter(
@@ -126,7 +113,6 @@ def query(
     why = opened.explain(question, hits[0]) if explain and hits else None
     if why and marks:
         marks[0] = why.strongest()
-    clock.lap(f"encode the query, search, {'rerank, ' if ranking['rerank'] else ''}fetch")
     output.print(
         hits, around, marks, no_hits=_why_none(ranking, filters, selection), grouped=selection["group"]
     )
@@ -135,34 +121,22 @@ def query(
 
         echo("\n" + explanation(why, hits[0], **output.style))
     elif form == "text" and hits:
-        # A rank means the plain list to other commands; a passage is the same in all of them that ask its index.
-        is_plain = _is_plain(selection)
-        plain = (
-            ("k", "where", "since", "index", "all_indexes")
-            if is_plain
-            else ()
-            if hits[0].index
-            else ("index",)
-        )
-        which = "1" if is_plain else f"p{hits[0].passage_id}"
-        typed = retyped(context, *plain, *RETYPED)
-        if hits[0].index and not is_plain:
-            typed += f" --index {quoted(hits[0].index)}"
-        command = to_type("explain", text, which, options=typed)
-        output.note(f"\nWhy the first? {command}")
+        output.note(f"\nWhy the first? {_explaining(context, text, hits[0], selection)}")
     output.remarks([*about_age(opened, hits), *opened.notes])
     output.open_in_editor(opened, hits, marks)
-    if timing:
-        clock.lap("print")
-        note("\n" + clock.report())
     if fail_if_nothing and not any(hit.verdict and hit.verdict.says != "nothing" for hit in hits):
         raise typer.Exit(1)
 
 
-def _is_plain(selection: options.HitsOptions) -> bool:
-    """Whether a rank means the same hit to commands that know no such options."""
-    plain = options.defaults(options.SelectionOptions)
-    return all(selection[name] == plain[name] for name in plain if name != "min_score")  # type: ignore[literal-required]
+def _explaining(context: typer.Context, text: str, best: Hit, selection: options.HitsOptions) -> str:
+    """The command that explains the best hit: by rank, or by passage where a rank means another hit there."""
+    changed = options.changed(selection, options.SelectionOptions).keys() - {"min_score"}
+    if not changed:
+        names = (*RETYPED, "k", "where", "since", "index", "all_indexes")
+        return to_type("explain", text, "1", options=retyped(context, *names))
+    typed = retyped(context, *RETYPED, *(() if best.index else ("index",)))
+    typed += f" --index {quoted(best.index)}" if best.index else ""
+    return to_type("explain", text, f"p{best.passage_id}", options=typed)
 
 
 def _why_none(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.options import EngineOptions, ServedIndexes, panel
-from search.cli.streams import note
+from search.cli.output import note
 from search.errors import IndexNotFound, InputError, OptionalDependency
 
 if TYPE_CHECKING:

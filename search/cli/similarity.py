@@ -10,7 +10,7 @@ import typer
 
 from search.cli.matrices import MatrixOptions
 from search.cli.options import EncoderOptions, IndexOption, WhereOption, layer_of
-from search.cli.output import DrawnOutput, Output, echo, late_progress_bar, lines_of
+from search.cli.output import DrawnOutput, Output, echo, lines_of, progress_bar
 from search.errors import InputError, TextTooLong
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _show_pair(
     if len(texts) != 2:
         raise InputError(f"--{by}s compares two texts, and there are {len(texts)}. Give two.")
     loaded = encoder.load()
-    with late_progress_bar(output.quiet) as progress:
+    with progress_bar(output.quiet) as progress:
         why = explain(*texts, layer=layer_of(shown.layer), model=loaded, progress=progress)
     shown.show(why, by, output, lambda: json.explanation(why), both=True)
     output.remarks(loaded.notes)

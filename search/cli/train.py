@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from search.cli.options import DeviceOption, OfflineOption, checkpoint, panel
-from search.cli.output import Output, PngOption, check_drawable, progress_bar, write_file
-from search.cli.streams import note
+from search.cli.output import Output, PngOption, check_drawable, note, progress_bar, write_file
 
 if TYPE_CHECKING:
     from search.records.evaluations import TrainingReport

@@ -19,11 +19,17 @@ class AskedOptions:
 
     ids: Annotated[
         list[str] | None,
-        typer.Option("--ids", metavar="ID...", help="The entries of these numbers, and the text they make."),
+        typer.Option(
+            "--ids",
+            metavar="ID",
+            help="The entry of this number; also 101,102, or repeated: the text they make.",
+        ),
     ] = None
     tokens: Annotated[
         list[str] | None,
-        typer.Option("--tokens", metavar="TOKEN...", help="The numbers of these entries: key ##ing [MASK]."),
+        typer.Option(
+            "--tokens", metavar="TOKEN", help="The number of this entry, as ##ing or [MASK]; may be repeated."
+        ),
     ] = None
     near: Annotated[
         str | None,

@@ -57,11 +57,11 @@ def test_a_hit_is_opened_where_its_first_word_that_counts_stands(
     run: Run, indexed: Path, opened: list[list[str]]
 ) -> None:
     found = json.loads(run("query", KEY, "--json")[1])
-    assert run("query", KEY, "--open")[0] == 0
+    assert run("query", KEY, "--open", 1)[0] == 0
     assert run("query", "--open", 2, KEY, "-f", "json")[0] == 0
     assert run("query", *KEY.split(), "--open", "3", "-k", 3)[0] == 0
     assert run("query", KEY, "--open=1", "--quiet")[0] == 0
-    assert run("similar", "keys.md", "--open")[0] == 0
+    assert run("similar", "keys.md", "--open", 1)[0] == 0
     places = [(Path(path), int(line[1:])) for _, line, path in opened]
     assert [path for path, _ in places[:4]] == [Path(found[at]["path"]) for at in (0, 1, 2, 0)]
     for (_, line), hit in zip(places, found[:3], strict=False):
@@ -76,14 +76,14 @@ def test_what_cannot_be_opened(
     assert (code, "there is no hit 9 to open; they are 1 to 5." in err, "keys.md" in out) == (1, True, True)
     assert run("query", KEY, "--open", 0)[0] == 2
     (indexed / "keys.md").unlink()
-    code, _, err = run("query", KEY, "--open")
+    code, _, err = run("query", KEY, "--open", 1)
     assert (code, "keys.md' is gone, so it is not opened" in err) == (1, True)
     for command, said in {
         "": "no editor is set",
         "vim '": "$EDITOR is no command: No closing quotation",
     }.items():
         monkeypatch.setenv("EDITOR", command)
-        code, out, err = run("query", KEY, "--open")
+        code, out, err = run("query", KEY, "--open", 1)
         assert (code, out, said in err) == (1, "", True)
     assert opened == []
     monkeypatch.undo()

@@ -72,15 +72,3 @@ def test_the_first_run_knew_nothing_already(run: Run, tmp_path: Path, tiny_model
     )
     (tmp_path / "notes" / "c.md").write_text("# Same\n\nopen the door", encoding="utf-8")
     assert "3 (0 encoded, 1 known already)" in run("index", tmp_path / "notes")[1]
-
-
-def test_a_page_is_made_where_a_picture_cannot_be(
-    run: Run, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("search.cli.output.find_spec", lambda _: None)
-    page, picture = tmp_path / "why.html", tmp_path / "why.png"
-    code, _, err = run("explain", "the door", "1", "--html", page, "--png", picture)
-    assert code == 1
-    assert "pip install 'seewhy[pictures]'" in err
-    assert (page.is_file(), picture.exists()) == (True, False)
-    assert run("explain", "the door", "1", "--png", picture)[0] == 1

@@ -42,8 +42,8 @@ def test_fill(run: Run, filler: str) -> None:
 
 def test_fill_among_and_word(run: Run, filler: str) -> None:
     for args in (
-        ["turn the [MASK]", "--model", filler, "--among", "key", "##s", "--json"],
-        ["--json", "--among", "key", "##s", "--model", filler, "--", "turn the [MASK]"],
+        ["turn the [MASK]", "--model", filler, "--among", "key", "--among", "##s", "--json"],
+        ["--json", "--among", "key", "--among", "##s", "--model", filler, "--", "turn the [MASK]"],
     ):
         (mask,) = json.loads(run("lab", "fill", *args)[1])["masks"]
         assert {guess["piece"] for guess in mask["among"]} == {"key", "##s"}
@@ -85,7 +85,7 @@ def test_labels_have_numbers(run: Run, follower: str) -> None:
 
 
 def test_losses(run: Run, filler: str, follower: str) -> None:
-    labels = ["--label", "key", "lock", "--model", filler]
+    labels = ["--label", "key", "--label", "lock", "--model", filler]
     found = fill("turn the [MASK] and [MASK]", model=filler, labels=["key", "lock"])
     out = " ".join(run("lab", "fill", "turn the [MASK] and [MASK]", *labels)[1].split())
     for mask in found.masks:
@@ -113,14 +113,14 @@ def test_losses(run: Run, filler: str, follower: str) -> None:
         (["lab", "fill", "the key", "--model", "FILL"], 1, "has no mask. Type [MASK]"),
         (["lab", "fill", "the [MASK]", "--model", "NEXT"], 1, "has no head for masked words"),
         (["lab", "fill", "the [MASK]", "--model", "FILL", "--among", "keyed"], 1, "but 2: key ##ed"),
-        (["lab", "fill", "the [MASK]", "--model", "FILL", "--among"], 2, "--among needs a word at least"),
+        (["lab", "fill", "the [MASK]", "--model", "FILL", "--among"], 2, "'--among' requires an argument"),
         (["lab", "fill", "the [MASK]", "--model", "FILL", "-k", "0"], 2, "Invalid value for '--top-k'"),
         (["lab", "fill", "the [MASK]", "--model", "FILL", "--html", "x.html"], 2, "No such option: --html"),
         (["lab", "next", "a", "b", "--model", "FILL"], 1, "has no head for the next sentence"),
         (["lab", "next", "a", "--model", "NEXT"], 2, "give at least two texts"),
         (["lab", "next", "a", "b", "--model", "NEXT", "--label", "maybe"], 2, "Invalid value for '--label'"),
         (
-            ["lab", "fill", "a [MASK]", "--model", "FILL", "--label", "key", "lock"],
+            ["lab", "fill", "a [MASK]", "--model", "FILL", "--label", "key", "--label", "lock"],
             1,
             "masks: 1, labels: 2. Give",
         ),

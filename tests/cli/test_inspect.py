@@ -58,12 +58,11 @@ def test_attention(run: Run, tiny_model: Path) -> None:
 
 
 def test_a_word_in_two_contexts(run: Run) -> None:
-    """--against takes all words up to the next option."""
-    code, out, err = run("--word", "key", "turn the key", "a key", "--against", "lock", "door")
+    code, out, err = run("--word", "key", "turn the key", "a key", "--against", "lock", "--against", "door")
     assert (code, err) == (0, "")
     assert "layer   A ~ B  A ~ lock  B ~ lock  A ~ door  B ~ door" in out
     for args in (
-        ["turn the key", "a key", "--against", "lock", "door", "--json", "--word", "key"],
+        ["turn the key", "a key", "--against", "lock", "--against", "door", "--json", "--word", "key"],
         ["--against", "lock", "--against", "door", "--json", "--word", "key", "--", "turn the key", "a key"],
     ):
         found = json.loads(run(*args)[1])
@@ -210,7 +209,7 @@ def test_files(run: Run, tmp_path: Path) -> None:
         (["key", "--modules"], 2, "--modules is about the model alone: leave the text out"),
         (["--modules", "--parameters"], 2, "--parameters and --modules exclude each other"),
         (["--modules", "--save", "x.npz"], 2, "--save goes with a text or --parameters or"),
-        (["key", "--save", "x.txt"], 1, "'x.txt' is no name of a file of NumPy. End it with .npz"),
+        (["key", "--save", "x.txt"], 1, "'x.txt' is not a NumPy file. End it with .npz"),
         (["key", "--save", "no/folder/x.npz"], 1, "there is no folder"),
         (["key", "--all"], 2, "--all goes with --parameters or --modules alone"),
         (["key", "--attention", "--values", "3"], 2, "--values goes with a text or --parameters or --token alone"),
@@ -231,8 +230,7 @@ def test_files(run: Run, tmp_path: Path) -> None:
         (["key", "lock", "--against", "door"], 2, "--against goes with --word alone"),
         (["key", "--word", "key"], 1, "there is nothing to compare"),
         (["key", "lock", "--word", "key"], 1, "for each text, in their order: --word key --word snake"),
-        (["--word", "key", "a key", "--against"], 2, "--against needs a word at least"),
-        (["--word", "key", "a key", "the key", "--against", "--json"], 2, "--against needs a word at least"),
+        (["--word", "key", "a key", "--against"], 2, "'--against' requires an argument"),
         (["key", "--vectors"], 2, "--vectors goes with --json alone"),
         (["key", "--model", "/no/such/folder"], 1, "/no/such/folder"),
         (["key", "--attention", "--html", "no/folder/x.html"], 1, "there is no folder"),

@@ -146,7 +146,6 @@ def test_other_poolings(run: Run) -> None:
         (["a", "b", "--scale", "1..0"], 2, "--scale 1..0: give two numbers"),
         (["a", "b", "--scale", "0"], 2, "as in --scale 0..0.8"),
         (["a", "--file", "GAP"], 2, "give the sentences once"),
-        (["a", "b", "--png", "same", "--html", "same"], 1, "named twice"),
         (["a", "b", "--png", "no/folder/x.png"], 1, "cannot be written: there is no folder"),
         (["a", "b", "--html", "FOLDER"], 1, "is a folder. Name a file to write to"),
         (["a " * 200, "b"], 1, "a sentence has 202 tokens and the model reads 64. Shorten it"),
@@ -167,7 +166,7 @@ def test_what_cannot_be_done_is_said(
 def test_the_line_that_is_empty_is_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "gap.txt").write_text("a\n\nb\n", encoding="utf-8")
     assert "line 2 of '" in run("--file", tmp_path / "gap.txt")[2]
-    assert "line 1 of standard input is empty" in run("-", stdin=b"\na\nb")[2]
+    assert "line 1 of '-' is empty" in run("-", stdin=b"\na\nb")[2]
 
 
 def test_a_missing_extra_is_named_before_any_work(
@@ -240,7 +239,7 @@ def test_integrated_gradients_are_named_and_counted(
     run: Run, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[search.Progress] = []
-    monkeypatch.setattr("search.cli.output.progress_bar", lambda quiet: nullcontext(seen.append))
+    monkeypatch.setattr("search.cli.similarity.progress_bar", lambda quiet: nullcontext(seen.append))
     code, out, _ = run("find keys", "the key", "--tokens", "--pooling", "pooler")
     assert code == 0
     assert "pooler pooling; by integrated gradients in" in " ".join(out.split())
