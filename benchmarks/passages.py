@@ -39,8 +39,8 @@ from search.encoding.encoder import with_context
 from search.evaluating.dataset import Query, Retrieval, Span, Spans
 from search.evaluating.formats import read_dataset
 from search.evaluating.metrics import ranking_values, span_values
-from search.ranking.options import WEIGHT
 from search.records.documents import Document
+from search.records.options import WEIGHT
 from search.statistics import mean_of
 from search.store import words
 from search.store.database import put_meta

@@ -29,10 +29,9 @@ from scale_corpus import Adversarial, AnyDimension, StandIn, build, fill
 
 from search.encoding.encoder import with_context
 from search.ranking.fusion import Fusion
-from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
 from search.ranking.where import parse
-from search.records.options import MODES
+from search.records.options import MODES, Ranking
 from search.records.shown import shown
 from search.store import sealing, words
 from search.store.sqlite import SQLiteStore

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from search.encoding import Encoder, Fingerprint
 from search.errors import SearchError, quoted
-from search.ranking.options import WEIGHT, Ranking, Selection
+from search.ranking.options import Selection
 from search.ranking.question import EncodedQuery, Example, Query, Question, as_question, encoded
 from search.ranking.rank import Among, others_than, ranked, scored
 from search.records.hits import Cluster, Hit, Hits, Surroundings
 from search.records.options import (
+    WEIGHT,
     BuildOptions,
     CandidateOptions,
     FilterOptions,
     LimitOptions,
     MatrixOptions,
     QueryOptions,
+    Ranking,
     RankingOptions,
     RankOptions,
     RerankOptions,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from search.explaining.explainer import Explainer
     from search.ranking.rerank import Reranker
     from search.records.comparisons import Contrast, Faithfulness, WhyNot
-    from search.records.contents import DocumentText, Facet, PassageText
+    from search.records.contents import DocumentText, Facet, StoredPassage
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.explanations import Explanation, Highlight
     from search.records.options import (
@@ -692,7 +694,7 @@ class Index:
 
         return file_text(self._store, document)
 
-    def passage(self, id_: int) -> PassageText:
+    def passage(self, id_: int) -> StoredPassage:
         """A passage as the index holds it.
 
         Raises:
@@ -755,7 +757,7 @@ class Index:
         how = SpanOptions(answers, no_answer_margin, max_answer)
         reader = load_head("answer", required(model), self._offline, device)
         hits = self.query(question, k, **options)
-        return answer_from(question, hits, reader, how, SpanLines(self._store), progress)
+        return answer_from(question, hits, reader, how, SpanLines(), progress)
 
     def tag(self, model: str, **options: Unpack[TagOptions]) -> TagReport:
         """Find entities, or parts of speech, in all passages; filters such as "person='Ada Lovelace'" then find them.

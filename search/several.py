@@ -20,7 +20,7 @@ from search.errors import (
     WordMissing,
 )
 from search.index import Index
-from search.ranking.options import Ranking, Selection
+from search.ranking.options import Selection
 from search.records.hits import Hit, Hits, Surroundings
 from search.records.options import SelectionOptions, part_of, require_matrices
 from search.store.layout import all_indexes, is_own
@@ -132,7 +132,7 @@ class Indexes:
         explain, layer = options.pop("explain", False), options.pop("layer", None)
         require_matrices(explain, layer)
         found = list(self._asked(text, wanted.last, options))
-        if len({replace(Ranking.of_hit(hit), without=()) for hits in found for hit in hits}) > 1:
+        if len({replace(hit.ranking, without=()) for hits in found for hit in hits}) > 1:
             raise InputError(
                 "the indexes were tuned to different weights or reranks (seewhy eval --tune), so their scores cannot "
                 "be compared. Say with --weight what meaning counts, and --rerank, or ask them one at a time."

@@ -20,7 +20,8 @@ from search.bert.tagging import OVERLAP, Tagger, field_of, load_tagger, mentions
 from search.encoding import Fingerprint
 from search.errors import InputError, quoted
 from search.records.documents import Annotation, Mention
-from search.records.predictions import FieldCount, LabelledIndex, LabelledText, TagReport, TagTask
+from search.records.options import TagTask
+from search.records.predictions import FieldCount, LabelledIndex, LabelledText, TagReport
 from search.records.reports import Progress
 from search.store.annotating import Annotating, annotating, annotators_of
 from search.store.database import read_meta
@@ -140,7 +141,7 @@ def _tagged(tagger: Tagger, run: Annotating, task: TagTask, prefix: str) -> Iter
                 Mention(f"{prefix}{one.field}", one.text, one.start, one.end, round(one.score, 6))
                 for one in mentions(passage.text, words, task, passage.start)
             )
-            found.append(Annotation(passage.id, _texts(spans), spans))
+            found.append(Annotation(passage.passage_id, _texts(spans), spans))
         yield found
 
 
@@ -271,7 +272,7 @@ def _by_checkpoint(model: str, offline: bool, device: str | None) -> _Labeller:
     def labels(run: Annotating) -> Iterator[list[tuple[int, LabelledText]]]:
         for passages in run.batches(_AT_ONCE):
             found = classifier([passage.text for passage in passages])
-            yield [(passage.id, one) for passage, one in zip(passages, found, strict=True)]
+            yield [(passage.passage_id, one) for passage, one in zip(passages, found, strict=True)]
 
     return _Labeller("label", classifier.name, classifier.classes, classifier.exclusive, made_with, labels)
 

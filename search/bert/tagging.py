@@ -27,7 +27,8 @@ from search.bert.checkpoint import Head, load_head, softmax
 from search.bert.tokenizing import check_text, without_space
 from search.errors import InputError
 from search.records.documents import Mention
-from search.records.predictions import Tagged, TaggedWord, TagTask
+from search.records.options import TagTask
+from search.records.predictions import Tagged, TaggedWord
 
 _PREFIXED = re.compile(r"([BIESLUM])[-_](.+)", re.DOTALL)
 _SAME = {"L": "E", "U": "S", "M": "I"}

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from search import __version__
+from search.records.contents import StoredFile
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Hits, Surroundings, Verdict
+from search.records.options import Ranking
 
 if TYPE_CHECKING:
     from search.ranking.question import Query
@@ -148,7 +150,7 @@ def _answered(name: str, found: dict[str, Any]) -> Answered:
 def _hit(values: dict[str, Any]) -> Hit:
     verdict, hidden = values.pop("verdict"), values.pop("hidden")
     return Hit(
-        **values,
+        **values | {"ranking": Ranking(**values["ranking"]), "file": StoredFile(**values["file"])},
         verdict=None if verdict is None else Verdict(**verdict),
         hidden=tuple((start, end) for start, end in hidden),
     )

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from search.errors import InputError
 from search.evaluating.asking import values_of
 from search.evaluating.evaluation import evaluate
-from search.ranking.options import WEIGHT
 from search.records.evaluations import Setting, Tuning
+from search.records.options import WEIGHT
 from search.records.reports import Progress
 from search.statistics import compared
 from search.store.choices import put_choice

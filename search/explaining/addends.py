@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from search.encoding import Encoder
 from search.errors import InputError
 from search.ranking.fusion import Fusion
-from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
 from search.ranking.rerank import LATE_SHARE, LateInteraction
 from search.ranking.words import occurrences
+from search.records.contents import StoredPassage
 from search.records.explanations import Term
 from search.records.hits import Hit
+from search.records.options import Ranking
 from search.records.shown import shown
 from search.records.tokens import TokenVectors
-from search.store.protocol import Snapshot, Store, StoredPassage
+from search.store.protocol import Snapshot, Store
 from search.store.token_vectors import kept
 
 
@@ -76,26 +77,28 @@ class AddendFinder:
                 f"p{hit.passage_id} is another passage in this index. Explain a hit of a query to it."
             )
         assert self._query.embedding is not None
-        ranking = Ranking.of_hit(hit)
+        ranking = hit.ranking
         if ranking not in fusions:
             fusions[ranking] = Fusion(snapshot, self._query, ranking)
         fusion = fusions[ranking]
-        (embedding,) = snapshot.embeddings([passage.id])
+        (embedding,) = snapshot.embeddings([passage.passage_id])
         terms = _terms(snapshot, fusion, ranking, passage)
-        (words,) = fusion.matches.parts(np.array([passage.id]))
+        (words,) = fusion.matches.parts(np.array([passage.passage_id]))
         meaning = float(embedding @ self._query.embedding)
         score = ranking.weight * meaning + (1 - ranking.weight) * float(words)
         late = self._late if ranking.rerank == "late" else None
         return _Stored(passage, embedding, terms, score, late.prepare(snapshot, [passage]) if late else None)
 
     def _addends(self, hit: Hit, stored: _Stored, encoded: TokenVectors) -> Addends:
-        if hit.rerank not in ("", "late"):  # a cross-encoder is not asked again
-            name = f"{hit.rerank}, reading both texts at once"
+        if hit.ranking.rerank not in ("", "late"):  # a cross-encoder is not asked again
+            name = f"{hit.ranking.rerank}, reading both texts at once"
             return Addends(stored.embedding, (Term(name, hit.reranked or 0.0, kind="model"),))
-        if hit.rerank == "":
+        if hit.ranking.rerank == "":
             return Addends(stored.embedding, stored.terms, stored.score)
         assert self._late is not None  # a query of several parts is not reranked
-        (matched,) = self._late.matches([stored.passage], stored.prepared, {stored.passage.id: encoded})
+        (matched,) = self._late.matches(
+            [stored.passage], stored.prepared, {stored.passage.passage_id: encoded}
+        )
         share = 1 - LATE_SHARE
         cells = np.zeros((len(matched.addends), len(encoded.tokens)))
         columns = kept(encoded.tokens)
@@ -108,7 +111,7 @@ class AddendFinder:
 
 def _terms(snapshot: Snapshot, fusion: Fusion, ranking: Ranking, passage: StoredPassage) -> tuple[Term, ...]:
     """What each word of the query added to the score of a passage; words that it does not have are left out."""
-    (addends,) = fusion.matches.addends(np.array([passage.id])) / fusion.matches.scale
+    (addends,) = fusion.matches.addends(np.array([passage.passage_id])) / fusion.matches.scale
     here = [(term, float(value)) for term, value in zip(fusion.terms, addends, strict=True) if value]
     places = occurrences(snapshot, [term for term, _ in here], passage)
     return tuple(

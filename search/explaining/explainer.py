@@ -20,15 +20,16 @@ from search.errors import InputError, OptionalDependency, ReadError
 from search.explaining.addends import AddendFinder, Addends
 from search.explaining.explanation import encoded_parts, explain_pair, explain_parts, similarity_layers
 from search.indexing.plan import listed
-from search.ranking.freshness import Since, as_of_now, since_indexed
+from search.ranking.freshness import as_of_now, since_indexed
 from search.ranking.fusion import Fusion
-from search.ranking.options import Ranking, Selection
+from search.ranking.options import Selection
 from search.ranking.question import EncodedQuery, Question, encoded_question, encoded_text, meant, query_fits
 from search.ranking.rank import Among, Scale, as_hit, everything, ranked, scored
 from search.ranking.rerank import LATE_SHARE
 from search.records.comparisons import Contrast, Difference, WhyNot
 from search.records.explanations import Explanation, Share
 from search.records.hits import Hit
+from search.records.options import Ranking
 from search.records.tokens import TokenVectors
 from search.store.folders import Folders
 from search.store.protocol import Place
@@ -151,7 +152,7 @@ class Explainer:
     def contrast(self, a: Hit | int | str | Path, b: Hit | int | str | Path) -> Contrast:
         """See `Index.contrast`."""
         hit_a, hit_b = self.hit(a), self.hit(b)
-        if Ranking.of_hit(hit_a) != Ranking.of_hit(hit_b):
+        if hit_a.ranking != hit_b.ranking:
             raise InputError(
                 f"the two hits were ranked in different ways ({_way(hit_a)}; {_way(hit_b)}), so their scores cannot be "
                 "compared. Take both from one query."
@@ -171,7 +172,6 @@ class Explainer:
                 wanted.per_document,
                 snapshot.passage_count,
             )
-            file = snapshot.file_of(hit.passage_id) if hit else None
         if hit is None:
             return WhyNot(*question, "not indexed", *why_missing(self._store, place))
         hits = ranked(self._store, self.query, self._ranking, wanted, among)
@@ -187,7 +187,7 @@ class Explainer:
         answer = replace(answer, contrast=contrast_of(last, last_why, hit, why))
         if not passes:
             return replace(answer, cause="filtered")
-        since = since_indexed(hit.path, file) if file else Since("changed")  # it has left the index now
+        since = since_indexed(hit.path, hit.file)
         if since.changed:
             return replace(answer, cause=since.changed, detail=since.detail)
         above = (-hit.score, hit.passage_id) < (-last.score, last.passage_id)  # as hits are ordered
@@ -247,12 +247,12 @@ class Explainer:
             copied = snapshot.copies([item.passage]).get(item.passage)
             stored, source = snapshot.passage(item.passage), snapshot.source
         hit = as_hit(rank, stored, item, self._ranking, scale, copied)
-        return as_of_now([hit], {hit.passage_id: stored}, source)[0]
+        return as_of_now([hit], source)[0]
 
     def _explained(
         self, hit: Hit, vectors: TokenVectors, addends: Addends, progress: Report | None
     ) -> Explanation:
-        counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.rerank, 0.0)
+        counts = hit.weight * {"": 1.0, "late": 1 - LATE_SHARE}.get(hit.ranking.rerank, 0.0)
         if parts := self.query.parts:
             explain = partial(explain_parts, parts, self._parts, vectors, addends.embedding, weight=counts)
         else:
@@ -294,6 +294,8 @@ def _by_word(why: Explanation) -> dict[tuple[str, str, int, int], Share]:
 
 def _way(hit: Hit) -> str:
     """How a hit was ranked, in words."""
-    phrases = ", with phrases" if hit.phrases else ""
-    without = f", without {' and '.join(hit.without)}" if hit.without else ""
-    return f"{hit.mode}, weight {hit.weight:g}{phrases}{without}{f', reranked: {hit.rerank}' if hit.rerank else ''}"
+    ranking = hit.ranking
+    phrases = ", with phrases" if ranking.phrases else ""
+    without = f", without {' and '.join(ranking.without)}" if ranking.without else ""
+    reranked = f", reranked: {ranking.rerank}" if ranking.rerank else ""
+    return f"{ranking.mode}, weight {ranking.weight:g}{phrases}{without}{reranked}"

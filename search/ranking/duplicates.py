@@ -6,18 +6,16 @@ every file is one row. Memory: the embeddings twice, and blocks of pairs of a fi
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 from numpy.typing import NDArray
 
 from search.errors import InputError
 from search.ranking.rank import Among
+from search.records.contents import StoredPassage
 from search.records.hits import Cluster, Copy
-from search.store.protocol import Store, StoredPassage
+from search.store.protocol import Store
 from search.store.vectors import pairs_near
 
-_PLACE = [field.name for field in fields(Copy) if field.name in StoredPassage.__annotations__]
 _AT_ONCE = 1024  # pairs whose cosines are added up, rows that are compared
 
 
@@ -123,10 +121,9 @@ def _cluster(
     copies = []
     for row, cosine in zip(there, nearest, strict=True):
         passage = stored[ids[row]]
-        first = first_with.setdefault(passage.text, passage.id)
-        place = {name: getattr(passage, name) for name in _PLACE}
-        same = None if first == passage.id else first
-        copies.append(Copy(passage_id=passage.id, cosine=cosine, same_text_as=same, **place))
+        first = first_with.setdefault(passage.text, passage.passage_id)
+        same = None if first == passage.passage_id else first
+        copies.append(Copy(**vars(passage), cosine=cosine, same_text_as=same))
     return Cluster(tuple(copies), len(first_with) == 1, min(nearest))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,29 +15,28 @@ from typing import TYPE_CHECKING, Literal
 
 from search.errors import SearchError
 from search.files import read_file
+from search.records.contents import StoredFile
 from search.records.documents import PLAIN_KINDS
 
 if TYPE_CHECKING:
     from search.records.documents import Document
     from search.records.hits import Hit
-    from search.store.protocol import StoredFile, StoredPassage
     from search.store.settings import Source
 
 RECORDS = ("csv", "jsonl")  # every span of a record stands where the record does
 _LARGEST = 8 << 20  # bytes of a changed file in which a text is looked for
 
 
-def as_of_now(hits: Sequence[Hit], stored: Mapping[int, StoredPassage], source: Source) -> list[Hit]:
+def as_of_now(hits: Sequence[Hit], source: Source) -> list[Hit]:
     """The hits, each with what has become of its file; where its text stands elsewhere now, with its new lines.
 
     Args:
-        stored: the passages of the hits, by id.
         source: how records are read.
     """
     seen: dict[str, _File] = {}
     for hit in hits:
         if hit.path not in seen:
-            seen[hit.path] = _File(hit, stored[hit.passage_id].file, source)
+            seen[hit.path] = _File(hit, source)
     return [seen[hit.path].told(hit) for hit in hits]
 
 
@@ -77,10 +76,10 @@ def since_indexed(path: str | Path, stored: StoredFile) -> Since:
 class _File:
     """A file of some hits, as it is now."""
 
-    def __init__(self, hit: Hit, stored: StoredFile, source: Source) -> None:
-        self._name = hit.document.rpartition("#")[0] if stored.kind in RECORDS else hit.document
-        self._kind, self._source = stored.kind, source
-        self._since = since_indexed(hit.path, stored)
+    def __init__(self, hit: Hit, source: Source) -> None:
+        self._name = hit.document.rpartition("#")[0] if hit.kind in RECORDS else hit.document
+        self._kind, self._source = hit.kind, source
+        self._since = since_indexed(hit.path, hit.file)
 
     def told(self, hit: Hit) -> Hit:
         """A hit of it, as it stands now."""

@@ -20,8 +20,8 @@ from search.errors import InputError, WordMissing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from search.ranking.options import Ranking
     from search.ranking.question import EncodedQuery
+    from search.records.options import Ranking
     from search.store.protocol import Ids, Matches, Snapshot
     from search.store.terms import Term
 

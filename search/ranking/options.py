@@ -12,79 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from search.errors import InputError
 from search.ranking.fusion import Scored, in_order
-from search.records.options import HitsOptions, Mode, RerankOptions, complete
+from search.records.options import HitsOptions, complete
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from search.records.hits import Hit
     from search.records.options import SelectionOptions
     from search.store.protocol import Copied, Ids, Snapshot
 
-WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
-
 RERANKED = 30  # best passages that a reranker looks at, at least
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """How scores are made; make one with `Ranking.of`.
-
-    Attributes:
-        mode: "hybrid", `score = weight * cosine + (1 - weight) * lexical`, where lexical is the BM25 of the
-            passage divided by what the three most telling words of the query could reach, or by the highest that any
-            passage of the index has if that is more. "dense": the
-            cosine alone. "lexical": the word part alone, passages without any word of the query left out.
-        weight: what the cosine counts, in [0, 1].
-        phrases: what stands in double quotes is looked for word by word in this order, as one term.
-        rerank: "late" to look at the best passages again by late interaction, the name of a cross-encoder to let it
-            judge them (rerank.py), "" for neither.
-        without: words of the query that do not count as words: their addends are left out of the word part, which is
-            divided by what it is divided by with them. The meaning stays that of the whole query.
-    """
-
-    mode: Mode
-    weight: float
-    phrases: bool
-    rerank: str
-    without: tuple[str, ...]
-
-    @classmethod
-    def of(cls, **options: Unpack[RerankOptions]) -> Ranking:
-        """
-        Raises:
-            InputError: a value is no choice or out of range, a weight belongs to another mode, or words are to be left
-                out where none counts.
-        """
-        own = complete(options, RerankOptions)
-        mode, weight, without = own["mode"], own["weight"], own["without"]
-        if weight is not None and mode != "hybrid":
-            raise InputError(f"a weight belongs to the mode 'hybrid', not to '{mode}'.")
-        if without and mode == "dense":
-            raise InputError(
-                "no word counts in the mode 'dense', so none can be left out. Choose another mode."
-            )
-        fixed = {"dense": 1.0, "lexical": 0.0}
-        own["weight"] = fixed.get(mode, WEIGHT if weight is None else float(weight))
-        own["without"] = (without,) if isinstance(without, str) else tuple(without or ())
-        return cls(**{**own, "rerank": own["rerank"] or ""})
-
-    @classmethod
-    def of_hit(cls, hit: Hit) -> Ranking:
-        """What a hit was ranked by."""
-        return cls(hit.mode, hit.weight, hit.phrases, hit.rerank, hit.without)  # type: ignore[arg-type]
-
-    @property
-    def by_meaning(self) -> bool:
-        """Whether embeddings are compared."""
-        return self.weight > 0
-
-    @property
-    def by_words(self) -> bool:
-        """Whether words are looked for."""
-        return self.weight < 1
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from search.encoding import Encoder
     from search.encoding.tokenizer import Role
-    from search.ranking.options import Ranking
+    from search.records.options import Ranking
     from search.records.tokens import TokenVectors
     from search.store.protocol import Place, Snapshot, Store
 
@@ -261,7 +261,7 @@ def _passages_of(snapshot: Snapshot, what: Example) -> tuple[int, ...]:
         InputError: it is not in the index.
     """
     if isinstance(what, int):
-        return (snapshot.passage(what).id,)
+        return (snapshot.passage(what).passage_id,)
     place = snapshot.place(what)
     if not place.passages:
         way_out = meant(place) or "Name a file or a passage that is, as hits are listed."

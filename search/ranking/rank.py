@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,17 +14,16 @@ from search.ranking.freshness import as_of_now
 from search.ranking.fusion import Fusion, Scored, in_order
 from search.ranking.options import completed, numbered, selected
 from search.ranking.verdict import SEEN, verdict
+from search.records.contents import StoredPassage
 from search.records.hits import Hit, Verdict
-from search.store.protocol import StoredPassage
 
 if TYPE_CHECKING:
-    from search.ranking.options import Ranking, Selection
+    from search.ranking.options import Selection
     from search.ranking.question import EncodedQuery
     from search.ranking.rerank import Reranker
+    from search.records.options import Ranking
     from search.store.calibration import Baseline
     from search.store.protocol import Copied, Ids, Snapshot, Store
-
-_OF_PASSAGE = [field.name for field in fields(StoredPassage) if field.name not in ("id", "file")]
 
 Among: TypeAlias = "Callable[[Snapshot], Ids | None]"
 """Tells the ids of the passages to choose from; None for all."""
@@ -81,7 +80,7 @@ def ranked(
             for rank, item in numbered(groups, wanted)
         ]
     hits = [replace(hit, approximate=True) for hit in hits] if approximate else hits
-    return as_of_now(hits, stored, source)
+    return as_of_now(hits, source)
 
 
 def _hits(
@@ -137,7 +136,7 @@ def scored(
         source = snapshot.source
     if reranker:
         item = replace(reranker.rerank([item], [stored], prepared)[0], before=None)
-    return as_of_now([as_hit(0, stored, item, ranking, scale, copied)], {passage: stored}, source)[0]
+    return as_of_now([as_hit(0, stored, item, ranking, scale, copied)], source)[0]
 
 
 def others_than(passages: Sequence[int], same_document: bool, among: Among) -> Among:
@@ -186,25 +185,18 @@ def as_hit(
     said: Verdict | None = None,
 ) -> Hit:
     """A stored passage with its score."""
-    as_stored = {name: getattr(passage, name) for name in _OF_PASSAGE}
     return Hit(
+        **vars(passage),
         rank=rank,
         score=item.score,
         cosine=item.cosine,
         lexical=item.lexical,
-        mode=ranking.mode,
-        passage_id=passage.id,
-        weight=ranking.weight,
-        phrases=ranking.phrases,
-        rerank=ranking.rerank,
-        without=ranking.without,
+        ranking=ranking,
         reranked=item.reranked,
         rank_before=item.before,
         percentile=scale.percentile(item.score),
         random_pairs=scale.pairs,
-        hub=scale.hub(passage.id),
+        hub=scale.hub(passage.passage_id),
         copies=copied.documents - 1 if copied else 0,
         verdict=said,
-        kind=passage.kind,
-        **as_stored,
     )

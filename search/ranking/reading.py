@@ -7,24 +7,22 @@ long that is follows from the spans, and how many line breaks are in it from the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from search.ranking.freshness import since_indexed
-from search.records.contents import DocumentText, Gap, PassageText
+from search.records.contents import DocumentText, Gap, StoredPassage
 
 if TYPE_CHECKING:
-    from search.store.protocol import Store, StoredPassage
+    from search.store.protocol import Store
 
 LINES_OF_THEIR_OWN = ("html", "csv", "jsonl")  # kinds whose lines are not those of the text
 _WITHOUT_MARKS = ("code",)
-_FIELDS = [field.name for field in fields(PassageText) if field.name != "passage_id"]
 
 
-def passage_text(store: Store, id_: int) -> PassageText:
+def passage_text(store: Store, id_: int) -> StoredPassage:
     """See `Index.passage`."""
     with store.reading() as snapshot:
-        return _as_text(snapshot.passage(id_))
+        return snapshot.passage(id_)
 
 
 def document_text(store: Store, id_: int) -> DocumentText:
@@ -42,13 +40,9 @@ def document_text(store: Store, id_: int) -> DocumentText:
         stored.metadata,
         since_indexed(stored.path, stored.file).changed,
         text,
-        tuple(map(_as_text, stored.passages)),
+        stored.passages,
         gaps,
     )
-
-
-def _as_text(passage: StoredPassage) -> PassageText:
-    return PassageText(passage.id, **{name: getattr(passage, name) for name in _FIELDS})
 
 
 def together(passages: Sequence[StoredPassage]) -> tuple[str, tuple[Gap, ...]]:

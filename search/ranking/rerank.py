@@ -31,9 +31,10 @@ from search.encoding.sharing import alone, kept_loaded
 from search.encoding.tokenizer import with_context
 from search.errors import ModelError, first_line
 from search.ranking.fusion import Scored, in_order
+from search.records.contents import StoredPassage
 from search.records.tokens import TokenVectors
 from search.store.bm25 import weight
-from search.store.protocol import Snapshot, StoredPassage
+from search.store.protocol import Snapshot
 from search.store.token_vectors import kept, unit_rows
 
 LATE_SHARE = 0.5  # of the new part; chosen with benchmarks/quality.py on Cranfield, CACM, TIME and XQuAD
@@ -90,7 +91,7 @@ class LateInteraction:
         self._kept = kept(query.tokens)
 
     def prepare(self, snapshot: Snapshot, passages: Sequence[StoredPassage]) -> _Prepared:
-        stored = snapshot.token_vectors([passage.id for passage in passages])
+        stored = snapshot.token_vectors([passage.passage_id for passage in passages])
         return _Prepared(self._weights(snapshot), stored)
 
     def rerank(
@@ -112,7 +113,9 @@ class LateInteraction:
         """Of each passage, with its stored token vectors where it has them; others are encoded, once."""
         before = {id_: unit_rows(tokens) for id_, tokens in (encoded_before or {}).items()}
         vectors = before | prepared.vectors
-        if missing := {passage.id: passage for passage in passages if passage.id not in vectors}:
+        if missing := {
+            passage.passage_id: passage for passage in passages if passage.passage_id not in vectors
+        }:
             encoded = self._encoder.tokens(
                 [passage.text for passage in missing.values()],
                 contexts=[passage.context for passage in missing.values()],
@@ -120,7 +123,7 @@ class LateInteraction:
                 role="document",
             )
             vectors |= {id_: unit_rows(tokens) for id_, tokens in zip(missing, encoded, strict=True)}
-        return [self._matched(vectors[passage.id], prepared.weights) for passage in passages]
+        return [self._matched(vectors[passage.passage_id], prepared.weights) for passage in passages]
 
     def _matched(self, passage: NDArray[np.float32], weights: NDArray[np.float64]) -> Matched:
         n = len(self._query.tokens)

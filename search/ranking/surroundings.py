@@ -31,28 +31,28 @@ def surroundings(store: Store, hit: Hit, lines: int) -> Surroundings:
     if lines < 0:
         raise InputError(f"{lines} is no number of lines; use 0 for none.")
     with store.reading() as snapshot:
-        stored, file = snapshot.stored([hit.passage_id]).get(hit.passage_id), snapshot.file_of(hit.passage_id)
-    if stored is None or file is None or stored.start != hit.start:
+        stored = snapshot.stored([hit.passage_id]).get(hit.passage_id)
+    if stored is None or stored.start != hit.start:
         return Surroundings(note="the passage has left the index since it was found")
-    texts, note = _lines(hit, file.kind, file.sha256)
+    texts, note = _lines(hit, stored.file.sha256)
     first, last = hit.line_start, hit.line_end
     numbered = list(enumerate(texts, 1))
-    span_lines, begins = SpanLines(store), [0, *(end.end() for end in _LINE_END.finditer(hit.text))]
+    span_lines, begins = SpanLines(), [0, *(end.end() for end in _LINE_END.finditer(hit.text))]
     start, found, _ = "".join(texts[first - 1 : first]).partition(_LINE_END.split(hit.text)[0])
     return Surroundings(
         tuple(numbered[max(0, first - 1 - lines) : first - 1]),
         tuple(numbered[last : last + lines]),
         note,
         start if found else "",
-        tuple(span_lines(hit, hit.start + at, hit.start + at + 1)[0] for at in begins if file.kind == "html"),
+        tuple(span_lines(hit, hit.start + at, hit.start + at + 1)[0] for at in begins if hit.kind == "html"),
     )
 
 
-def _lines(hit: Hit, kind: str, sha256: str) -> tuple[list[str], str]:
+def _lines(hit: Hit, sha256: str) -> tuple[list[str], str]:
     """The lines of a hit's file; or none, and why."""
-    if kind in DOCUMENT_KINDS:
+    if hit.kind in DOCUMENT_KINDS:
         return [], f"{hit.document} is no text file, so it has no lines to show"
-    name = hit.document.rpartition("#")[0] if kind in RECORDS else hit.document
+    name = hit.document.rpartition("#")[0] if hit.kind in RECORDS else hit.document
     try:
         contents = _contents(name, hit.path)[1]
         if contents.sha256 != sha256 and hit.changed != "moved":
@@ -90,8 +90,7 @@ class SpanLines:
     the file is read, once at most.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._files: dict[str, list[Document]] = {}
 
     def __call__(self, hit: Hit, start: int, end: int) -> tuple[int, int, int | None, str]:
@@ -122,11 +121,9 @@ class SpanLines:
 
     def _read(self, hit: Hit) -> list[Document]:
         """The documents of a file as it was indexed; none if it has changed or cannot be read."""
-        with self._store.reading() as snapshot:
-            stored = snapshot.file_of(hit.passage_id)
         try:
             file, contents = _contents(hit.document, hit.path)
-            if stored is None or contents.sha256 != stored.sha256:
+            if contents.sha256 != hit.file.sha256:
                 return []
             return [item for item in documents(file, contents) if isinstance(item, Document)]
         except (OSError, SearchError):

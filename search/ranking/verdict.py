@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from search.encoding.models import DEFAULT_WEIGHTS
-from search.ranking.options import Ranking
 from search.records.hits import Verdict
+from search.records.options import Ranking
 from search.store.bm25 import weight
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from search.ranking.question import EncodedQuery
 from search.records.whatif import Bound, Candidate, Candidates
 
 if TYPE_CHECKING:
-    from search.ranking.options import Ranking
     from search.ranking.rank import Among
+    from search.records.options import Ranking
     from search.store.protocol import Ids, Matches, Snapshot, Store
 
 

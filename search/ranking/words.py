@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from search.ranking.fusion import Fusion
-from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
+from search.records.contents import StoredPassage
 from search.records.explanations import Highlight, Occurrence
 from search.records.shown import Shown
 
 if TYPE_CHECKING:
     from search.records.hits import Hit
-    from search.store.protocol import Snapshot, Store, StoredPassage
+    from search.store.protocol import Snapshot, Store
     from search.store.terms import Term
 
 
@@ -28,7 +28,7 @@ def highlights(store: Store, text: str, hits: Sequence[Hit]) -> list[tuple[Highl
     if not any(hit.lexical for hit in hits):
         return [()] * len(hits)
     with store.reading() as snapshot:
-        fusion = Fusion(snapshot, EncodedQuery(text, None), Ranking.of_hit(hits[0]))
+        fusion = Fusion(snapshot, EncodedQuery(text, None), hits[0].ranking)
         found = fusion.matches
         rows = found.addends(np.array([hit.passage_id for hit in hits], dtype=np.int64)) / found.scale
         return [

@@ -6,30 +6,75 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from search.records.shown import Spans
+from search.records.shown import Spans, shown
 
 
 @dataclass(frozen=True)
-class PassageText:
-    """A passage as the index holds it, with the place where it stands as in a `Hit`.
+class StoredFile:
+    """A file as it was when it was indexed, and what kind of document it holds."""
+
+    kind: str = "text"
+    size: int = 0
+    mtime_ns: int = 0
+    inode: int = 0
+    sha256: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Location:
+    """A span of a document, and where its source file has it.
 
     Attributes:
-        context: what is encoded before the text: title and headings, one a line.
+        path: absolute path of the source file; "" where a text was given.
+        document: the document's name within the indexed folder, with forward slashes;
+            "table.csv#12" for record 12 of a file.
+        text: the span; `document.text[start:end] == text`, as it was indexed.
+        line_start, line_end: 1-based lines of the source file, both included; of its extracted text where
+            the format has pages.
+        page: 1-based page, slide, sheet or cell on which the span begins; None for a format without.
     """
 
-    passage_id: int
-    document_id: int
+    path: str
     document: str
-    heading: str
-    context: str
     text: str
     start: int
     end: int
     line_start: int
     line_end: int
     page: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredPassage(Location):
+    """A passage as the index holds it.
+
+    Attributes:
+        document_id: of its document in the index, as long as that is of the same `Index.generation`.
+        context: what is encoded before the text: title and headings, one a line.
+        hidden: the spans of `text` that are markup, which is neither encoded nor counted as words.
+        annotations: field -> value or values, what models say of the passage (`seewhy lab tag`, `label`).
+        file: as it was when it was indexed.
+    """
+
+    passage_id: int
+    document_id: int = 0
+    title: str = ""
+    heading: str = ""
+    context: str = ""
     hidden: Spans = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    file: StoredFile = field(default=StoredFile(), repr=False, compare=False)
+
+    @property
+    def kind(self) -> str:
+        """Of document, as in `Document`."""
+        return self.file.kind
+
+    @property
+    def shown(self) -> str:
+        """The text without its markup: what is encoded behind the context, and has words."""
+        return shown(self.text, self.hidden)
 
 
 @dataclass(frozen=True)
@@ -74,7 +119,7 @@ class DocumentText:
     metadata: Mapping[str, Any]
     changed: Literal["", "changed", "gone"]
     text: str
-    passages: tuple[PassageText, ...]
+    passages: tuple[StoredPassage, ...]
     gaps: tuple[Gap, ...]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+from typing import TYPE_CHECKING, Literal, SupportsIndex, overload
 
+from search.records.contents import StoredPassage
 from search.records.displayed import Displayed
-from search.records.shown import Spans
+from search.records.options import Mode, Ranking
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -33,8 +33,8 @@ class Verdict:
     found: float
 
 
-@dataclass(frozen=True, repr=False)
-class Hit(Displayed):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Hit(StoredPassage, Displayed):
     """One ranked passage.
 
     Attributes:
@@ -43,39 +43,23 @@ class Hit(Displayed):
         cosine: the meaning part, in [-1, 1]; None when the ranking did not use it.
         lexical: the word part, in [0, 1]: the passage's BM25 by what the three most telling words of the query could
             reach, or by the best of the index if that is more; None when the ranking did not use it.
-        mode: how `score` was made: "hybrid", `weight * cosine + (1 - weight) * lexical`; "dense", the cosine;
-            "lexical", the word part.
-        weight: what the cosine counts: 1 for "dense", 0 for "lexical".
-        phrases: words in double quotes were looked for as one term.
-        rerank: "late", or the name of a cross-encoder, where the best passages were looked at again; then
-            `reranked` is what that said of the passage, and `rank_before` the rank without it. For "late" the score
-            is half the one above and half `reranked`, for a cross-encoder it is `reranked`.
-        without: words of the query that do not count as words.
-        path: absolute path of the source file.
-        document: the document's name within the indexed folder, with forward slashes;
-            "table.csv#12" for record 12 of a file.
-        kind: of document, as in `Document`.
-        text: the passage; `start`, `end` its span in the document's text, both as they were indexed.
-        line_start, line_end: 1-based lines of the source file, both included; of its extracted text where
-            the format has pages.
+        ranking: how `score` was made.
+        reranked: what `ranking.rerank` said of the passage, and `rank_before` the rank without it. For "late" the
+            score is half the one above and half `reranked`, for a cross-encoder it is `reranked`.
         index: the name of the index, or its path, where several are asked as one, and over HTTP; "" else.
         changed: what has become of the file since it was indexed: "" for nothing; "moved", it changed, and the lines
             are those on which the text stands now; "changed", the text is not found in it any more, or it has no plain
             lines, so the lines are those of then; "gone", it is not there.
-        page: 1-based page, slide, sheet or cell on which the passage begins; None for a format without.
         percentile: how many in a hundred random pairs of a query and a passage of the index score less, by the
             same mode and weight; None for an index that has no sample or is too small for one, and where words of the
             query are left out.
         random_pairs: how many pairs `percentile` rests on.
         copies: in how many other documents this text, or nearly this text, stands, if it stands in many; they are
             left out of the ranking, unless all copies are asked for.
-        hidden: the spans of `text` that are markup, which is neither encoded nor counted as words.
-        annotations: field -> value or values, what models say of the passage (`seewhy lab tag`, `label`).
         hub: of a passage that is near everything: for how many in a hundred random queries it is among the ten
             nearest. None for any other, and where the ranking did not use the cosine.
         verdict: whether anything in the index, or of what passes the filter, seems to answer the query; None where
             that was not asked, and for any but the default ranking and model.
-        document_id: of its document in the index, as long as that is of the same `Index.generation`.
         approximate: it was looked for by an index on a server that can miss passages, so better ones may be missing;
             its own score is exact.
         explanation: why it has its score, of a query that was asked with `explain=True`; None else.
@@ -85,37 +69,16 @@ class Hit(Displayed):
     score: float
     cosine: float | None
     lexical: float | None
-    mode: str
-    path: str
-    document: str
-    title: str
-    heading: str
-    text: str
-    start: int
-    end: int
-    line_start: int
-    line_end: int
-    passage_id: int
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    context: str = ""
-    page: int | None = None
-    weight: float = 1.0
-    phrases: bool = False
-    rerank: str = ""
-    without: tuple[str, ...] = ()
+    ranking: Ranking
     reranked: float | None = None
     rank_before: int | None = None
     percentile: float | None = None
     random_pairs: int = 0
     hub: float | None = None
     copies: int = 0
-    hidden: Spans = ()
-    kind: str = "text"
     changed: Literal["", "moved", "changed", "gone"] = ""
     index: str = ""
     verdict: Verdict | None = None
-    annotations: Mapping[str, Any] = field(default_factory=dict)
-    document_id: int = 0
     approximate: bool = False
     explanation: Explanation | None = field(default=None, compare=False)
 
@@ -124,11 +87,22 @@ class Hit(Displayed):
         return f"<Hit {self.rank}: {self.score:.3f} {self.document!r} {place} p{self.passage_id}>"
 
     @property
+    def mode(self) -> Mode:
+        """How `score` was made: see `Ranking`."""
+        return self.ranking.mode
+
+    @property
+    def weight(self) -> float:
+        """What the cosine counts: 1 for "dense", 0 for "lexical"."""
+        return self.ranking.weight
+
+    @property
     def addends(self) -> dict[str, float]:
         """What the score is the sum of: "meaning", "words", "rerank", as far as the ranking used them."""
-        if self.rerank and self.rerank != "late":
+        rerank = self.ranking.rerank
+        if rerank and rerank != "late":
             return {"rerank": self.score}
-        part = 0.5 if self.rerank else 1.0
+        part = 0.5 if rerank else 1.0
         parts = {
             "meaning": None if self.cosine is None else part * self.weight * self.cosine,
             "words": None if self.lexical is None else part * (1 - self.weight) * self.lexical,
@@ -162,9 +136,9 @@ class Hits(list[Hit], Displayed):
         return self._tabulated()
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A passage of a cluster, with the place where it stands as in a `Hit`.
+@dataclass(frozen=True, kw_only=True)
+class Copy(StoredPassage):
+    """A passage of a cluster.
 
     Attributes:
         cosine: with the passage of the cluster that is nearest to it.
@@ -172,17 +146,6 @@ class Copy:
             for a text that comes once.
     """
 
-    passage_id: int
-    path: str
-    document: str
-    title: str
-    heading: str
-    text: str
-    start: int
-    end: int
-    line_start: int
-    line_end: int
-    page: int | None
     cosine: float
     same_text_as: int | None
 

@@ -18,7 +18,8 @@ from search.records.tokens import Layer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from search.records.predictions import TagTask
+    from typing_extensions import Unpack
+
     from search.records.reports import Progress
 
 
@@ -42,8 +43,11 @@ class Option:
     example: Any = None
 
 
+TagTask: TypeAlias = Literal["ner", "pos"]
 Mode: TypeAlias = Literal["hybrid", "dense", "lexical"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+WEIGHT = 0.75  # of the cosine in a hybrid score; chosen with benchmarks/quality.py, see its README
 
 
 class ModeOptions(TypedDict, total=False):
@@ -324,7 +328,7 @@ class AnnotateOptions(TypedDict, total=False):
 class TagOptions(AnnotateOptions, total=False):
     """How entities and parts of speech are found."""
 
-    task: "TagTask"
+    task: TagTask
 
 
 class HeadOptions(TypedDict, total=False):
@@ -421,6 +425,60 @@ def _require_valid(name: str, value: Any, type_: Any, option: Option) -> None:
         raise InputError(f"{name} is {value}; it must be at most {option.le:g}.")
     if option.ge is not None and value < option.ge:
         raise InputError(f"{name} is {value}; it must be at least {option.ge:g}.")
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How scores are made; make one with `Ranking.of`.
+
+    Attributes:
+        mode: "hybrid", `score = weight * cosine + (1 - weight) * lexical`, where lexical is the BM25 of the
+            passage divided by what the three most telling words of the query could reach, or by the highest that any
+            passage of the index has if that is more. "dense": the
+            cosine alone. "lexical": the word part alone, passages without any word of the query left out.
+        weight: what the cosine counts, in [0, 1].
+        phrases: what stands in double quotes is looked for word by word in this order, as one term.
+        rerank: "late" to look at the best passages again by late interaction, the name of a cross-encoder to let it
+            judge them (ranking/rerank.py), "" for neither.
+        without: words of the query that do not count as words: their addends are left out of the word part, which is
+            divided by what it is divided by with them. The meaning stays that of the whole query.
+    """
+
+    mode: Mode
+    weight: float
+    phrases: bool
+    rerank: str
+    without: tuple[str, ...]
+
+    @classmethod
+    def of(cls, **options: "Unpack[RerankOptions]") -> "Ranking":
+        """
+        Raises:
+            InputError: a value is no choice or out of range, a weight belongs to another mode, or words are to be left
+                out where none counts.
+        """
+        own = complete(options, RerankOptions)
+        mode, weight, without = own["mode"], own["weight"], own["without"]
+        if weight is not None and mode != "hybrid":
+            raise InputError(f"a weight belongs to the mode 'hybrid', not to '{mode}'.")
+        if without and mode == "dense":
+            raise InputError(
+                "no word counts in the mode 'dense', so none can be left out. Choose another mode."
+            )
+        fixed = {"dense": 1.0, "lexical": 0.0}
+        own["weight"] = fixed.get(mode, WEIGHT if weight is None else float(weight))
+        own["without"] = (without,) if isinstance(without, str) else tuple(without or ())
+        return cls(**{**own, "rerank": own["rerank"] or ""})
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether embeddings are compared."""
+        return self.weight > 0
+
+    @property
+    def by_words(self) -> bool:
+        """Whether words are looked for."""
+        return self.weight < 1
 
 
 def require_matrices(explain: bool, layer: object) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from search.records.contents import Location
 from search.records.documents import Mention
 from search.records.hits import Hit
+from search.records.options import TagTask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -302,9 +304,6 @@ class LabelExplanation:
         return np.array([self.contributions[slice(*word.tokens)].sum(axis=0) for word in self.words])
 
 
-TagTask = Literal["ner", "pos"]
-
-
 @dataclass(frozen=True)
 class TaggedWord:
     """A word of a text with its class.
@@ -384,18 +383,12 @@ class TagReport:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """One span of a document that answers a question.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer(Location):
+    """One span of a document that answers a question; its lines are those of its passage where `Answers.notes` says so.
 
     Attributes:
         rank: 1 for the best; 0 for a span that scores too little to be an answer.
-        text: as it is written; `document.text[start:end] == text`.
-        path: absolute path of the source file; "" where a text was given.
-        document: its name within the indexed folder.
-        line_start, line_end: 1-based lines of the answer itself, both included; those of its passage where
-            `Answers.notes` says so.
-        page: on which the answer begins; None for a format without pages.
         passage: the text that was read, of which `passage_start` is the offset in the document.
         hit: the passage as the index returned it; None where a text was given.
         start_logit, end_logit: of the first and the last token.
@@ -405,14 +398,6 @@ class Answer:
     """
 
     rank: int
-    text: str
-    start: int
-    end: int
-    path: str
-    document: str
-    line_start: int
-    line_end: int
-    page: int | None
     passage: str
     passage_start: int
     hit: Hit | None

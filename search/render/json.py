@@ -29,6 +29,7 @@ _DERIVED: dict[str, tuple[str, ...]] = {
     "Faithfulness": ("holds", "seed"),
     "Filled": ("loss",),
     "Guess": ("loss",),
+    "Hit": ("mode", "kind"),
     "HeadAtWork": ("difference", "output_difference"),
     "LabelExplanation": ("residual", "by_word"),
     "ModelShape": ("parameters", "in_matrices", "tensors"),
@@ -46,7 +47,9 @@ _LEFT_OUT: dict[str, tuple[str, ...]] = {
     "Evaluation": ("settings", "comparisons", "notes"),
     "Explanation": ("similarities",),
     "Faithfulness": ("query", "passage", "context", "is_score"),
-    "Hit": ("explanation",),
+    "Copy": ("file",),
+    "Hit": ("explanation", "file"),
+    "StoredPassage": ("file", "metadata", "path", "title"),
     "Tensor": ("values",),
 }
 
@@ -116,7 +119,8 @@ def keys(record: type) -> tuple[str, ...]:
     """What is written of a kind of record, in this order."""
     derived = _DERIVED.get(record.__name__, ())
     elsewhere = (*derived, *_LEFT_OUT.get(record.__name__, ()))
-    return (*(field.name for field in fields(record) if field.name not in elsewhere), *derived)
+    own_first = sorted(fields(record), key=lambda field: field.name not in record.__annotations__)
+    return (*(field.name for field in own_first if field.name not in elsewhere), *derived)
 
 
 def _dump(value: Any, indent: int | None) -> str:

@@ -141,8 +141,8 @@ def draw_head(canvas: Canvas, why: Explanation, hit: Hit | None) -> None:
     if hit is not None:
         canvas.line(("passage  ", "dim"), (where(hit), "cyan"), (f"  {named(hit)}", "dim"), whole=True)
         canvas.line(headings(hit), style="bold", indent=9)
-        if hit.without:
-            canvas.line(("without  ", "dim"), one_line(", ".join(hit.without)))
+        if hit.ranking.without:
+            canvas.line(("without  ", "dim"), one_line(", ".join(hit.ranking.without)))
         if said := percentile_of(hit):
             canvas.line(("score    ", "dim"), (f"{hit.score:.3f}", "bold green"), f", {said}")
         if warning := hub_warning(hit):

@@ -16,7 +16,7 @@ from search.errors import InputError, SearchError
 from search.index import Index
 from search.ranking.options import RERANKED
 from search.records.comparisons import Contrast, Similarities, WhyNot
-from search.records.contents import DocumentText, PassageText
+from search.records.contents import DocumentText, StoredPassage
 from search.records.explanations import Explanation
 from search.records.hits import Hits
 from search.records.options import (
@@ -157,7 +157,7 @@ def _go_on(asked: parameters.Search | parameters.Similar, offset: int, hits: Hit
     """Whether there may be hits behind these, in the same list."""
     found = len({hit.document_id for hit in hits}) if asked.group else len(hits)
     following = offset + asked.k
-    is_reranked = bool(hits and hits[0].rerank)
+    is_reranked = bool(hits and hits[0].ranking.rerank)
     ends = _reranked(asked, following) > RERANKED if is_reranked else following > LAST_HIT
     return found == asked.k and not ends
 
@@ -353,7 +353,7 @@ async def document(
 
 @router.get(
     "/passages/{id}",
-    responses=models.documented(models.model_of(PassageText)),
+    responses=models.documented(models.model_of(StoredPassage)),
     openapi_extra={"x-example": {"id": 1}},
 )
 async def passage(

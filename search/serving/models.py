@@ -46,8 +46,10 @@ _NAMES = {"np": np, "NDArray": _Array, "Matrix": list[list[float]], "Explanation
 @cache
 def model_of(record: type) -> type[BaseModel]:
     """The model of a record's JSON, with the descriptions of its docstring."""
-    summary, _, more = (getdoc(record) or "").partition("\n\n")
-    said = _attributes(more)
+    summary = (getdoc(record) or "").partition("\n\n")[0]
+    said: dict[str, str] = {}
+    for kind in reversed(record.__mro__):
+        said |= _attributes(getdoc(kind) or "")
     fields: Any = {
         name: (
             _model(_annotation(record, name)),

@@ -8,8 +8,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from search.records.contents import StoredFile
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Verdict
+from search.records.options import Ranking
 from search.render import json
 from search.serving.models import Problem
 from search.serving.paging import cursor
@@ -67,7 +69,7 @@ def _found() -> dict[str, Any]:
         score=0.7863054604072874,
         cosine=0.8081352710723877,
         lexical=0.7208160284119864,
-        mode="hybrid",
+        ranking=Ranking.of(),
         path="/notes/keys.md",
         document="keys.md",
         title="Keys",
@@ -79,8 +81,7 @@ def _found() -> dict[str, Any]:
         line_end=3,
         passage_id=2,
         document_id=2,
-        weight=0.75,
-        kind="markdown",
+        file=StoredFile("markdown"),
         hidden=((0, 2),),
         verdict=Verdict("answers likely", 0.9888860776128872, 0.7863054604072874, 0.8),
     )

@@ -13,9 +13,15 @@ from starlette.responses import HTMLResponse, Response
 
 from search.errors import InputError
 from search.index import Index
-from search.ranking.options import WEIGHT
 from search.records.hits import Hit
-from search.records.options import CandidateOptions, QueryOptions, RankingOptions, RankOptions, part_of
+from search.records.options import (
+    WEIGHT,
+    CandidateOptions,
+    QueryOptions,
+    RankingOptions,
+    RankOptions,
+    part_of,
+)
 from search.render import json
 from search.render.page import hits as draw
 from search.render.page import search as drawn

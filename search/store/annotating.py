@@ -17,13 +17,13 @@ import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import InputError
+from search.records.contents import StoredPassage
 from search.records.documents import BUILT_IN_FIELDS, Annotation, Annotator
 from search.store.conditions import folded
 from search.store.database import as_json, connect_to_write, meta_of, one_meta, reading, translated
 from search.store.files import writer_lock
 from search.store.layout import DATABASE
 from search.store.passages import COMMAND, NOT_COMPARED, annotators, lacking, stored_passages
-from search.store.protocol import StoredPassage
 from search.store.vectors import embeddings
 from search.store.writer import Writer
 

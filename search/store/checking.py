@@ -15,11 +15,11 @@ import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import AccessDenied, IndexDamaged, ModelError, SearchError
+from search.records.contents import StoredPassage
 from search.store import words
 from search.store.database import Connection, connect_to_read, meta_of, one_meta, translated
 from search.store.files import DATABASE, delete_leftovers, is_being_written, leftovers, writer_lock
 from search.store.passages import stored_files, stored_passages
-from search.store.protocol import StoredPassage
 from search.store.sealing import seal_anew
 from search.store.segments import named_files, open_codes, open_words, read_segments
 from search.store.settings import Source

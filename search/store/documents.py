@@ -7,8 +7,9 @@ import sqlite3
 from collections.abc import Iterable
 
 from search.errors import IdMissing
+from search.records.contents import StoredPassage
 from search.store.passages import stored_passages
-from search.store.protocol import StoredDocument, StoredPassage
+from search.store.protocol import StoredDocument
 
 
 def stored_document(connection: sqlite3.Connection, id_: int) -> StoredDocument:
@@ -31,7 +32,7 @@ def document_of(id_: int, found: Iterable[StoredPassage]) -> StoredDocument:
     Raises:
         IdMissing: there are none.
     """
-    passages = tuple(sorted(found, key=lambda one: (one.start, one.end, one.id)))
+    passages = tuple(sorted(found, key=lambda one: (one.start, one.end, one.passage_id)))
     if not passages:
         raise IdMissing(
             f"the index has no document {id_}. Documents get new numbers when they change; query again."

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IndexDamaged, InputError, quoted
 from search.files import bytes_in
+from search.records.contents import StoredFile, StoredPassage
 from search.records.documents import Annotation, Annotator, Mention
 from search.records.reports import SkippedGroup, Status
 from search.store.calibration import read_baseline
@@ -30,7 +31,7 @@ from search.store.database import meta_of, one_meta
 from search.store.files import is_being_written
 from search.store.folders import Folders, stays_inside
 from search.store.layout import DATABASE
-from search.store.protocol import Place, StoredFile, StoredPassage
+from search.store.protocol import Place
 from search.store.segments import after, read_segments
 
 if TYPE_CHECKING:
@@ -148,13 +149,13 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
     passages = {}
     for row in rows:
         mine = dict(zip(_PASSAGE_COLUMNS, row, strict=False))
+        id_ = mine.pop("id")
         hidden, document, record, title, metadata, kind, path, *facts = row[len(_PASSAGE_COLUMNS) :]
         name = name_of(path)
         if not stays_inside(name):
-            raise IndexDamaged(
-                f"passage {mine['id']} names '{name}', which is outside of the indexed folder."
-            )
-        passages[mine["id"]] = StoredPassage(
+            raise IndexDamaged(f"passage {id_} names '{name}', which is outside of the indexed folder.")
+        passages[id_] = StoredPassage(
+            passage_id=id_,
             **mine,
             path=os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
             document=name_of(path, record),
@@ -163,7 +164,7 @@ def stored_passages(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[
             metadata=json.loads(metadata),
             file=StoredFile(kind, *facts),
             hidden=hidden_of(hidden),
-            annotations=annotated.get(mine["id"], {}),
+            annotations=annotated.get(id_, {}),
         )
     return passages
 

@@ -30,18 +30,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
-
-from search.records.shown import Spans, shown
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from search.encoding.fingerprint import Fingerprint
-    from search.records.contents import Facet
+    from search.records.contents import Facet, StoredFile, StoredPassage
     from search.records.documents import Annotation, Annotator, NamedDocument
     from search.records.reports import Status
     from search.store.calibration import Baseline
@@ -54,51 +52,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StoredFile:
-    """A file as it was when it was indexed, and what kind of document it holds."""
-
-    kind: str
-    size: int
-    mtime_ns: int
-    inode: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class StoredPassage:
-    """A passage as it lies in the index, with what is known of its document and file, and what annotators say of it.
-
-    `shown` is its text without the spans that are `hidden`: what is encoded behind the context, and what has words.
-    """
-
-    id: int
-    path: str
-    document: str
-    document_id: int
-    title: str
-    heading: str
-    context: str
-    text: str
-    start: int
-    end: int
-    line_start: int
-    line_end: int
-    metadata: dict[str, Any]
-    page: int | None
-    file: StoredFile
-    hidden: Spans = ()
-    annotations: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def kind(self) -> str:
-        return self.file.kind
-
-    @property
-    def shown(self) -> str:
-        return shown(self.text, self.hidden)
-
-
-@dataclass(frozen=True)
 class StoredDocument:
     """A document as it lies in the index, with its passages, at least one, in their order."""
 
@@ -106,7 +59,7 @@ class StoredDocument:
     name: str
     path: str
     title: str
-    metadata: dict[str, Any]
+    metadata: Mapping[str, Any]
     file: StoredFile
     passages: tuple[StoredPassage, ...]
 
@@ -349,9 +302,6 @@ class Snapshot(Protocol):
     def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
         """Those of the passages whose text, or nearly that, stands in many documents."""
         return {}
-
-    def file_of(self, passage: int) -> StoredFile | None:
-        """The file that a passage is of; None where there is no such passage."""
 
     # What is known besides
 

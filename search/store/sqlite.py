@@ -18,6 +18,7 @@ import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import IdMissing, IndexDamaged
+from search.records.contents import StoredPassage
 from search.store.bm25 import Matches, Words
 from search.store.calibration import Baseline, read_baseline
 from search.store.checksums import content_key
@@ -39,7 +40,7 @@ from search.store.passages import (
     status_of,
     stored_passages,
 )
-from search.store.protocol import Copied, Place, StoredDocument, StoredFile, StoredPassage
+from search.store.protocol import Copied, Place, StoredDocument
 from search.store.segments import after
 from search.store.settings import Source
 from search.store.terms import Term
@@ -332,14 +333,6 @@ class SQLiteSnapshot:
 
     def copies(self, passages: Sequence[int]) -> dict[int, Copied]:
         return copies_of(self.connection, passages)
-
-    def file_of(self, passage: int) -> StoredFile | None:
-        row = self.connection.execute(
-            """SELECT kind, size, mtime_ns, inode, files.sha256 FROM passages
-               JOIN documents ON documents.id = document JOIN files ON files.id = file WHERE passages.id = ?""",
-            (passage,),
-        ).fetchone()
-        return None if row is None else StoredFile(*row)
 
     def place(self, what: str | Path) -> Place:
         return place_of(self.connection, what)

@@ -197,7 +197,8 @@ def test_a_damaged_model_is_no_oracle(tmp_path: Path) -> None:
 
 def candidate(text: str, start: int, margin: float, document: str = "a.md", **other: Any) -> Answer:
     return Answer(
-        0, text, start, start + len(text), f"/{document}", document, 1, 1, None, "", 0, None, margin, 0.0, 0.0, **other,
+        rank=0, text=text, start=start, end=start + len(text), path=f"/{document}", document=document, line_start=1,
+        line_end=1, passage="", passage_start=0, hit=None, start_logit=margin, end_logit=0.0, null_score=0.0, **other,
     )  # fmt: skip
 
 

@@ -115,7 +115,8 @@ def foreseen(question: str, text: str) -> Answers:
     said, margin = SAID[question]
     start = text.index(said)
     one = Answer(
-        1, said, start, start + len(said), "", "", 1, 1, None, text, 0, None, margin, 0.0, 0.0
+        rank=1, text=said, start=start, end=start + len(said), path="", document="", line_start=1, line_end=1,
+        passage=text, passage_start=0, hit=None, start_logit=margin, end_logit=0.0, null_score=0.0,
     )  # fmt: skip
     if margin >= 0:
         return Answers(question, "foreseen", "cpu", (one,), None, 0, 1, 1, 0, 0.0, 30, 1.0)

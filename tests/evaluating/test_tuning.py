@@ -46,7 +46,7 @@ def test_the_best_is_found_written_and_used(judged: tuple[Path, Index], run: Run
     assert (code, told["saved"], told["best"]["name"]) == (0, True, found.best.name)
     weight = found.best.options["weight"]
     hit = Index.open(index.path).query("turn the lock")[0]
-    assert (hit.weight, hit.rerank) == (weight, found.best.options.get("rerank") or "")
+    assert (hit.weight, hit.ranking.rerank) == (weight, found.best.options.get("rerank") or "")
     assert index.query("turn the lock", weight=0.3)[0].weight == 0.3
     assert index.query("turn the lock", mode="lexical")[0].weight == 0
     assert (

@@ -22,7 +22,7 @@ from typing import Any
 
 from search import ReadError, SearchError
 from search.corpus import Skipped, SourceFile, documents, load, walk
-from search.ranking.options import Mode
+from search.records.options import Mode
 from tests.faults import models, oracle
 from tests.faults.contents import Editor, fill
 from tests.faults.damage import INPUTS, TEXT, damaged

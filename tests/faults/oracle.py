@@ -25,9 +25,8 @@ from search.corpus import Contents, Cutter, SourceFile, documents
 from search.encoding.encoder import with_context
 from search.indexing.check import check
 from search.indexing.update import update
-from search.ranking.options import WEIGHT
 from search.records.documents import Document, Passage
-from search.records.options import Mode
+from search.records.options import WEIGHT, Mode
 from search.records.reports import Report
 from search.records.shown import shown
 from search.store import opening

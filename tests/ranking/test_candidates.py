@@ -10,8 +10,8 @@ import pytest
 import search
 from search import InputError
 from search.ranking.fusion import Fusion
-from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
+from search.records.options import Ranking
 from search.render.json import plain
 from tests.ranking.conftest import WORDS
 

@@ -11,7 +11,7 @@ import pytest
 
 import search
 from search import InputError
-from search.ranking.options import WEIGHT, Ranking
+from search.records.options import WEIGHT, Ranking
 from tests.ranking.conftest import WORDS
 
 

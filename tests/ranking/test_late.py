@@ -67,7 +67,7 @@ def test_the_score_is_half_the_old_one_and_half_the_weighted_mean(
     assert {hit.passage_id for hit in hits} == before.keys()
     for hit in hits:
         old = before[hit.passage_id]
-        assert hit.rerank == "late"
+        assert hit.ranking.rerank == "late"
         assert hit.rank_before == old.rank
         assert hit.reranked == pytest.approx(by_hand(index, tiny, hit), abs=1e-5)
         assert hit.score == pytest.approx((1 - LATE_SHARE) * old.score + LATE_SHARE * hit.reranked, abs=1e-6)

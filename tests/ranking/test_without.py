@@ -14,7 +14,7 @@ WHOLE = {"k": 1000, "all_copies": True, "per_document": 0}
 
 def test_no_percentile_and_no_verdict_is_told(index: search.Index) -> None:
     hit = index.query("open the water door", k=1, without=["open"])[0]
-    assert (hit.without, hit.percentile, hit.random_pairs, hit.verdict) == (("open",), None, 0, None)
+    assert (hit.ranking.without, hit.percentile, hit.random_pairs, hit.verdict) == (("open",), None, 0, None)
     with index._store.reading() as snapshot:
         assert (index.query("water")[0].percentile is None) == (snapshot.random_pairs() is None)
 
@@ -26,7 +26,7 @@ def test_a_word_is_named_in_any_of_its_forms(index: search.Index) -> None:
     query = '"open door" water'
     hit = index.query(query, k=1, phrases=True, mode="lexical", without=["open doors"])[0]
     assert [term.term for term in index.explain(query, hit).terms] == ["water"]
-    assert index.query("keys door", without="keys")[0].without == ("keys",)
+    assert index.query("keys door", without="keys")[0].ranking.without == ("keys",)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_other_questions_take_it(index: search.Index) -> None:
     first, second = index.query("open door", k=2, without=["door"])
     contrast = index.contrast("open door", first, second)
     assert contrast.gap == pytest.approx(first.score - second.score)
-    assert index.contrast("open door", first.passage_id, second.passage_id, without=["door"]).a.without == (
-        "door",
-    )
+    assert index.contrast(
+        "open door", first.passage_id, second.passage_id, without=["door"]
+    ).a.ranking.without == ("door",)
     with pytest.raises(InputError, match="hybrid, weight 0.75, without door; hybrid, weight 0.75"):
         index.contrast("open door", first, index.query("open door", k=1)[0])
     assert index.why_not("open door", second.passage_id, k=1, without=["door"]).rank == 2
@@ -72,7 +72,7 @@ def test_of_several_indexes_each_leaves_out_what_counts_there(tmp_path: Path, ti
         search.Index.build(tmp_path / name, model=str(tiny_model), index=str(tmp_path / f"{name}-index"))
     both = search.Indexes.open([tmp_path / "a-index", tmp_path / "b-index"])
     hits = both.query("find the key and water", without=["key", "find"])
-    assert {hit.index.rpartition("/")[2]: hit.without for hit in hits} == {
+    assert {hit.index.rpartition("/")[2]: hit.ranking.without for hit in hits} == {
         "a-index": ("key", "find"),
         "b-index": ("find",),
     }
@@ -86,7 +86,7 @@ def test_the_command(notes: Path, tiny_model: Path, run: Run) -> None:
     search.Index.build(notes, model=str(tiny_model))
     asked = ("find the key of the door", "--without", "key", "--without", "door")
     (hit, *_) = json.loads(run("query", *asked, "--json", "--matrices")[1])
-    assert hit["without"] == ["key", "door"]
+    assert hit["ranking"]["without"] == ["key", "door"]
     assert run("query", *asked, "--timing")[0] == 0
     err = run("query", *asked)[2]
     assert "seewhy explain 'find the key of the door' 1 --without key --without door" in err

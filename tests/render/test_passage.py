@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.text import Text
 
+from search.records.contents import StoredFile
 from search.records.explanations import Highlight
 from search.records.hits import Hit, Surroundings
 from search.render import hits as draw
@@ -23,7 +24,7 @@ def hit(text: str, kind: str = "text", **more: object) -> Hit:
         HIT,
         text=text,
         end=len(text),
-        kind=kind,
+        file=StoredFile(kind),
         heading="",
         line_start=7,
         line_end=7 + lines,

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from search.records.contents import DocumentText, Gap, PassageText
+from search.records.contents import DocumentText, Gap, StoredPassage
 from search.records.explanations import Highlight
 from search.records.hits import Hit
+from search.records.options import Ranking
 from search.render.page.document import document as whole_page
 from search.render.page.hits import Asked, Marked
 from search.render.page.reading import AFTER, BEFORE, index_changed, reading
@@ -32,27 +33,22 @@ class Attributes(HTMLParser):
         self.found.update(name for name, _ in attrs)
 
 
-def passage(number: int, text: str, start: int, **more: Any) -> PassageText:
+def passage(number: int, text: str, start: int, **more: Any) -> StoredPassage:
     told: dict[str, Any] = {"heading": "", "line_start": number, "line_end": number + text.count("\n")}
-    return PassageText(
-        number, 3, "keys.md", context="", text=text, start=start, end=start + len(text), **(told | more)
-    )
+    return StoredPassage(
+        passage_id=number, document_id=3, path="/notes/keys.md", document="keys.md", title="Keys", text=text,
+        start=start, end=start + len(text), **(told | more),
+    )  # fmt: skip
 
 
-def made(*passages: PassageText, kind: str = "markdown", **more: Any) -> DocumentText:
+def made(*passages: StoredPassage, kind: str = "markdown", **more: Any) -> DocumentText:
     told: dict[str, Any] = {"title": "Keys", "metadata": {}, "changed": "", "gaps": (), "text": ""}
     return DocumentText(3, 7, "keys.md", "/notes/keys.md", kind, passages=passages, **(told | more))
 
 
-def hit(one: PassageText, rank: int, *marks: Highlight) -> Marked:
-    place = {
-        name: getattr(one, name) for name in ("start", "end", "line_start", "line_end", "passage_id", "page")
-    }
+def hit(one: StoredPassage, rank: int, *marks: Highlight) -> Marked:
     return Marked(
-        Hit(
-            rank, 0.5, 0.5, 0.5, "hybrid", "/notes/keys.md", "keys.md", "Keys", one.heading, one.text, **place
-        ),
-        marks,
+        Hit(**vars(one), rank=rank, score=0.5, cosine=0.5, lexical=0.5, ranking=Ranking.of()), marks
     )
 
 

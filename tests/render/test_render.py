@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from search.records.explanations import Term
 from search.records.hits import Hit
+from search.records.options import Ranking
 from search.records.reports import Report, SkippedGroup
 from search.records.tokens import ConvertedModel
 from search.render import hits, json, reports, why
@@ -22,7 +23,7 @@ HIT = Hit(
     score=0.6132,
     cosine=0.6132,
     lexical=None,
-    mode="dense",
+    ranking=Ranking.of(mode="dense"),
     path="/notes/keys.md",
     document="keys.md",
     title="Keys",

@@ -3,6 +3,7 @@
 import pytest
 
 from search.records.hits import Hit
+from search.records.options import Ranking
 from search.records.reports import RandomPairs
 from search.render import hits
 from search.render.format import hub_warning, percentile_of, percentiles_of, random_pairs
@@ -10,7 +11,7 @@ from search.render.format import hub_warning, percentile_of, percentiles_of, ran
 
 def hit(rank: int, percentile: float | None, hub: float | None = None) -> Hit:
     return Hit(
-        rank=rank, score=0.5, cosine=0.5, lexical=0.5, mode="hybrid", path="/a.txt", document="a.txt", title="",
+        rank=rank, score=0.5, cosine=0.5, lexical=0.5, ranking=Ranking.of(), path="/a.txt", document="a.txt", title="",
         heading="", text="text", start=0, end=4, line_start=1, line_end=1, passage_id=800 + rank, percentile=percentile,
         random_pairs=0 if percentile is None else 2000, hub=hub,
     )  # fmt: skip

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from search.ranking.where import parse
-from search.records.contents import Facet, FacetValue
+from search.records.contents import Facet, FacetValue, StoredFile
 from search.records.explanations import Highlight
 from search.records.hits import Hit
+from search.records.options import Ranking
 from search.render.page.hits import Asked, Marked, listed, passage
 from search.render.page.search import Found, search, toggled
 from tests.render.test_render import HIT
@@ -17,7 +18,7 @@ from tests.render.test_render import HIT
 def hidden(text: str, markup: str) -> Hit:
     """A hit of Markdown, in which all that a pattern finds is markup."""
     spans = tuple(found.span() for found in re.finditer(markup, text, re.MULTILINE))
-    return replace(HIT, text=text, hidden=spans, kind="markdown", heading="")
+    return replace(HIT, text=text, hidden=spans, file=StoredFile("markdown"), heading="")
 
 
 def read(hit: Hit, *marks: Highlight) -> str:
@@ -26,7 +27,9 @@ def read(hit: Hit, *marks: Highlight) -> str:
 
 def test_hits_that_were_looked_at_again_say_so_to_the_script() -> None:
     assert "data-reranked" not in listed(Asked("a", "key"), [Marked(HIT)])
-    assert "data-reranked" in listed(Asked("a", "key"), [Marked(replace(HIT, rerank="late", reranked=0.5))])
+    assert "data-reranked" in listed(
+        Asked("a", "key"), [Marked(replace(HIT, ranking=Ranking.of(rerank="late"), reranked=0.5))]
+    )
 
 
 def test_a_passage_is_shown_as_it_is_read() -> None:
@@ -41,7 +44,10 @@ def test_a_passage_is_shown_as_it_is_read() -> None:
 
 
 def test_code_is_shown_as_it_stands() -> None:
-    assert read(replace(HIT, text="if a:\n    b < c", kind="code", heading="")) == "if a:\n    b &lt; c"
+    assert (
+        read(replace(HIT, text="if a:\n    b < c", file=StoredFile("code"), heading=""))
+        == "if a:\n    b &lt; c"
+    )
 
 
 def test_what_counts_is_shaded_by_what_it_added_and_what_hardly_counts_is_not() -> None:

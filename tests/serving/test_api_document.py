@@ -27,7 +27,9 @@ def test_the_example_of_an_answer_is_one(served: Served) -> None:
             "behind",
             "door",
         ]
-        assert hit.score == pytest.approx(hit.weight * hit.cosine + (1 - hit.weight) * hit.lexical)
+        assert hit.score == pytest.approx(
+            hit.ranking.weight * hit.cosine + (1 - hit.ranking.weight) * hit.lexical
+        )
 
 
 def test_each_operation_answers_with_one_kind_of_content(served: Served) -> None:

@@ -118,7 +118,7 @@ def test_a_weight_that_a_form_sends_by_itself_is_none_that_was_chosen(
     put_choice(served.index().path, {"weight": 0.5, "rerank": "late"})
     sent = {"q": "turn the key", "mode": "hybrid", "where": "", "since": "", "k": 10, "weight": 0.5}
     page = client.get("/", params=sent).text
-    assert served.index().query("turn the key")[0].rerank == "late"
+    assert served.index().query("turn the key")[0].ranking.rerank == "late"
     assert "weight=0.5" not in page  # in no link
     by_hand = client.get("/", params=sent | {"weight": 0.4}).text
     assert "weight=0.4" in by_hand

@@ -92,7 +92,7 @@ def listed(asked: Asked, found: Sequence[Marked], like: int | None = None) -> st
         like: the passage that they are similar to, for hits of no query.
     """
     end = deepest(found)
-    reranked = " data-reranked" if any(one.hit.rerank for one in found) else ""
+    reranked = " data-reranked" if any(one.hit.ranking.rerank for one in found) else ""
     best = max((abs(one.hit.score) for one in found), default=0.0)
     items = "".join(_hit(asked, one, end, best, like, found) for one in found)
     return f'<ol class="hits"{reranked}>{items}</ol>'
@@ -179,7 +179,7 @@ def _uri_path(hit: Hit) -> str:
 
 def _score(hit: Hit, best: float) -> str:
     """The score, its two parts as numbers and as a bar, and where it stands among random pairs."""
-    there = {} if hit.rerank else hit.addends
+    there = {} if hit.ranking.rerank else hit.addends
     said = " + ".join(
         f'<span data-part-of="{name}">{fixed(value, 3)}</span> {name}' for name, value in there.items()
     )

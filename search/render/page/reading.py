@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from search.records.contents import DocumentText, Gap, PassageText
+from search.records.contents import DocumentText, Gap, StoredPassage
 from search.records.documents import PLAIN_KINDS
 from search.render.format import escaped_name, fixed
 from search.render.page.document import Page, about, isolated, link, text
@@ -56,7 +56,7 @@ class _Reading:
     last: int
 
     @property
-    def shown(self) -> Sequence[PassageText]:
+    def shown(self) -> Sequence[StoredPassage]:
         return self.document.passages[self.first : self.last]
 
     def to(self, passage: int) -> str:
@@ -143,7 +143,7 @@ def _about(read: _Reading) -> str:
     return about(facts.items()) + told
 
 
-def _of_page(document: DocumentText, passage: PassageText, before: str) -> str:
+def _of_page(document: DocumentText, passage: StoredPassage, before: str) -> str:
     name = _PAGES.get(document.kind, "Page").lower()
     return before if passage.page is None else f"{before} {name} {passage.page}"
 
@@ -219,7 +219,7 @@ def _passages(read: _Reading) -> Iterator[str]:
         yield _passage(read, passage, indent, end)
 
 
-def _between(document: DocumentText, passage: PassageText, gap: Gap) -> str:
+def _between(document: DocumentText, passage: StoredPassage, gap: Gap) -> str:
     """The empty lines before a passage; one where it is not known how many there are."""
     if gap.breaks is None or document.kind not in PLAIN_KINDS:
         return '<span class="line"></span>' if gap.breaks is None or gap.breaks > 1 else ""
@@ -229,7 +229,7 @@ def _between(document: DocumentText, passage: PassageText, gap: Gap) -> str:
     return "".join(f'<span class="line" data-n="{number}"></span>' for number in numbers)
 
 
-def _passage(read: _Reading, passage: PassageText, indent: str, end: float) -> str:
+def _passage(read: _Reading, passage: StoredPassage, indent: str, end: float) -> str:
     """A passage, with its place among the hits if it is one."""
     found = read.found.get(passage.passage_id)
     lines = "".join(_lines(read.document, passage, found, indent, end))
@@ -254,7 +254,7 @@ def _step(read: _Reading, one: Marked) -> str:
 
 
 def _lines(
-    document: DocumentText, passage: PassageText, found: Marked | None, indent: str, end: float
+    document: DocumentText, passage: StoredPassage, found: Marked | None, indent: str, end: float
 ) -> Iterator[str]:
     """The lines of a passage, each with its number if the file has it, headings as such."""
     spans = [one.span() for one in _LINE.finditer(passage.text) if one.group()]
@@ -282,7 +282,7 @@ def _lines(
 _HIDDEN = "hidden"
 
 
-def _kinds_of_characters(passage: PassageText, found: Marked | None, end: float) -> list[str]:
+def _kinds_of_characters(passage: StoredPassage, found: Marked | None, end: float) -> list[str]:
     """For each character the classes of what it adds, _HIDDEN for markup, "" for any other."""
     kinds = [""] * len(passage.text)
     for start, stop in passage.hidden:
@@ -318,7 +318,7 @@ def _level(line: str) -> int:
     return min(6, 1 + len(line) - len(line.lstrip("#")))
 
 
-def _levels(passage: PassageText) -> dict[str, int]:
+def _levels(passage: StoredPassage) -> dict[str, int]:
     """The level of each heading that may stand in a passage's text; the page has the first."""
     trail = passage.heading.split(" > ") if passage.heading else []
     levels = {name: min(6, depth) for depth, name in enumerate(trail, 2)}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from search.records.contents import Facet, FacetValue, PassageText
+from search.records.contents import Facet, FacetValue, StoredPassage
 from search.records.hits import Verdict
 from search.records.shown import shown
 from search.render.format import fixed, one_line, percentiles_of, shortened
@@ -87,7 +87,7 @@ def search(asked: Asked, indexes: Sequence[str], found: Found) -> Page:
     return Page(title, "Search", "", body, USES)
 
 
-def similar(asked: Asked, like: PassageText, found: Found) -> Page:
+def similar(asked: Asked, like: StoredPassage, found: Found) -> Page:
     """The passages that are most like one, by meaning."""
     asked = replace(asked, generation=found.generation)
     place = asked.link(f"/documents/{like.document_id}", passage=like.passage_id)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from search.records.comparisons import Faithfulness, Removal
-from search.records.contents import PassageText
+from search.records.contents import StoredPassage
 from search.records.explanations import Explanation, middle_layer
 from search.records.hits import Hit
 from search.render.page.document import Page, bar, hidden, isolated, link, options, signed, text
@@ -21,7 +21,7 @@ _LAYERS = {0: "the embedding layer"}
 
 def why(
     explained: Explanation,
-    hit: Hit | PassageText,
+    hit: Hit | StoredPassage,
     asked: Mapping[str, Any],
     *,
     by: By = "word",
@@ -51,7 +51,7 @@ def why(
     return replace(shown, body=body, uses=(*shown.uses, "live.js"))
 
 
-def _ways(hit: Hit | PassageText, asked: Mapping[str, Any]) -> str:
+def _ways(hit: Hit | StoredPassage, asked: Mapping[str, Any]) -> str:
     """Where to go from here."""
     asked = {name: value for name, value in asked.items() if name != "like"}
     ways = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from search.errors import InputError
 from search.index import Index
 from search.ranking.reading import LINES_OF_THEIR_OWN
-from search.records.contents import DocumentText, PassageText
+from search.records.contents import DocumentText, StoredPassage
 from search.serving.generations import in_one_generation
 from search.serving.mcp import answers, asked
 from search.serving.mcp.budget import tokens
@@ -25,7 +25,7 @@ class _Read:
     """A document that is read around one of its passages, by lines of its text counted from 0."""
 
     document: DocumentText
-    passage: PassageText
+    passage: StoredPassage
 
     @cached_property
     def starts(self) -> list[int]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from search.errors import InputError
+from search.records.contents import StoredFile, StoredPassage
 from search.store.checksums import content_key
 from search.store.milvus.collections import LONGEST
 from search.store.milvus.filters import fields_of
-from search.store.protocol import StoredFile, StoredPassage
 from search.store.terms import indexable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Row:
         name, record, file = held.pop("name"), held.pop("record"), StoredFile(*held.pop("file"))
         hidden = tuple(tuple(span) for span in held.pop("hidden"))
         passage = StoredPassage(
-            id=row["passage"],
+            passage_id=row["passage"],
             document_id=row["document"],
             path=os.path.join(root, *name.split("/")),  # noqa: PTH118 (quicker than Path)
             document=f"{name}#{record}" if record else name,

@@ -19,6 +19,7 @@ import numpy as np
 
 from search.encoding.fingerprint import Fingerprint
 from search.errors import ChangedMeanwhile, IdMissing, IndexDamaged, IndexNotFound, InputError
+from search.records.contents import StoredPassage
 from search.records.reports import SkippedGroup, Status
 from search.store.bm25 import norms, saturations, scale, telling, weight
 from search.store.documents import document_of
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from search.store.conditions import Where
     from search.store.milvus.address import Address
-    from search.store.protocol import Ids, Place, StoredDocument, StoredFile, StoredPassage
+    from search.store.protocol import Ids, Place, StoredDocument
 
 _CANDIDATES = 300  # of each route, if that does
 _MOST = 1_000  # else
@@ -317,16 +318,12 @@ class MilvusSnapshot(Snapshot):
         def rows(place: Place) -> list[tuple[int, int, int]]:
             passages = self.stored(self._keep_all(path_is(place.name or ""))).values()
             return sorted(
-                (one.id, one.line_start, one.line_end)
+                (one.passage_id, one.line_start, one.line_end)
                 for one in passages
                 if place.record is None or one.document == place.document
             )
 
         return placed(self.root, what, rows, lambda name: ())
-
-    def file_of(self, passage: int) -> StoredFile | None:
-        stored = self.stored([passage])
-        return stored[passage].file if passage in stored else None
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise InputError(

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from search import Index
 from search.errors import WordMissing
 from search.ranking.fusion import Fusion, Scored
-from search.ranking.options import Ranking
 from search.ranking.question import EncodedQuery
 from search.ranking.where import parse
+from search.records.options import Ranking
 from search.store.terms import folded
 from tests.store.oracle.postgres import Oracle, Ranked, tokens
 
