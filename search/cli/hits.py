@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -64,26 +67,23 @@ class HitsOutput(Output):
             InputError: a hit is to be opened, and there is no editor.
         """
         if self.hit_to_open:
-            from search.cli.editor import editor
-
             editor()
 
     def format(self) -> Format:
-        """The one that is meant.
+        """The format that is asked for.
 
         Raises:
-            typer.BadParameter: several that exclude each other, or one that has no room for what is asked for.
+            typer.BadParameter: several formats, or one that has no room for --context.
         """
         asked: dict[Format, bool] = {"json": self.as_json, "jsonl": self.as_jsonl, "paths": self.paths_only}
-        meant = {form for form, given in asked.items() if given} | ({self.form} if self.form else set())
-        if len(meant) > 1:
-            names = ", ".join(sorted(meant))
-            raise typer.BadParameter(f"hits are printed in one format, not in several ({names}).")
-        form: Format = meant.pop() if meant else "text"
-        if self.lines and form not in ("text", "json", "jsonl"):
+        formats = {form for form, given in asked.items() if given} | ({self.form} if self.form else set())
+        if len(formats) > 1:
             raise typer.BadParameter(
-                f"--context is shown as text, json and jsonl, not as {form}: leave it out."
+                f"hits are printed in one format, not in {' and '.join(sorted(formats))}."
             )
+        form: Format = formats.pop() if formats else "text"
+        if self.lines and form not in ("text", "json", "jsonl"):
+            raise typer.BadParameter(f"--context is for text, json and jsonl, not for {form}: leave it out.")
         return form
 
     @property
@@ -186,43 +186,77 @@ def open_hit(opened: Asked, hit: Hit, marks: Sequence[Highlight]) -> None:
         raise InputError(
             f"'{hit.path}' is gone, so it is not opened. Bring the index up to date with --update."
         )
-    from search.cli.editor import open_at
     from search.render.passage import pointed
 
-    beside = opened.surroundings(hit, lines=0)
-    line, column, _ = pointed(hit, marks, beside)
+    line, column, _ = pointed(hit, marks, opened.surroundings(hit, lines=0))
     sys.stdout.flush()
     open_at(hit.path, line, column)
 
 
+_ARGUMENTS = {
+    "+{line} {path}": "vi vim nvim gvim mvim view nano pico emacs emacsclient kak micro joe jed ne mg gedit",
+    "--goto {path}:{line}:{column}": "code code-insiders codium vscodium cursor windsurf positron",
+    "{path}:{line}:{column}": "subl sublime_text hx helix zed zeditor",
+    "--line {line} {path}": "idea pycharm webstorm goland clion rubymine phpstorm rider rustrover kate kwrite mate",
+}
+_ARGUMENTS_OF = {name: arguments for arguments, names in _ARGUMENTS.items() for name in names.split()}
+_EXAMPLE = "set EDITOR=code" if os.name == "nt" else "export EDITOR=vim"
+
+
+def editor() -> list[str]:
+    """The program and arguments of $VISUAL, else $EDITOR, split as a shell would; no shell runs them.
+
+    Raises:
+        InputError: neither is set, or a quote is not closed.
+    """
+    variable = "VISUAL" if os.environ.get("VISUAL") else "EDITOR"
+    try:
+        words = shlex.split(os.environ.get(variable, ""), posix=os.name != "nt")
+    except ValueError as error:
+        raise InputError(f"${variable} is no command: {error}. Set your editor, as in: {_EXAMPLE}") from None
+    if not words:
+        raise InputError(f"no editor is set to open a hit with. Set one, as in: {_EXAMPLE}")
+    return words
+
+
+def open_at(path: str, line: int, column: int) -> None:
+    """Open a file at a line and column, both from 1, and wait for the editor; an unknown one gets the file alone.
+
+    Raises:
+        InputError: the editor cannot be started, or there is none.
+    """
+    words, path = editor(), os.path.abspath(path)  # noqa: PTH100 (no option of an editor begins so)
+    name = Path(words[0]).name.lower().removesuffix(".exe").removesuffix(".cmd").removesuffix("64")
+    arguments = _ARGUMENTS_OF.get(name, "{path}").split()
+    filled = [argument.format(path=path, line=line, column=column) for argument in arguments]
+    try:
+        subprocess.run([*words, *filled], check=False)
+    except OSError as error:
+        raise InputError(
+            f"the editor '{words[0]}' cannot be started: {error.strerror or error}. Set another, as in: {_EXAMPLE}"
+        ) from None
+
+
 def about_age(opened: Asked, hits: Sequence[Hit]) -> list[str]:
-    """What `_since_indexed` says of each index."""
-    indexes = {hit.index: index_of(opened, hit) for hit in hits}
-    return [
-        said
-        for name, index in indexes.items()
-        for said in _since_indexed(index, [hit for hit in hits if hit.index == name])
-    ]
+    """For each index how many files of the hits changed or are gone since they were indexed, and what to do."""
+    by_index: dict[str, list[Hit]] = {}
+    for hit in hits:
+        by_index.setdefault(hit.index, []).append(hit)
+    notes = (_since_indexed(index_of(opened, some[0]), some) for some in by_index.values())
+    return list(filter(None, notes))
 
 
-def _since_indexed(opened: Index, hits: Sequence[Hit]) -> list[str]:
-    """How many files of the hits changed or are gone since they were indexed, and what to do."""
+def _since_indexed(opened: Index, hits: Sequence[Hit]) -> str:
     from search.store.layout import is_own
 
-    changed, gone = (
-        len({hit.path for hit in hits if hit.changed in states})
-        for states in (("moved", "changed"), ("gone",))
-    )
+    changed = len({hit.path for hit in hits if hit.changed in ("moved", "changed")})
+    gone = len({hit.path for hit in hits if hit.changed == "gone"})
     if not changed + gone:
-        return []
-    said = [
-        f"{changed:,} changed" if changed else "",
-        f"{gone:,} {'is' if gone == 1 else 'are'} gone" if gone else "",
-    ]
+        return ""
+    counts = [f"{changed:,} changed"] * bool(changed)
+    counts += [f"{gone:,} {'is' if gone == 1 else 'are'} gone"] * bool(gone)
     remedy = f"Bring the index up to date with --update, or: {to_update(opened)}"
     if away := [folder for folder in opened.folders.paths if not folder.is_dir()]:
         name = opened.path.name if is_own(opened.path) else opened.name
         remedy = f"The folder '{away[0]}' is gone. If it was moved: seewhy move {quoted(name)} FOLDER"
-    return [
-        f"of the files of these hits {' and '.join(filter(None, said))} since they were indexed. {remedy}"
-    ]
+    return f"of the files of these hits {' and '.join(counts)} since they were indexed. {remedy}"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from search.cli import editor
-from search.cli.hits import HitsOutput
+from search.cli.hits import HitsOutput, open_at
+from search.errors import InputError
 from search.render import hits as draw
 from tests.conftest import Run
 from tests.render.test_render import HIT
@@ -26,7 +26,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     called: list[list[str]] = []
     monkeypatch.setenv("EDITOR", "vim")
     monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setattr("search.cli.editor.subprocess.run", lambda argv, check: called.append(argv))
+    monkeypatch.setattr("search.cli.hits.subprocess.run", lambda argv, check: called.append(argv))
     return called
 
 
@@ -49,7 +49,7 @@ def test_each_editor_is_told_the_line_as_it_takes_it(
 ) -> None:
     monkeypatch.setenv("EDITOR", "other")
     monkeypatch.setenv("VISUAL", command)
-    editor.open_at("/a b/c.md", 9, 4)
+    open_at("/a b/c.md", 9, 4)
     assert opened == [argv]
 
 
@@ -91,8 +91,8 @@ def test_what_cannot_be_opened(
 
 def test_an_editor_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "/nowhere/editor")
-    with pytest.raises(editor.InputError, match="'/nowhere/editor' cannot be started: No such file"):
-        editor.open_at("/a", 1, 1)
+    with pytest.raises(InputError, match="'/nowhere/editor' cannot be started: No such file"):
+        open_at("/a", 1, 1)
 
 
 def test_lines_that_editors_go_to(run: Run, indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_places_are_links_on_a_terminal_in_colour(monkeypatch: pytest.MonkeyPatc
 
 def test_no_path_is_an_option_of_an_editor(opened: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "vim")
-    editor.open_at("+:/^/!touch x;/a.md", 1, 1)
+    open_at("+:/^/!touch x;/a.md", 1, 1)
     assert Path(opened[0][-1]).is_absolute() and opened[0][-1].endswith("a.md")
 
 
